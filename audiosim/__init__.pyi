@@ -1,0 +1,9 @@
+from audiosim.audio.index import AudioIndex as AudioIndex
+from audiosim.audio.index import extract as extract
+from audiosim.campaign import Campaign as Campaign
+from audiosim.corpus.collection import Collection as Collection
+from audiosim.errors import AudiosimError as AudiosimError
+from audiosim.measures.expected import estimate as estimate
+from audiosim.measures.measure import parse_measure as parse_measure
+from audiosim.relevance.published import load_model as load_model
+from audiosim.selection import Selection as Selection

@@ -1,0 +1,1 @@
+"""Sound files in, Gaussians of MFCC frames out, saved and compared."""

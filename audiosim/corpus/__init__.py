@@ -1,0 +1,1 @@
+"""Collections: documents, queries, systems, runs and judgments, read and checked."""

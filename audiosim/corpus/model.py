@@ -1,0 +1,113 @@
+"""The values an evaluation is made of, each with its rules."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from audiosim.errors import InputError
+
+
+class Pair(NamedTuple):
+    """A query and a document that some system retrieved for it."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The grades an assessor may give.
+
+    name    such as "fine"
+    levels  the grades, rising, at least two, the lowest 0 or more
+    """
+
+    name: str
+    levels: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.levels) < 2 or not all(math.isfinite(level) for level in self.levels):
+            raise InputError(f"a scale needs at least two levels, all finite, got {list(self.levels)}")
+        if any(low >= high for low, high in zip(self.levels, self.levels[1:], strict=False)) or self.levels[0] < 0:
+            raise InputError(f"the levels of a scale must rise from 0 or more, got {list(self.levels)}")
+
+    @property
+    def maximum(self) -> float:
+        """The highest grade; a gain is a grade over this."""
+        return self.levels[-1]
+
+    def check(self, grade: float) -> float:
+        """The grade itself, if it is on the scale."""
+        if grade not in self.levels:
+            raise InputError(f"grade {grade:g} is not on the {self.name} scale ({self})")
+        return float(grade)
+
+    def __str__(self) -> str:
+        if len(self.levels) > 8:
+            return f"{len(self.levels)} levels from {self.levels[0]:g} to {self.levels[-1]:g}"
+        return " ".join(f"{level:g}" for level in self.levels)
+
+
+FINE = Scale("fine", tuple(float(level) for level in range(101)))
+BROAD = Scale("broad", (0.0, 1.0, 2.0))
+BINARY = Scale("binary", (0.0, 1.0))
+SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
+
+
+def parse_scale(value: str | Sequence[float]) -> Scale:
+    """The scale of a name (`fine`, `broad`, `binary`) or of a list of levels."""
+    if not isinstance(value, str):
+        return Scale("custom", tuple(float(level) for level in value))
+    if value not in SCALES:
+        raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
+    return SCALES[value]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A recording; what is None is unknown.
+
+    artist, genre  names
+    path           sound file, relative to the collection's folder
+    more           further columns of documents.tsv, kept as they are
+    """
+
+    identifier: str
+    artist: str | None = None
+    genre: str | None = None
+    path: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What one assessor said about one pair.
+
+    grade     on the collection's scale
+    assessor  empty where nobody is named
+    time      ISO 8601, empty where unknown
+    """
+
+    query: str
+    document: str
+    grade: float
+    assessor: str = ""
+    time: str = ""
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(self.query, self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one system retrieved: for each query its documents, best first, none twice."""
+
+    system: str
+    rankings: Mapping[str, tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        for query, documents in self.rankings.items():
+            if len(set(documents)) < len(documents):
+                raise InputError(f"system {self.system} retrieves a document twice for query {query}")

@@ -1,0 +1,30 @@
+"""Every error raised on purpose. The command prints one as a single line; the service answers 422."""
+
+from pathlib import Path
+
+
+class AudiosimError(Exception):
+    """The common ancestor: catch this to catch all that audiosim raises on purpose."""
+
+
+class InputError(AudiosimError, ValueError):
+    """A value breaks a rule; the message names the rule and what came instead."""
+
+
+class FormatError(InputError):
+    """A line of a file breaks a rule of its format: `path:line: problem`, lines counted from 1."""
+
+    def __init__(self, path: str | Path, line: int, problem: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}")
+        self.path, self.line, self.problem = Path(path), line, problem
+
+    def __reduce__(self) -> tuple[type["FormatError"], tuple[Path, int, str]]:
+        return FormatError, (self.path, self.line, self.problem)
+
+
+class SoundError(InputError):
+    """A recording cannot be described honestly: not sound, too short, silent, truncated."""
+
+
+class ServiceError(AudiosimError):
+    """A service that was asked did not answer as agreed."""

@@ -1,0 +1,1 @@
+"""Pairs in, a table of named columns out."""

@@ -1,0 +1,1 @@
+"""What is measured of a ranking, and what that measure is expected to be."""

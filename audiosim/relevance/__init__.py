@@ -1,0 +1,1 @@
+"""How relevant an unjudged pair is likely to be."""

@@ -1,0 +1,1 @@
+"""Pure mathematics: arrays in, arrays out; knows no music and no files."""

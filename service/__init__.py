@@ -1,0 +1,1 @@
+"""The web service: turns HTTP into library calls, and back."""

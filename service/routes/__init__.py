@@ -1,0 +1,1 @@
+"""One short function per endpoint: parse, call, answer."""
