@@ -1,0 +1,165 @@
+"""The pool: every pair that somebody may have to judge, as arrays."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair, Scale
+from audiosim.errors import InputError
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Pairs of one query whose documents share something, an artist or a genre.
+
+    group    (n,) number of the pair's group; pairs with an unknown value are a group of their query too
+    sizes    (g,) number of pairs in each group
+    known    (n,) whether the pair's value is known
+    """
+
+    group: Integers
+    sizes: Integers
+    known: Booleans
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The distinct pairs within a cutoff of any run, in the order in which the runs first name them.
+
+    n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
+
+    collection    identifier of the collection
+    scale         of its judgments
+    pairs         n pairs
+    systems       s names
+    teams         (s,) code of each system's team
+    queries       names, in the order of their codes
+    cutoff        last rank that counts
+    ranks         (s, n) sparse: the rank, from 1, at which a system retrieved a pair's document
+    query         (n,) code of the pair's query
+    genre         (n,) code of the document's genre
+    query_genre   (n,) code of the query's genre, comparable with `genre`
+    artist        (n,) code of the document's artist
+    """
+
+    collection: str
+    scale: Scale
+    pairs: tuple[Pair, ...]
+    systems: tuple[str, ...]
+    teams: Integers
+    queries: tuple[str, ...]
+    cutoff: int
+    ranks: sparse.csr_array
+    query: Integers
+    genre: Integers
+    query_genre: Integers
+    artist: Integers
+    positions: dict[Pair, int] = field(repr=False)
+
+    @cached_property
+    def retrieved(self) -> sparse.csr_array:
+        """(s, n) sparse: 1 where a system retrieved a pair's document."""
+        return sparse.csr_array((np.ones(self.ranks.nnz), self.ranks.indices, self.ranks.indptr), self.ranks.shape)
+
+    @cached_property
+    def query_sizes(self) -> Integers:
+        """(n,) number of pairs of the pair's query: its documents, each counted once."""
+        return np.bincount(self.query, minlength=len(self.queries))[self.query]
+
+    @cached_property
+    def genres(self) -> Groups:
+        """The pairs of each query by the genre of their document."""
+        return self._groups(self.genre)
+
+    @cached_property
+    def artists(self) -> Groups:
+        """The pairs of each query by the artist of their document."""
+        return self._groups(self.artist)
+
+    def _groups(self, code: Integers) -> Groups:
+        key = self.query * (code.max() + 2) + code + 1
+        _, group, sizes = np.unique(key, return_inverse=True, return_counts=True)
+        return Groups(group, sizes, code != UNKNOWN)
+
+    def locate(self, pairs: Iterable[Pair]) -> Integers:
+        """Where in the pool each pair is; a pair outside it is an error."""
+        try:
+            return np.array([self.positions[pair] for pair in pairs], dtype=np.int64)
+        except KeyError as error:
+            query, document = error.args[0]
+            raise InputError(
+                f"no system retrieved document {document} for query {query} in its top {self.cutoff}"
+            ) from None
+
+    def spread(self, grades: Mapping[Pair, float]) -> Array:
+        """(n,) the grades at the places of their pairs, NaN where none; grades outside the pool are left out."""
+        spread = np.full(len(self.pairs), np.nan)
+        for pair, grade in grades.items():
+            if pair in self.positions:
+                spread[self.positions[pair]] = grade
+        return spread
+
+
+def build_pool(collection: Collection, cutoff: int | None = None) -> Pool:
+    """The pool of a collection's runs down to a cutoff, the collection's own where none is given."""
+    cutoff = collection.cutoff if cutoff is None else cutoff
+    positions, ranks = _rank_matrix(collection, cutoff)
+    pairs = tuple(positions)
+    if not pairs:
+        raise InputError(f"collection {collection.identifier}: no run retrieves anything")
+    genre, query_genre = _codes(
+        [collection.genre(pair.document) for pair in pairs],
+        [collection.genre(collection.query_document(pair.query)) for pair in pairs],
+    )
+    (artist,) = _codes([collection.artist(pair.document) for pair in pairs])
+    (teams,) = _codes([collection.team(run.system) for run in collection.runs])
+    queries = {
+        query: code for code, query in enumerate(dict.fromkeys(q for run in collection.runs for q in run.rankings))
+    }
+    return Pool(
+        collection=collection.identifier,
+        scale=collection.scale,
+        pairs=pairs,
+        systems=tuple(run.system for run in collection.runs),
+        teams=teams,
+        queries=tuple(queries),
+        cutoff=cutoff,
+        ranks=ranks,
+        query=np.array([queries[pair.query] for pair in pairs]),
+        genre=genre,
+        query_genre=query_genre,
+        artist=artist,
+        positions=positions,
+    )
+
+
+def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], sparse.csr_array]:
+    positions: dict[Pair, int] = {}
+    rows: list[int] = []
+    columns: list[int] = []
+    ranks: list[int] = []
+    for row, run in enumerate(collection.runs):
+        for query, documents in run.rankings.items():
+            for rank, document in enumerate(documents[:cutoff], start=1):
+                rows.append(row)
+                columns.append(positions.setdefault(Pair(query, document), len(positions)))
+                ranks.append(rank)
+    shape = (len(collection.runs), len(positions))
+    matrix = sparse.csr_array((ranks, (rows, columns)), shape=shape, dtype=np.int64)
+    matrix.sort_indices()
+    return positions, matrix
+
+
+def _codes(*columns: Sequence[str | None]) -> list[Integers]:
+    """Each column's values as codes, the same value the same code in all columns."""
+    codes: dict[str | None, int] = {None: UNKNOWN}
+    return [
+        np.array([codes.setdefault(value, len(codes) - 1) for value in column], dtype=np.int64) for column in columns
+    ]
