@@ -94,8 +94,8 @@ class Selection:
         return self.ranking.confidence
 
     def reached(self, target: float) -> bool:
-        """Whether judging may stop: the confidence is at its target, or nothing is left to judge."""
-        return self.confidence >= target or self.judged == len(self.pool.pairs)
+        """Whether judging may stop: the confidence is at its target, or no judgment can change the ranking any more."""
+        return self.confidence >= target or not self.weights[np.isnan(self.grades)].any()
 
     def ask(self, count: int = 1) -> list[Pair]:
         """The unjudged pairs most worth judging, best first; fewer where fewer are left.

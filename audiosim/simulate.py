@@ -63,7 +63,7 @@ def replay(
     """Judge with known grades until the confidence reaches its target.
 
     truth     (n,) the grade of every pair of the pool
-    target    confidence at which to stop, above 1/2; at more than 1 everything is judged
+    target    confidence at which to stop, above 1/2; at more than 1 everything is judged that bears on the ranking
     progress  is told of every moment
     """
     if np.any(np.isnan(truth)):

@@ -1,14 +1,14 @@
 """What says how relevant an unjudged pair is likely to be: the Protocol, and ordinal models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.model import Scale
+from audiosim.corpus.model import Pair, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.features.table import JUDGMENT, columns
@@ -41,6 +41,21 @@ class Prediction:
     def variance(self) -> Array:
         """(n,) variance of the grade."""
         return variance(self.probabilities, self.levels)
+
+    def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
+        """One row per chosen pair: query, document, expectation, variance, probabilities, model.
+
+        pairs   n, those of the pool
+        chosen  places among them
+        """
+        keys = ("expectation", "variance", "probabilities")
+        columns = (self.expectation.tolist(), self.variance.tolist(), self.probabilities.tolist())
+        return [
+            pairs[i]._asdict()
+            | {key: column[i] for key, column in zip(keys, columns, strict=True)}
+            | {"model": self.models[self.model[i]]}
+            for i in chosen
+        ]
 
 
 class RelevanceEstimator(Protocol):

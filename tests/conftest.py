@@ -1,0 +1,80 @@
+"""Small collections whose every number can be worked out by hand, and where the real data is."""
+
+from pathlib import Path
+
+import pytest
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document, Judgment, Run
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def mirex2011() -> Collection:
+    """MIREX 2011 Audio Music Similarity, where the real data is at hand."""
+    folder = SHARED / "mirex2011"
+    if not folder.is_dir():
+        pytest.skip("the MIREX 2011 data is not here: shared/data/mirex2011 beside the checkout")
+    return Collection.load(folder)
+
+
+@pytest.fixture(scope="session")
+def sounds() -> Path:
+    """96 clips of real music, where the real data is at hand."""
+    folder = SHARED / "sounds"
+    if not folder.is_dir():
+        pytest.skip("the real music is not here: shared/data/sounds beside the checkout")
+    return folder
+
+
+@pytest.fixture
+def tiny() -> Collection:
+    """Three systems of two teams, two queries, cutoff 2.
+
+    query  A      B      C        genre of the query
+    q1     a b    a c    d a      rock
+    q2     b e    e b    e f      jazz
+
+    a, b rock; c, d jazz; e of an unknown genre; f, nothing known. Artists: a, c of X; b of Y; d, e of Z.
+    """
+    documents = [
+        Document("a", "X", "rock"),
+        Document("b", "Y", "rock"),
+        Document("c", "X", "jazz"),
+        Document("d", "Z", "jazz"),
+        Document("e", "Z"),
+        Document("q1", "Q", "rock"),
+        Document("q2", "Q", "jazz"),
+    ]
+    runs = (
+        Run("A", {"q1": ("a", "b"), "q2": ("b", "e")}),
+        Run("B", {"q1": ("a", "c"), "q2": ("e", "b")}),
+        Run("C", {"q1": ("d", "a"), "q2": ("e", "f")}),
+    )
+    return Collection(
+        identifier="tiny",
+        name="tiny",
+        scale=FINE,
+        cutoff=2,
+        runs=runs,
+        documents={document.identifier: document for document in documents},
+        teams={"A": "one", "B": "one", "C": "two"},
+    )
+
+
+TINY_TRUTH = {
+    ("q1", "a"): 90,
+    ("q1", "b"): 60,
+    ("q1", "c"): 20,
+    ("q1", "d"): 10,
+    ("q2", "b"): 30,
+    ("q2", "e"): 70,
+    ("q2", "f"): 0,
+}
+
+
+@pytest.fixture
+def tiny_truth() -> list[Judgment]:
+    """A grade for every pair of the tiny collection's pool."""
+    return [Judgment(query, document, float(grade)) for (query, document), grade in TINY_TRUTH.items()]

@@ -1,0 +1,144 @@
+import json
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.model import BINARY, BROAD, FINE
+from audiosim.errors import FormatError, InputError
+from audiosim.relevance.published import Model, load_model, model_for_scale, model_names, save_model
+from audiosim.stats.ordinal import expectation, level_probabilities, variance
+
+EXAMPLE = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
+
+
+def worked_example(name, **features):
+    model = load_model(name)
+    table = {key: np.array([value]) for key, value in (EXAMPLE | features).items()}
+    probabilities = model.probabilities(table, 1).round(4)  # both papers go on with four printed decimals
+    return probabilities, expectation(probabilities, np.array(model.levels)), variance(probabilities, np.array(model.levels))
+
+
+def test_the_worked_example_of_the_thesis_comes_out():
+    # Urbano (2013), Appendix A; its variance line prints 1.6577 for 1.7486, its result is right.
+    probabilities, mean, spread = worked_example("mout-broad", fSYS=0.25)
+    assert probabilities.tolist() == [[0.0335, 0.1844, 0.7821]]
+    assert mean.round(4).tolist() == [1.7486]
+    assert spread.round(4).tolist() == [0.2552]
+
+
+def test_the_worked_example_of_the_paper_comes_out():
+    # Urbano & Schedl (2013), Appendix.
+    probabilities, mean, spread = worked_example("loutput-broad", fTEAM=0.25)
+    assert probabilities.tolist() == [[0.0491, 0.2441, 0.7068]]
+    assert mean.round(4).tolist() == [1.6577]
+    assert spread.round(4).tolist() == [0.3233]
+
+
+@pytest.mark.parametrize(("name", "mean", "spread"), [("historical-broad", 0.8959, 0.6338), ("historical-fine", 43.41, 900.4)])
+def test_historical_models_have_the_moments_that_the_thesis_prints(name, mean, spread):
+    # Urbano (2013), section 7.2.1; thresholds are kept to six decimals.
+    model = load_model(name)
+    probabilities = model.probabilities({}, 3)
+    np.testing.assert_allclose(expectation(probabilities, np.array(model.levels)), mean, rtol=1e-5)
+    np.testing.assert_allclose(variance(probabilities, np.array(model.levels)), spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_every_shipped_model_names_its_source_and_a_fallback_that_needs_nothing_in_the_end(name):
+    model = load_model(name)
+    assert model.name == name
+    assert "Urbano" in model.source
+    assert model.levels == ((0, 1, 2) if model.scale == "broad" else tuple(range(5, 100, 10)))
+    while model.fallback:
+        model = load_model(model.fallback)
+    assert model.terms == ()
+
+
+def test_the_scale_picks_the_coefficients():
+    assert model_for_scale("mout", BROAD).name == "mout-broad"
+    assert model_for_scale("mout", FINE).name == "mout-fine"
+    assert model_for_scale("mout-fine", FINE).name == "mout-fine"
+
+
+def test_a_model_of_another_scale_is_refused():
+    with pytest.raises(InputError, match="model mout-fine is for the fine scale, the collection's is broad"):
+        model_for_scale("mout-fine", BROAD)
+    with pytest.raises(InputError, match="there is no mout for the binary scale; uniform works on every scale"):
+        model_for_scale("mout", BINARY)
+
+
+def test_a_model_survives_a_round_trip(tmp_path):
+    model = load_model("mjud-fine")
+    save_model(model, tmp_path / "copy.json")
+    assert load_model(tmp_path / "copy.json") == model
+    assert load_model(tmp_path / "copy.json").version == model.version
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.json"]
+
+
+def damaged(tmp_path, **changes):
+    fields = json.loads((tmp_path / "copy.json").read_text()) | changes
+    (tmp_path / "copy.json").write_text(json.dumps({key: value for key, value in fields.items() if value != "gone"}))
+    return tmp_path / "copy.json"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"thresholds": [1.0, 0.5]}, "1: the checksum does not match: the file was changed after it was written"),
+        ({"source": "gone"}, "1: expected the keys .*source.*, found"),
+        ({"format": 2}, "1: expected a model file of format 1"),
+    ],
+)
+def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, message):
+    save_model(load_model("mjud-broad"), tmp_path / "copy.json")
+    with pytest.raises(FormatError, match=message):
+        load_model(damaged(tmp_path, **changes))
+
+
+@pytest.mark.parametrize(("text", "message"), [(b"{", "copy.json:1: not JSON: "), (b"\xff", "copy.json:1: not UTF-8")])
+def test_a_file_that_is_no_model_is_refused(tmp_path, text, message):
+    (tmp_path / "copy.json").write_bytes(text)
+    with pytest.raises(FormatError, match=message):
+        load_model(tmp_path / "copy.json")
+
+
+def test_wrong_types_in_a_model_file_are_refused(tmp_path):
+    from audiosim.relevance.published import checksum
+
+    save_model(load_model("mjud-broad"), tmp_path / "copy.json")
+    fields = json.loads((tmp_path / "copy.json").read_text()) | {"levels": "012"}
+    (tmp_path / "copy.json").write_text(json.dumps(fields | {"checksum": checksum(fields)}))
+    with pytest.raises(FormatError, match=r"copy.json:1: Expected `array`, got `str` - at `\$.levels`"):
+        load_model(tmp_path / "copy.json")
+
+
+def test_an_unknown_model_is_refused_with_the_names_there_are():
+    with pytest.raises(InputError, match="unknown model 'mouth', expected a .json file or one of historical-broad, "):
+        load_model("mouth")
+
+
+def a_model(**changes):
+    fields = {"name": "m", "scale": "broad", "levels": (0.0, 1.0), "terms": ("fSYS",), "coefficients": (1.0,)}
+    return Model(**(fields | {"thresholds": (0.0,), "fallback": None, "source": "here"} | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"coefficients": ()}, "model m has 1 terms but 0 coefficients"),
+        ({"thresholds": ()}, "model m has 2 levels but 0 thresholds"),
+        ({"coefficients": (np.inf,)}, "model m has a number that is not finite"),
+        ({"levels": (1.0, 0.0)}, "the levels of model m must rise and its thresholds fall"),
+        ({"terms": ("fSUS",)}, "unknown feature 'fSUS'"),
+    ],
+)
+def test_a_model_that_breaks_a_rule_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        a_model(**changes)
+
+
+def test_features_that_are_missing_are_named():
+    with pytest.raises(InputError, match="model m needs the features fSYS; fSYS missing"):
+        a_model().probabilities({}, 1)
+
+
