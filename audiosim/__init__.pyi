@@ -2,6 +2,8 @@ from .audio.index import AudioIndex as AudioIndex
 from .audio.index import extract as extract
 from .campaign import Campaign as Campaign
 from .corpus.collection import Collection as Collection
+from .corpus.model import Judgment as Judgment
+from .corpus.model import Pair as Pair
 from .errors import AudiosimError as AudiosimError
 from .measures.expected import estimate as estimate
 from .measures.measure import parse_measure as parse_measure

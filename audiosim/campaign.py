@@ -1,6 +1,6 @@
 """A campaign: an append-only log of judgments, and the selection that it adds up to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 import sqlalchemy as sql
@@ -12,8 +12,8 @@ from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.measures.expected import Ranking
-from audiosim.measures.measure import Measure
-from audiosim.relevance.estimators import EstimatorFactory
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Selection
 
 
@@ -133,24 +133,25 @@ class Campaign:
     def __init__(
         self,
         collection: Collection,
-        measure: Measure,
-        estimator: EstimatorFactory,
-        model: str = "",
+        model: str | RelevanceEstimator | None = None,
+        measure: str | Measure = "CG@5",
         store: Store | None = None,
         batch: int = 1,
     ) -> None:
         """Open the campaign on a log, in memory where none is given, and replay what it holds.
 
-        estimator, model  as in `--model NAME:TEXT`: the factory of NAME, and TEXT
-        batch             after how many judgments the estimator is asked again
+        model, measure  as for `audiosim.estimate`
+        batch           after how many judgments the estimator is asked again
         """
         self._store = MemoryStore() if store is None else store
-        self._scale = collection.scale
+        measure = as_measure(measure)
         pool = build_pool(collection, measure.cutoff)
         log = [judgment for _, judgment in self._store.read()]
-        self._selection = _replayed(
-            Selection.start(pool, measure, estimator(pool, model), collection.judgments, batch), log
-        )
+        whole = len(log) - len(log) % max(batch, 1)  # after a whole batch only the grades count, not how they came
+        settled = [*collection.judgments, *log[:whole]]
+        self._selection = Selection.start(pool, measure, built_in(pool, model), settled, batch)
+        for judgment in log[whole:]:
+            self._selection = self._selection.tell(judgment)
 
     @property
     def selection(self) -> Selection:
@@ -176,9 +177,3 @@ class Campaign:
         following = self._selection.tell(judgment)
         self._store.append(judgment)
         self._selection = following
-
-
-def _replayed(selection: Selection, log: Sequence[Judgment]) -> Selection:
-    for judgment in log:
-        selection = selection.tell(judgment)
-    return selection

@@ -46,6 +46,7 @@ class Selection:
     told        the grades of each judged pair, by assessor
     grades      (n,) grade of each pair, the mean over its assessors; NaN where unjudged
     moments     of the gains of the n pairs
+    tells       judgments told since the start
     """
 
     pool: Pool
@@ -56,6 +57,7 @@ class Selection:
     told: Mapping[Pair, Mapping[str, float]]
     grades: Array
     moments: Moments
+    tells: int = 0
 
     @classmethod
     def start(
@@ -116,11 +118,12 @@ class Selection:
         told = {**self.told, judgment.pair: said}
         grades = self.grades.copy()
         grades[index] = _mean(said)
-        if len(told) % self.batch == 0 or judgment.pair in self.told:
+        tells = self.tells + 1
+        if tells % self.batch == 0 or judgment.pair in self.told:
             moments = gains(self.pool, self.estimator.predict(grades), grades)
         else:
             moments = self.moments.know(index, grades[index] / self.pool.scale.maximum)
-        return replace(self, told=told, grades=grades, moments=moments)
+        return replace(self, told=told, grades=grades, moments=moments, tells=tells)
 
 
 def _mean(said: Mapping[str, float]) -> float:

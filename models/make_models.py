@@ -20,7 +20,15 @@ HERE = Path(__file__).parent
 LEVELS = {"broad": (0.0, 1.0, 2.0), "fine": tuple(float(level) for level in range(5, 100, 10))}
 
 THESIS = "Urbano (2013), PhD thesis, Table A.1: fitted to all judgments of MIREX 2007, 2009, 2010 and 2011"
-PAPER = "Urbano & Schedl (2013), Table 7: fitted to all judgments of MIREX 2007, 2009, 2010 and 2011; pTEAM, pART, pGEN are fTEAM, fART, fGEN"
+PAPER = (
+    "Urbano & Schedl (2013), Table 7: fitted to all judgments of MIREX 2007, 2009, 2010 and 2011; "
+    "pTEAM, pART, pGEN are fTEAM, fART, fGEN"
+)
+PAST = "Urbano (2013), PhD thesis, section 7.2.1: the moments of the judgments of MIREX 2007, 2009, 2010 and 2011; "
+FIXED = {
+    "broad": "on three levels these fix it",
+    "fine": "the histogram is not printed, this is the distribution of most entropy that has them",
+}
 
 # name: (source, terms, {scale: (coefficients, thresholds)}, name of the fallback)
 PUBLISHED = {
@@ -85,18 +93,18 @@ def main() -> None:
             write(name, scale, terms, coefficients, thresholds, f"{fallback}-{scale}", source)
     for scale, (mean, variance) in HISTORICAL.items():
         thresholds = thresholds_of(with_moments(np.array(LEVELS[scale]), mean, variance)).round(6).tolist()
-        source = (
-            f"Urbano (2013), PhD thesis, section 7.2.1: mean {mean} and variance {variance} of the judgments of MIREX 2007, 2009, 2010 and 2011. "
-            + (
-                "Three levels, so these two numbers fix it"
-                if scale == "broad"
-                else "The histogram is not printed: this is the flattest (of most entropy) with these two numbers"
-            )
-        )
-        write("historical", scale, (), (), tuple(thresholds), None, source)
+        write("historical", scale, (), (), tuple(thresholds), None, PAST + FIXED[scale])
 
 
-def write(name, scale, terms, coefficients, thresholds, fallback, source) -> None:  # noqa: ANN001, PLR0913
+def write(
+    name: str,
+    scale: str,
+    terms: tuple[str, ...],
+    coefficients: tuple[float, ...],
+    thresholds: tuple[float, ...],
+    fallback: str | None,
+    source: str,
+) -> None:
     """Write one model file."""
     model = Model(f"{name}-{scale}", scale, LEVELS[scale], terms, coefficients, thresholds, fallback, source)
     save_model(model, HERE / f"{model.name}.json")

@@ -10,10 +10,6 @@ import pytest
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore
 from audiosim.corpus.model import Judgment
 from audiosim.errors import AudiosimError, InputError
-from audiosim.measures.measure import Measure
-from audiosim.relevance.estimators import ordinal
-
-CG = Measure("CG", 2)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -28,7 +24,7 @@ def store(request, tmp_path):
 
 
 def open_campaign(collection, store, **options):
-    return Campaign(collection, CG, ordinal, "mjud", store, **options)
+    return Campaign(collection, "mjud", "CG@2", store, **options)
 
 
 def test_a_log_gives_back_what_was_appended_in_order_and_numbered(store, tiny_truth):
@@ -44,11 +40,13 @@ def test_a_log_keeps_every_field(store):
     assert [kept for _, kept in store.read()] == [judgment]
 
 
-def test_a_campaign_opened_again_is_where_it_was(tiny, tiny_truth, store):
-    campaign = open_campaign(tiny, store, batch=3)
-    for judgment in tiny_truth[:5]:
+@pytest.mark.parametrize("batch", [1, 3, 4])
+def test_a_campaign_opened_again_is_where_it_was(tiny, tiny_truth, store, batch):
+    campaign = open_campaign(tiny, store, batch=batch)
+    revised = replace(tiny_truth[1], grade=40.0)
+    for judgment in [*tiny_truth[:3], revised, *tiny_truth[3:5]]:
         campaign.tell(judgment)
-    again = open_campaign(tiny, store, batch=3)
+    again = open_campaign(tiny, store, batch=batch)
     assert again.ranking.to_dict() == campaign.ranking.to_dict()
     assert again.ask(7) == campaign.ask(7)
     assert again.confidence == campaign.confidence
@@ -112,7 +110,9 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
 
 
 def test_a_database_url_that_is_none_is_refused():
-    with pytest.raises(InputError, match="cannot use database 'nonsense': .*; expected a URL such as sqlite:///campaign.db"):
+    with pytest.raises(
+        InputError, match="cannot use database 'nonsense': .*; expected a URL such as sqlite:///campaign.db"
+    ):
         DatabaseStore("nonsense", "tiny")
 
 

@@ -22,7 +22,9 @@ def start(collection, measure=CG, model="mjud", **options):
 def random_collection(collection, systems, queries, rng):
     documents = [f"d{i}" for i in range(9)]
     runs = [
-        Run(f"s{s}", {f"q{q}": tuple(rng.permutation(documents)[: rng.integers(1, 6)].tolist()) for q in range(queries)})
+        Run(
+            f"s{s}", {f"q{q}": tuple(rng.permutation(documents)[: rng.integers(1, 6)].tolist()) for q in range(queries)}
+        )
         for s in range(systems)
     ]
     return replace(collection, runs=tuple(runs), cutoff=4)
@@ -97,7 +99,9 @@ def test_between_batches_only_what_was_judged_changes(tiny):
     assert changed.tolist() == [True, *[False] * 6]
     for pair in following.ask(2):
         following = following.tell(Judgment(*pair, grade=10.0))
-    fresh = start(tiny, judgments=[Judgment(*p, grade=g) for p, g in zip(following.told, [90.0, 10.0, 10.0], strict=True)])
+    fresh = start(
+        tiny, judgments=[Judgment(*p, grade=g) for p, g in zip(following.told, [90.0, 10.0, 10.0], strict=True)]
+    )
     np.testing.assert_array_equal(following.moments.mean, fresh.moments.mean)
 
 

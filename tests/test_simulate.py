@@ -57,7 +57,10 @@ def test_a_replay_tells_of_every_moment(selection, truth):
 
 def test_a_replay_without_the_whole_truth_is_refused(selection, truth):
     truth[[2, 5]] = np.nan
-    with pytest.raises(InputError, match="2 of the pool's 7 pairs have no judgment, such as query q2, document b; a replay needs them all"):
+    with pytest.raises(
+        InputError,
+        match="2 of the pool's 7 pairs have no judgment, such as query q2, document b; a replay needs them all",
+    ):
         replay(selection, truth, 0.9)
 
 

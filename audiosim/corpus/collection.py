@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from audiosim.corpus import formats
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
+
+DEEPEST_GUESS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,53 @@ class Collection:
         for judgment in self.judgments:
             self.scale.check(judgment.grade)
 
+    @classmethod
+    def load(cls, folder: str | Path, judgments: str | Path | None = None) -> "Collection":
+        """The collection of a folder.
+
+        judgments  another file to take the judgments from, `none` for no judgments, None for those of the folder
+        """
+        folder = formats.open_folder(folder)
+        settings, documents, query_documents, teams = _read_tables(folder)
+        exclusions = formats.Exclusions(query_documents, _artists(documents, settings.not_artists))
+        runs = formats.read_runs(formats.find_runs(folder), exclusions)
+        scale, judged = _read_judgments(folder, settings.scale, judgments)
+        deepest = max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
+        return cls(
+            identifier=folder.resolve().name,
+            name=folder.resolve().name if settings.name is None else settings.name,
+            scale=scale,
+            cutoff=settings.cutoff or min(deepest, DEEPEST_GUESS),
+            runs=runs,
+            documents=documents,
+            query_documents=query_documents,
+            teams=teams,
+            judgments=judged,
+            not_artists=settings.not_artists,
+            guesses=_guesses(settings, scale, bool(judged), deepest),
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.
+
+        All files are written or none. Sound files stay where they are: a relative `path` counts from the folder.
+        """
+        plain = formats.fits_qrels(self.judgments)
+        judgments = "judgments.qrels" if plain else "judgments.csv"
+        spell_judgments = formats.qrels_lines if plain else formats.judgments_csv_lines
+        settings = formats.Settings(self.name, self.scale, self.cutoff, self.not_artists)
+        texts = {
+            "documents.tsv": formats.document_lines(self.documents.values()) if self.documents else None,
+            "queries.tsv": formats.query_lines(self.query_documents) if self.query_documents else None,
+            "systems.tsv": formats.system_lines(self.teams) if self.teams else None,
+            "runs.trec": formats.run_lines(self.runs),
+            judgments: spell_judgments(self.judgments) if self.judgments else None,
+            "collection.toml": formats.settings_lines(settings),
+        }
+        files = {name: lines for name, lines in texts.items() if lines is not None}
+        folder = formats.prepare_folder(folder, set(files))
+        formats.write_texts({folder / name: lines for name, lines in files.items()})
+
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
         artist = self.documents[document].artist if document in self.documents else None
@@ -71,3 +122,43 @@ class Collection:
         for judgment in self.judgments:
             last.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
         return {pair: sum(grades.values()) / len(grades) for pair, grades in last.items()}
+
+
+def _read_tables(
+    folder: Path,
+) -> tuple[formats.Settings, dict[str, Document], dict[str, str], dict[str, str]]:
+    settings = formats.find_file(folder, "collection.toml")
+    documents = formats.find_file(folder, "documents.tsv")
+    queries = formats.find_file(folder, "queries.tsv")
+    systems = formats.find_file(folder, "systems.tsv")
+    return (
+        formats.read_settings(settings) if settings else formats.Settings(),
+        formats.read_documents(documents) if documents else {},
+        formats.read_queries(queries) if queries else {},
+        formats.read_systems(systems) if systems else {},
+    )
+
+
+def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> dict[str, str]:
+    artists = ((identifier, document.artist) for identifier, document in documents.items())
+    return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}
+
+
+def _read_judgments(
+    folder: Path, scale: Scale | None, judgments: str | Path | None
+) -> tuple[Scale, tuple[Judgment, ...]]:
+    if str(judgments) == "none":
+        return scale or FINE, ()
+    path = formats.find_file(folder, *formats.JUDGMENTS) if judgments is None else Path(judgments)
+    return formats.read_judgments(path, scale) if path else (scale or FINE, ())
+
+
+def _guesses(settings: formats.Settings, scale: Scale, judged: bool, deepest: int) -> tuple[str, ...]:
+    """One sentence for each thing that collection.toml leaves open, the name aside."""
+    source = "from the judgments" if judged else "as there are no judgments"
+    depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
+    guesses = {
+        f"scale not given: guessed {scale.name} {source}": settings.scale is None,
+        f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
+    }
+    return tuple(sentence for sentence, open_ in guesses.items() if open_)

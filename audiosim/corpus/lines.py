@@ -1,6 +1,7 @@
 """Text files: read line by line with their numbers, written whole or not at all."""
 
 import gzip
+import math
 import os
 import secrets
 import zlib
@@ -38,6 +39,18 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
         raise FormatError(path, 1, f"the file is empty, expected {expected}")
 
 
+def finite(path: Path, number: int, kind: str, text: str) -> float:
+    """The number that a field spells; not a number, NaN and infinity are errors."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    # Python reads 1_000 as a thousand; no other program that meets these files does.
+    if not math.isfinite(value) or "_" in text:
+        raise FormatError(path, number, f"expected a finite number for {kind}, found {text!r}")
+    return value
+
+
 def _open(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
@@ -65,7 +78,7 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
 
 
 def write_texts(texts: Mapping[Path, Iterable[str]]) -> None:
-    """Write several files, each as `write_text` does; none is touched before all are on the disk beside their places."""
+    """Write several files, each as `write_text` does; none is replaced before all are on the disk."""
     ready = {path: _encode(path, lines) for path, lines in texts.items()}
     beside: dict[Path, Path] = {}
     path = Path()

@@ -25,8 +25,10 @@ class Scale:
 
     name: str
     levels: tuple[float, ...]
+    _grades: frozenset[float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_grades", frozenset(self.levels))
         if len(self.levels) < 2 or not all(math.isfinite(level) for level in self.levels):
             raise InputError(f"a scale needs at least two levels, all finite, got {list(self.levels)}")
         if any(low >= high for low, high in zip(self.levels, self.levels[1:], strict=False)) or self.levels[0] < 0:
@@ -37,9 +39,13 @@ class Scale:
         """The highest grade; a gain is a grade over this."""
         return self.levels[-1]
 
+    def __contains__(self, grade: float) -> bool:
+        """Whether an assessor may give the grade."""
+        return grade in self._grades
+
     def check(self, grade: float) -> float:
         """The grade itself, if it is on the scale."""
-        if grade not in self.levels:
+        if grade not in self._grades:
             raise InputError(f"grade {grade:g} is not on the {self.name} scale ({self})")
         return float(grade)
 

@@ -1,5 +1,7 @@
 """The pool: every pair that somebody may have to judge, as arrays."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -72,6 +74,22 @@ class Pool:
     def query_sizes(self) -> Integers:
         """(n,) number of pairs of the pair's query: its documents, each counted once."""
         return np.bincount(self.query, minlength=len(self.queries))[self.query]
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of levels, cutoff, systems, pairs in their order, and who retrieved what at which rank.
+
+        Two programs whose pools have one hash speak of the same pairs in the same order.
+        """
+        ranks = self.ranks.tocoo()
+        content = [
+            self.scale.levels,
+            self.cutoff,
+            self.systems,
+            self.pairs,
+            *(column.tolist() for column in (ranks.row, ranks.col, ranks.data)),
+        ]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     @cached_property
     def genres(self) -> Groups:

@@ -1,6 +1,6 @@
-"""Tables with a header: documents.tsv, queries.tsv, systems.tsv; the tab parts the fields and nothing is quoted."""
+"""Tables with a header: documents.tsv, queries.tsv, systems.tsv. The tab parts the fields; nothing is quoted."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from audiosim.corpus.lines import BYTE_ORDER_MARK, read_lines
@@ -8,39 +8,46 @@ from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError
 
 Row = tuple[int, dict[str, str]]
+DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
 
 
 def read_documents(path: str | Path) -> dict[str, Document]:
     """The documents of a documents.tsv: `document`, any of `artist`, `genre`, `path`, and more; empty is unknown."""
-    documents = {}
-    for _, row in _unique(Path(path), read_tsv(Path(path), required=["document"])):
-        known = {column: value for column, value in row.items() if value}
-        identifier = known.pop("document")
-        documents[identifier] = Document(
-            identifier, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known
-        )
-    return documents
+    return {identifier: _document(row) for identifier, row in _read_unique(Path(path), "document")}
+
+
+def _document(row: dict[str, str]) -> Document:
+    known = {column: value for column, value in row.items() if value}
+    identifier = known.pop("document")
+    return Document(identifier, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known)
 
 
 def read_queries(path: str | Path) -> dict[str, str]:
-    """The document that each query of a queries.tsv is; a query with an empty document is left out."""
-    return _read_mapping(Path(path), "query", "document")
+    """The document that each query of a queries.tsv is; a query whose document is empty is left out."""
+    rows = _read_unique(Path(path), "query", others=["document"])
+    return {query: row["document"] for query, row in rows if row["document"]}
 
 
 def read_systems(path: str | Path) -> dict[str, str]:
-    """The team of each system of a systems.tsv; a system with an empty team is left out."""
-    return _read_mapping(Path(path), "system", "team")
+    """The team of each system of a systems.tsv; a system whose team is empty is left out."""
+    rows = _read_unique(Path(path), "system", others=["team"])
+    return {system: row["team"] for system, row in rows if row["team"]}
 
 
-def _read_mapping(path: Path, key: str, value: str) -> dict[str, str]:
-    rows = read_tsv(path, required=[key, value], allowed=[key, value])
-    return {row[key]: row[value] for _, row in _unique(path, rows) if row[value]}
-
-
-def read_tsv(path: Path, required: Sequence[str], allowed: Sequence[str] | None = None) -> Iterator[Row]:
-    """The rows of a tab-separated file with a header."""
-    lines = read_lines(path, f"a header with {' and '.join(required)}")
-    return read_rows(path, lines, lambda _, text: text.split("\t"), required, allowed)
+def _read_unique(path: Path, key: str, others: Sequence[str] | None = None) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a tab-separated file by their identifier; any other columns where `others` is None."""
+    lines = read_lines(path, f"a header with {' and '.join([key, *(others or [])])}")
+    seen: dict[str, int] = {}
+    required = [key, *(others or [])]
+    for number, row in read_rows(path, lines, lambda _, text: text.split("\t"), required, others and required):
+        identifier = row[key]
+        check_identifier(path, number, key, identifier)
+        if identifier in seen:
+            raise FormatError(
+                path, number, f"{key} {identifier} is on line {seen[identifier]} already, expected it once"
+            )
+        seen[identifier] = number
+        yield identifier, row
 
 
 def read_rows(
@@ -50,48 +57,79 @@ def read_rows(
     required: Sequence[str],
     allowed: Sequence[str] | None,
 ) -> Iterator[Row]:
-    """Each line after the header as its number and its fields by column; the first required column identifies it.
+    """Each line after the header as its number and its fields by column.
 
-    split     takes a line's number and text apart
+    split     takes a line, given with its number, apart
     required  columns that must be there
     allowed   columns that may be there, None for any
     """
     number, text = next(lines)
     header = split(number, text)
-    _check_header(path, number, header, required, allowed)
+    _check_header(path, number, header)
+    _check_columns(path, number, header, required, allowed)
     for number, text in lines:
         fields = split(number, text)
         if len(fields) != len(header):
             raise FormatError(path, number, f"expected {len(header)} columns as in the header, found {len(fields)}")
-        row = dict(zip(header, fields, strict=True))
-        if not row[required[0]].strip():
-            raise FormatError(path, number, f"column {required[0]} is empty, expected an identifier")
-        yield number, row
+        yield number, dict(zip(header, fields, strict=True))
 
 
-def _check_header(
+def _check_header(path: Path, number: int, header: list[str]) -> None:
+    for position, column in enumerate(header, start=1):
+        if not column.strip():
+            raise FormatError(path, number, f"column {position} of the header has no name, expected one")
+        if header.index(column) + 1 < position:
+            raise FormatError(path, number, f"the header names column {column} twice, expected it once")
+
+
+def _check_columns(
     path: Path, number: int, header: list[str], required: Sequence[str], allowed: Sequence[str] | None
 ) -> None:
-    for column in header:
-        if not column.strip():
-            raise FormatError(path, number, f"column {header.index(column) + 1} of the header has no name")
-        if header.count(column) > 1:
-            raise FormatError(path, number, f"the header names column {column} twice")
     for column in required:
         if column not in header:
-            raise FormatError(path, number, f"the header lacks column {column}, found {', '.join(header)}")
-    for column in header if allowed is not None else []:
-        if column not in (allowed or []):
-            raise FormatError(path, number, f"unknown column {column}, expected {', '.join(allowed or [])}")
+            raise FormatError(path, number, f"expected a column {column} in the header, found {', '.join(header)}")
+    for column in header if allowed else ():
+        if column not in (allowed or ()):
+            raise FormatError(path, number, f"unknown column {column}, expected {', '.join(allowed or ())}")
 
 
-def _unique(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows as they are; an identifier, the value of the first required column, twice is an error."""
-    seen: dict[str, int] = {}
-    for number, row in rows:
-        column = next(name for name in ("document", "query", "system") if name in row)
-        column = "query" if "query" in row else column
-        if row[column] in seen:
-            raise FormatError(path, number, f"{column} {row[column]} is on line {seen[row[column]]} already")
-        seen[row[column]] = number
-        yield number, row
+def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
+    """An identifier has at least one character that is not white space."""
+    if not identifier.strip():
+        raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
+
+
+def document_lines(documents: Iterable[Document]) -> list[str]:
+    """The lines of a documents.tsv; columns that no document fills are left out."""
+    filled = [_columns(document) for document in documents]
+    columns = dict.fromkeys(column for row in filled for column in row)
+    header = [column for column in DOCUMENT_COLUMNS if column in columns]
+    header += [column for column in columns if column not in header]
+    return [_tsv_line(header), *(_tsv_line([row.get(column, "") for column in header]) for row in filled)]
+
+
+def _columns(document: Document) -> dict[str, str]:
+    clash = set(DOCUMENT_COLUMNS) & set(document.more)
+    if clash:
+        raise InputError(f"document {document.identifier} has a further column named {min(clash)}, which is taken")
+    named = zip(DOCUMENT_COLUMNS, (document.identifier, document.artist, document.genre, document.path), strict=True)
+    return {column: value for column, value in named if value} | dict(document.more)
+
+
+def query_lines(query_documents: Mapping[str, str]) -> list[str]:
+    """The lines of a queries.tsv."""
+    return [_tsv_line(pair) for pair in [("query", "document"), *query_documents.items()]]
+
+
+def system_lines(teams: Mapping[str, str]) -> list[str]:
+    """The lines of a systems.tsv."""
+    return [_tsv_line(pair) for pair in [("system", "team"), *teams.items()]]
+
+
+def _tsv_line(values: Sequence[str]) -> str:
+    for value in values:
+        if "\t" in value or "\n" in value or "\r" in value:
+            raise InputError(f"{value!r} cannot be written to a table: it contains a tab or a line end")
+    if not values[0].strip() or values[0].startswith(BYTE_ORDER_MARK):
+        raise InputError(f"{values[0]!r} cannot be written to a table: expected an identifier")
+    return "\t".join(values)

@@ -12,8 +12,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure, parse_measure
-from audiosim.relevance.estimators import RelevanceEstimator, gains, ordinal, uniform
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.estimators import RelevanceEstimator, built_in, gains
 from audiosim.stats.moments import Moments
 
 if TYPE_CHECKING:
@@ -170,16 +170,18 @@ def rank(measure: Measure, pool: Pool, model: str, moments: Moments, judged: int
     return Ranking(measure, model, pool.systems, scores, len(pool.queries), judged, len(pool.pairs))
 
 
-def estimate(collection: Collection, model: str | RelevanceEstimator, measure: str | Measure = "CG@5") -> Ranking:
+def estimate(
+    collection: Collection, model: str | RelevanceEstimator | None = None, measure: str | Measure = "CG@5"
+) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
-    model    name in models/ such as "mout", a model file, "uniform", or an estimator for this collection's pool
+    model    name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
+             down to the measure's cutoff, or None for the default of the collection's scale
     measure  such as "CG@5"
     """
-    measure = parse_measure(measure) if isinstance(measure, str) else measure
+    measure = as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    if isinstance(model, str):
-        model = uniform(pool) if model == "uniform" else ordinal(pool, model)
+    estimator = built_in(pool, model)
     grades = pool.spread(collection.grades())
-    moments = gains(pool, model.predict(grades), grades)
-    return rank(measure, pool, model.name, moments, int(np.sum(~np.isnan(grades))))
+    moments = gains(pool, estimator.predict(grades), grades)
+    return rank(measure, pool, estimator.name, moments, int(np.sum(~np.isnan(grades))))

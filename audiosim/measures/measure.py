@@ -30,6 +30,11 @@ class Measure:
         return f"{self.name}@{self.cutoff}"
 
 
+def as_measure(measure: str | Measure) -> Measure:
+    """A measure, parsed if it is written."""
+    return parse_measure(measure) if isinstance(measure, str) else measure
+
+
 def parse_measure(text: str) -> Measure:
     """The measure that is written so, such as CG@5."""
     parts = WRITTEN.fullmatch(text)

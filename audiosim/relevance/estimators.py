@@ -163,6 +163,18 @@ def uniform_model(scale: Scale) -> Model:
     )
 
 
+def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEstimator:
+    """The estimator of a model that comes with audiosim, or of a model file; an estimator stays what it is.
+
+    model  "uniform", a name in models/ with or without its scale, a .json file, an estimator for this
+           pool, or None for the default of the pool's scale
+    """
+    model = default_model(pool.scale) if model is None else model
+    if not isinstance(model, str):
+        return model
+    return uniform(pool) if model == "uniform" else ordinal(pool, model)
+
+
 def default_model(scale: Scale) -> str:
     """The model where none is named: mjud where it is published for the scale, uniform elsewhere."""
     return "mjud" if f"mjud-{scale.name}" in model_names() else "uniform"

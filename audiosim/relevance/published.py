@@ -20,6 +20,7 @@ import numpy as np
 
 from audiosim import shipped
 from audiosim.arrays import Array
+from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.features.table import check_terms, design
@@ -96,9 +97,7 @@ def checksum(fields: Mapping[str, Any]) -> str:
 def save_model(model: Model, path: Path) -> None:
     """Write a model file; nothing is left half written."""
     fields = {"format": FORMAT} | asdict(model)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(fields | {"checksum": checksum(fields)}, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_text(path, [json.dumps(fields | {"checksum": checksum(fields)}, indent=1)])
 
 
 def load_model(name: str | Path) -> Model:

@@ -38,7 +38,9 @@ def test_judgments_bring_the_better_model_in_where_its_features_are_known(pool):
     assert [prediction.models[code] for code in prediction.model][4] == "mjud-fine"
     # c: fSYS 1/3, aSYS the mean of what B retrieved and is judged, aART the grade of a.
     table = {"fSYS": np.array([1 / 3]), "aSYS": np.array([90.0]), "aART": np.array([90.0])}
-    np.testing.assert_allclose(prediction.probabilities[4], load_model("mjud-fine").probabilities(table, 1)[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        prediction.probabilities[4], load_model("mjud-fine").probabilities(table, 1)[0], rtol=1e-12
+    )
 
 
 def test_judged_pairs_are_certain_in_units_of_gain(pool):
@@ -78,11 +80,15 @@ def test_a_model_file_of_one_s_own_is_an_estimator(pool, tmp_path):
 
     save_model(load_model("loutput-fine"), tmp_path / "mine.json")
     mine = make_estimator(pool, str(tmp_path / "mine.json")).predict(nothing_judged(pool))
-    np.testing.assert_array_equal(mine.probabilities, ordinal(pool, "loutput").predict(nothing_judged(pool)).probabilities)
+    np.testing.assert_array_equal(
+        mine.probabilities, ordinal(pool, "loutput").predict(nothing_judged(pool)).probabilities
+    )
 
 
 def test_an_unknown_estimator_is_refused_with_the_names_there_are(pool):
-    with pytest.raises(InputError, match="unknown model 'mouth', expected a .json file or one of historical, .*, remote, uniform"):
+    with pytest.raises(
+        InputError, match="unknown model 'mouth', expected a .json file or one of historical, .*, remote, uniform"
+    ):
         make_estimator(pool, "mouth")
 
 
@@ -124,11 +130,23 @@ def leaning(prediction, grades):
     ("change", "message"),
     [
         (lambda p, g, n: altered(p, levels=p.levels[::-1]), "broken: levels must rise within the scale, got"),
-        (lambda p, g, n: altered(p, probabilities=p.probabilities[1:]), r"broken: probabilities must be \(7, 101\), got \(6, 101\)"),
-        (lambda p, g, n: altered(p, probabilities=p.probabilities * 2), "broken: each row of probabilities must be 0 or more and sum to 1"),
-        (lambda p, g, n: altered(p, probabilities=p.probabilities * np.nan), "broken: each row of probabilities must be 0 or more and sum to 1"),
+        (
+            lambda p, g, n: altered(p, probabilities=p.probabilities[1:]),
+            r"broken: probabilities must be \(7, 101\), got \(6, 101\)",
+        ),
+        (
+            lambda p, g, n: altered(p, probabilities=p.probabilities * 2),
+            "broken: each row of probabilities must be 0 or more and sum to 1",
+        ),
+        (
+            lambda p, g, n: altered(p, probabilities=p.probabilities * np.nan),
+            "broken: each row of probabilities must be 0 or more and sum to 1",
+        ),
         (lambda p, g, n: altered(p, model=p.model + 1), "broken: each pair must name one of the models uniform"),
-        (lambda p, g, n: altered(p, probabilities=np.roll(np.eye(7, 101), n, 1)), "broken: two predictions from the same judgments differ"),
+        (
+            lambda p, g, n: altered(p, probabilities=np.roll(np.eye(7, 101), n, 1)),
+            "broken: two predictions from the same judgments differ",
+        ),
         (lambda p, g, n: leaning(p, g), "broken: a pair's own judgment changes its own prediction"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from audiosim.corpus.model import BINARY, BROAD, FINE
 from audiosim.errors import FormatError, InputError
 from audiosim.relevance.published import Model, load_model, model_for_scale, model_names, save_model
-from audiosim.stats.ordinal import expectation, level_probabilities, variance
+from audiosim.stats.ordinal import expectation, variance
 
 EXAMPLE = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
 
@@ -15,7 +15,11 @@ def worked_example(name, **features):
     model = load_model(name)
     table = {key: np.array([value]) for key, value in (EXAMPLE | features).items()}
     probabilities = model.probabilities(table, 1).round(4)  # both papers go on with four printed decimals
-    return probabilities, expectation(probabilities, np.array(model.levels)), variance(probabilities, np.array(model.levels))
+    return (
+        probabilities,
+        expectation(probabilities, np.array(model.levels)),
+        variance(probabilities, np.array(model.levels)),
+    )
 
 
 def test_the_worked_example_of_the_thesis_comes_out():
@@ -34,7 +38,9 @@ def test_the_worked_example_of_the_paper_comes_out():
     assert spread.round(4).tolist() == [0.3233]
 
 
-@pytest.mark.parametrize(("name", "mean", "spread"), [("historical-broad", 0.8959, 0.6338), ("historical-fine", 43.41, 900.4)])
+@pytest.mark.parametrize(
+    ("name", "mean", "spread"), [("historical-broad", 0.8959, 0.6338), ("historical-fine", 43.41, 900.4)]
+)
 def test_historical_models_have_the_moments_that_the_thesis_prints(name, mean, spread):
     # Urbano (2013), section 7.2.1; thresholds are kept to six decimals.
     model = load_model(name)
@@ -140,5 +146,3 @@ def test_a_model_that_breaks_a_rule_is_refused(changes, message):
 def test_features_that_are_missing_are_named():
     with pytest.raises(InputError, match="model m needs the features fSYS; fSYS missing"):
         a_model().probabilities({}, 1)
-
-

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ def test_level_probabilities_are_those_of_a_cut_logistic_variable():
     # R >= l exactly when a standard logistic variable exceeds -(threshold + predictor).
     thresholds, predictor = np.array([2.0, 0.5, -1.0]), np.array([-3.0, 0.0, 1.5])
     edges = np.concatenate([[np.inf], thresholds, [-np.inf]])
-    expected = [[logistic.cdf(-low - x) - logistic.cdf(-high - x) for high, low in zip(edges, edges[1:])] for x in predictor]
+    expected = [[logistic.cdf(-low - x) - logistic.cdf(-high - x) for high, low in pairwise(edges)] for x in predictor]
     np.testing.assert_allclose(level_probabilities(thresholds, predictor), expected, rtol=1e-13)
 
 

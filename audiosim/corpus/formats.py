@@ -1,0 +1,121 @@
+"""The files of a collection: found in its folder, read and written; the modules beside this one hold each form.
+
+Every complaint about a line is a FormatError, `path:line: what is wrong, what was expected`; about a folder or a file
+as a whole, an InputError that starts with its path.
+"""
+
+from pathlib import Path
+
+from audiosim.corpus.judgments import (
+    fits_qrels,
+    judgments_csv_lines,
+    judgments_json_lines,
+    qrels_lines,
+    read_judgments,
+    write_judgments_csv,
+    write_qrels,
+)
+from audiosim.corpus.lines import write_text, write_texts
+from audiosim.corpus.mirex import Exclusions
+from audiosim.corpus.runs import read_runs, run_lines, write_run
+from audiosim.corpus.settings import Settings, read_settings, settings_lines
+from audiosim.corpus.tables import (
+    document_lines,
+    query_lines,
+    read_documents,
+    read_queries,
+    read_systems,
+    system_lines,
+)
+from audiosim.errors import InputError
+
+__all__ = [
+    "JUDGMENTS",
+    "Exclusions",
+    "Settings",
+    "document_lines",
+    "find_file",
+    "find_runs",
+    "fits_qrels",
+    "judgments_csv_lines",
+    "judgments_json_lines",
+    "open_folder",
+    "prepare_folder",
+    "qrels_lines",
+    "query_lines",
+    "read_documents",
+    "read_judgments",
+    "read_queries",
+    "read_runs",
+    "read_settings",
+    "read_systems",
+    "run_lines",
+    "settings_lines",
+    "system_lines",
+    "write_judgments_csv",
+    "write_qrels",
+    "write_run",
+    "write_text",
+    "write_texts",
+]
+
+JUDGMENTS = ("judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl")
+PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml")
+
+
+def open_folder(folder: str | Path) -> Path:
+    """The folder of a collection, if it is there."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "no such folder"
+        raise InputError(f"{folder}: {problem}, expected a collection")
+    return folder
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """The one file in a folder that has one of the names, or one of them and `.gz`; None where there is none."""
+    paths = [folder / f"{name}{suffix}" for name in names for suffix in ("", ".gz")]
+    found = [path for path in paths if path.is_file()]
+    if len(found) > 1:
+        raise InputError(f"{found[0]}: there is {found[1].name} too, expected one of them")
+    return found[0] if found else None
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The run files of a collection: runs.trec, or all in the folder runs, by name; hidden files are left out."""
+    file = find_file(folder, "runs.trec")
+    many = folder / "runs"
+    if file and many.is_dir():
+        raise InputError(f"{file}: there is a folder runs too, expected one of them")
+    if file:
+        return [file]
+    if not many.is_dir():
+        raise InputError(f"{folder}: has no runs, expected runs.trec or a folder runs")
+    paths = sorted(path for path in many.iterdir() if not path.name.startswith("."))
+    if not paths:
+        raise InputError(f"{many}: holds no file, expected at least one run")
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path}: is a folder, expected a run")
+        find_file(many, path.name)
+    return paths
+
+
+def prepare_folder(folder: str | Path, names: set[str]) -> Path:
+    """A folder to write a collection's files to, made if need be.
+
+    names  the files that will be written; they are replaced, but other files of a collection would contradict them,
+           and are not ours to delete
+    """
+    folder = Path(folder)
+    if folder.exists():
+        open_folder(folder)
+    for part in PARTS:
+        for name in (part, f"{part}.gz"):
+            if name not in names and (folder / name).exists():
+                raise InputError(f"{folder / name}: would become part of the collection to write, expected it gone")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    return folder

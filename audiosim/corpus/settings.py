@@ -1,0 +1,123 @@
+"""collection.toml: what a collection is called and how its grades and rankings are to be read; all of it optional."""
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from audiosim.corpus.lines import every_line
+from audiosim.corpus.model import SCALES, Scale, parse_scale
+from audiosim.errors import FormatError, InputError
+
+KEYS = ("name", "scale", "cutoff", "not_artists")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a collection.toml says; what is None it leaves open."""
+
+    name: str | None = None
+    scale: Scale | None = None
+    cutoff: int | None = None
+    not_artists: frozenset[str] = frozenset()
+
+
+def read_settings(path: str | Path) -> Settings:
+    """The settings of a collection.toml."""
+    path = Path(path)
+    text = "\n".join(line for _, line in every_line(path))
+    if not text.strip():
+        raise FormatError(path, 1, f"the file is empty, expected {', '.join(KEYS)}")
+    table = _parse(path, text)
+    for key in table:
+        if key not in KEYS:
+            raise FormatError(path, _line_of(text, key), f"unknown key {key}, expected {', '.join(KEYS)}")
+    try:
+        return Settings(
+            name=_name(table.get("name")),
+            scale=_scale(table.get("scale")),
+            cutoff=_cutoff(table.get("cutoff")),
+            not_artists=_not_artists(table.get("not_artists", [])),
+        )
+    except _WrongValueError as error:
+        raise FormatError(path, _line_of(text, error.key), str(error)) from None
+
+
+class _WrongValueError(InputError):
+    """A key has a value that it may not have."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(f"{key}: {problem}")
+        self.key = key
+
+
+def _parse(path: Path, text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # The place is in the message alone, and the end of the file has no number there.
+        problem, _, place = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        number = int(line[1]) if line else text.count("\n") + 1
+        raise FormatError(path, number, f"not TOML: {problem or error}") from None
+
+
+def _line_of(text: str, key: str) -> int:
+    """The line on which a key stands, 1 if it cannot be found."""
+    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
+    return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
+
+
+def _name(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise _WrongValueError("name", f"expected text, found {value!r}")
+    return value
+
+
+def _scale(value: object) -> Scale | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) and not (isinstance(value, list) and all(map(_is_number, value))):
+        raise _WrongValueError("scale", f"expected {', '.join(SCALES)} or a list of levels, found {value!r}")
+    try:
+        return parse_scale(value)
+    except InputError as error:
+        raise _WrongValueError("scale", str(error)) from None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cutoff(value: object) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise _WrongValueError("cutoff", f"expected a whole number of at least 1, found {value!r}")
+    return value
+
+
+def _not_artists(value: object) -> frozenset[str]:
+    if not isinstance(value, list) or not all(isinstance(artist, str) for artist in value):
+        raise _WrongValueError("not_artists", f"expected a list of texts, found {value!r}")
+    return frozenset(value)
+
+
+def settings_lines(settings: Settings) -> list[str]:
+    """The lines of a collection.toml; a scale that is not fine, broad or binary is written as its levels."""
+    lines = []
+    if settings.name is not None:
+        lines.append(f"name = {_quote(settings.name)}")
+    if settings.scale is not None:
+        named = SCALES.get(settings.scale.name) == settings.scale
+        levels = ", ".join(map(repr, settings.scale.levels))
+        lines.append(f"scale = {_quote(settings.scale.name) if named else f'[{levels}]'}")
+    if settings.cutoff is not None:
+        lines.append(f"cutoff = {settings.cutoff}")
+    if settings.not_artists:
+        lines.append(f"not_artists = [{', '.join(map(_quote, sorted(settings.not_artists)))}]")
+    return lines
+
+
+def _quote(text: str) -> str:
+    # A JSON string is a TOML string, but for one character that TOML wants escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,125 @@
+"""TREC runs and lists: order, ties, errors, and that what is written is read again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audiosim.corpus.model import Run
+from audiosim.corpus.runs import read_runs, run_lines, write_run
+from audiosim.errors import FormatError, InputError
+
+
+def run_file(tmp_path, text, name="runs.trec"):
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+def ranking(tmp_path, text):
+    (run,) = read_runs([run_file(tmp_path, text)])
+    return run.rankings["1"]
+
+
+def test_the_score_orders_and_the_rank_does_not(tmp_path):
+    assert ranking(tmp_path, "1 Q0 a 1 0.5 S\n1 Q0 b 2 1e3 S\n1 Q0 c 3 -7 S\n") == ("b", "a", "c")
+
+
+# usnistgov/trec_eval issue 22: with qrels that make b alone relevant, trec_eval prints ndcg 1 for the first run, so b
+# is ranked first, and 0.6309 = 1 / log2(3) for the second, so b is ranked second: ties by document, greatest first.
+@pytest.mark.parametrize(("other", "expected"), [("a", ("b", "a")), ("c", ("c", "b"))])
+def test_ties_are_broken_as_trec_eval_breaks_them(tmp_path, other, expected):
+    assert ranking(tmp_path, f"1 0 b 1 1.0 S\n1 0 {other} 2 1.0 S\n") == expected
+
+
+def test_tied_documents_are_compared_as_strings_and_not_as_numbers(tmp_path):
+    # strcmp puts "9" after "10", so it comes first when it falls.
+    assert ranking(tmp_path, "1 Q0 10 1 2 S\n1 Q0 9 2 2 S\n1 Q0 z 3 3 S\n") == ("z", "9", "10")
+
+
+def test_scores_that_differ_in_the_last_digit_of_double_precision_are_no_tie(tmp_path):
+    # The case of trec_eval issue 34, which moved it from single to double precision.
+    assert ranking(tmp_path, "1 Q0 z 1 0.30000000001 S\n1 Q0 a 2 0.30000000002 S\n") == ("a", "z")
+
+
+def test_lines_may_come_in_any_order_and_hold_several_systems(tmp_path):
+    text = "1 Q0 a 2 1 S\n1 Q0 x 1 9 T\n2 Q0 b 1 1 S\n1\tQ0  c \t 1 2 S\n"
+    assert read_runs([run_file(tmp_path, text)]) == (
+        Run("S", {"1": ("c", "a"), "2": ("b",)}),
+        Run("T", {"1": ("x",)}),
+    )
+
+
+def test_a_list_is_in_the_order_of_its_lines(tmp_path):
+    text = "S q b\nS q a\nT q a\nS p z\n"
+    expected = (Run("S", {"q": ("b", "a"), "p": ("z",)}), Run("T", {"q": ("a",)}))
+    assert read_runs([run_file(tmp_path, text)]) == expected
+    assert read_runs([run_file(tmp_path, "system\tquery\tdocument\n" + text)]) == expected
+
+
+def test_a_run_parted_by_tabs_whose_queries_are_numbers_is_no_matrix(tmp_path):
+    assert ranking(tmp_path, "1\tQ0\ta\t1\t2\tS\n1\tQ0\tb\t2\t1\tS\n") == ("a", "b")
+    assert ranking(tmp_path, "1\tQ0 a 1 2 S\n1\tQ0 b 2 1 S\n") == ("a", "b")
+    assert read_runs([run_file(tmp_path, "7 1 2\n7 1 3\n")]) == (Run("7", {"1": ("2", "3")}),)
+
+
+ERRORS = {
+    "": r":1: the file is empty, expected a TREC run \(query Q0 document rank score system\), lines of",
+    "a b c d\n": r":1: expected a TREC run .*, lines of system query document, or a MIREX result file, found 4 "
+    r"columns$",
+    "1 Q0 a 1 2 S\n1 Q0 b 2 1\n": r":2: expected 6 columns \(query Q0 document rank score system\) as on the lines "
+    r"above, found 5$",
+    "1 Q0 a 1 2 S\nS 1 b\n": r":2: expected 6 columns .* found 3$",
+    "S 1 b\n\n1 Q0 a 1 2 S\n": r":3: expected 3 columns \(system query document\) as on the lines above, found 6$",
+    "1 Q0 a 1 2 S\n1 Q0 b 1 1 S\n": r":2: rank 1 is twice in the ranking of system S for query 1, expected each rank "
+    r"once$",
+    "1 Q0 a 1 2 S\n1 Q0 a 2 1 S\n": r":2: document a is twice in the ranking of system S for query 1, expected each "
+    r"document once$",
+    "S q b\nS q a\nS q b\n": r":3: document b is twice in the ranking of system S for query q, expected each document "
+    r"once$",
+    "1 Q0 a 1 nan S\n": r":1: expected a finite number for score, found 'nan'$",
+    "1 Q0 a 1 -inf S\n": r":1: expected a finite number for score, found '-inf'$",
+    "1 Q0 a 1 1_0 S\n": r":1: expected a finite number for score, found '1_0'$",
+    "1 Q0 a 1 high S\n": r":1: expected a finite number for score, found 'high'$",
+    "1 Q0 a 1.5 2 S\n": r":1: expected a whole number for the rank, found '1.5'$",
+    "system query document\n": r":1: the file ends after its header, expected lines of system query document$",
+}
+
+
+@pytest.mark.parametrize(("text", "error"), ERRORS.items())
+def test_a_run_that_breaks_a_rule_is_refused_where_it_does(tmp_path, text, error):
+    with pytest.raises(FormatError, match=r"^[^\n]*runs\.trec" + error):
+        read_runs([run_file(tmp_path, text)])
+
+
+def test_a_system_in_two_files_is_refused(tmp_path):
+    first, second = run_file(tmp_path, "1 Q0 a 1 2 S\n", "a"), run_file(tmp_path, "2 Q0 a 1 2 T\n3 Q0 a 1 2 S\n", "b")
+    with pytest.raises(FormatError, match=r"/b:2: system S is in .*/a already, expected it once$"):
+        read_runs([first, second])
+
+
+WORDS = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=4
+)
+RANKINGS = st.lists(WORDS, min_size=1, max_size=6, unique=True).map(tuple)
+RUNS = st.dictionaries(WORDS, st.dictionaries(WORDS, RANKINGS, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@given(runs=RUNS, name=st.sampled_from(["runs.trec", "runs.trec.gz"]))
+def test_runs_that_are_written_are_read_again(tmp_path_factory, runs, name):
+    path = tmp_path_factory.mktemp("runs") / name
+    expected = tuple(Run(system, rankings) for system, rankings in runs.items())
+    write_run(path, expected)
+    assert read_runs([path]) == expected
+
+
+def test_a_run_is_written_with_scores_that_count_down_to_one():
+    assert run_lines([Run("S", {"q": ("b", "a")})]) == ["q Q0 b 1 2 S", "q Q0 a 2 1 S"]
+
+
+def test_what_a_trec_run_cannot_say_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match=r"^'a b' cannot be written: white space parts the columns of this form"):
+        write_run(tmp_path / "runs.trec", [Run("S", {"q": ("fine", "a b")})])
+    with pytest.raises(InputError, match=r"^system S retrieves nothing for query q: a TREC run cannot say that$"):
+        write_run(tmp_path / "runs.trec", [Run("S", {"q": ()})])
+    with pytest.raises(InputError, match=r"^system S retrieves nothing for any query: a TREC run cannot say that$"):
+        write_run(tmp_path / "runs.trec", [Run("S", {})])
+    assert not list(tmp_path.iterdir())
