@@ -83,7 +83,9 @@ def test_a_pair_s_own_judgment_never_moves_its_own_feature_but_moves_its_neighbo
 def test_various_artists_is_no_artist_when_the_collection_says_so(tiny):
     from dataclasses import replace
 
-    (column,) = columns(pool := build_pool(replace(tiny, not_artists=frozenset({"X"}))), nothing_judged(pool), ["fART"]).values()
+    (column,) = columns(
+        pool := build_pool(replace(tiny, not_artists=frozenset({"X"}))), nothing_judged(pool), ["fART"]
+    ).values()
     np.testing.assert_allclose(column, [UNKNOWN, 1 / 4, 1 / 3, 1 / 3, UNKNOWN, 1 / 4, UNKNOWN])
 
 
@@ -97,7 +99,9 @@ def test_a_term_with_a_colon_is_a_product():
 
 
 def test_an_unknown_feature_is_refused_by_name(pool):
-    with pytest.raises(InputError, match="unknown feature 'fSUS', expected one of fSYS, fTEAM, OV, aRANK, sGEN, fGEN, fART, aSYS, aART"):
+    with pytest.raises(
+        InputError, match="unknown feature 'fSUS', expected one of fSYS, fTEAM, OV, aRANK, sGEN, fGEN, fART, aSYS, aART"
+    ):
         columns(pool, nothing_judged(pool), ["fSUS"])
 
 

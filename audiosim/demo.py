@@ -1,0 +1,122 @@
+"""The whole job on the collection that is shipped: sound, index, predictions, a campaign, a ranking."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from audiosim import shipped
+from audiosim.arrays import Array
+from audiosim.audio.index import AudioIndex, extract, nearest_run
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.formats import write_judgments_csv, write_run
+from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
+from audiosim.measures.expected import Ranking, score_weights
+from audiosim.measures.measure import Measure
+from audiosim.simulate import Moment, agreement, moment
+
+MARK = ".audiosim-demo"
+SYSTEM = "audiosim-nearest"
+BATCH = 10
+FILES = {
+    "sounds": "the sound files",
+    "sounds.index": "a Gaussian of MFCC frames for each of them, from `audiosim extract`",
+    "runs": f"what each system retrieved; {SYSTEM} is `audiosim neighbours`",
+    "campaign.db": "the log of the judging campaign",
+    "judgments.csv": "the judgments it made",
+    "truth.qrels": "all judgments, as the simulated listener would make them",
+    "report.html": "this report",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DemoResult:
+    """What the demo found.
+
+    ranking  of the systems, when judging stopped
+    curve    confidence and accuracy after each judgment
+    tau      Kendall's correlation of the ranking with the true one
+    seconds  that the demo took
+    files    what was written where: (path, what it is)
+    """
+
+    ranking: Ranking
+    curve: tuple[Moment, ...]
+    tau: float
+    seconds: float
+    files: tuple[tuple[Path, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values, ready for JSON."""
+        return self.ranking.to_dict() | {
+            "accuracy": self.curve[-1].accuracy,
+            "tau": self.tau,
+            "curve": [{"judged": m.judged, "confidence": m.confidence, "accuracy": m.accuracy} for m in self.curve],
+            "seconds": self.seconds,
+            "files": {str(path): meaning for path, meaning in self.files},
+        }
+
+
+def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoResult:
+    """Do the whole job in a folder, from the sound files on.
+
+    folder  made if it is not there; an earlier demo in it is replaced, anything else is refused
+    target  confidence at which judging stops
+    say     is told of each step
+    """
+    start = time.monotonic()
+    _copy_fixture(folder)
+    _add_baseline(folder, _describe_sound(folder, say))
+    collection = Collection.load(folder)
+    log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", collection.identifier)
+    campaign = Campaign(collection, None, Measure("CG", collection.cutoff), log, BATCH)
+    pool = campaign.selection.pool
+    say(f"{len(pool.systems)} systems answer {len(pool.queries)} queries: {len(pool.pairs)} pairs, none judged yet")
+    truth = pool.spread(Collection.load(folder, folder / "truth.qrels").grades())
+    curve, tau = _judge(campaign, truth, target)
+    write_judgments_csv(folder / "judgments.csv", (judgment for _, judgment in log.read()))
+    log.close()
+    files = tuple((folder / name, meaning) for name, meaning in FILES.items())
+    return DemoResult(campaign.ranking, curve, tau, time.monotonic() - start, files)
+
+
+def _copy_fixture(folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
+        raise InputError(f"{folder} is not empty and no earlier demo; name a new folder")
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(shipped.folder("fixtures") / "demo", folder)
+    (folder / MARK).write_text("made by `audiosim demo`, which replaces this folder\n", encoding="utf-8")
+
+
+def _describe_sound(folder: Path, say: Callable[[str], None]) -> AudioIndex:
+    start = time.monotonic()
+    index = extract(folder / "documents.tsv", n_jobs=-1, into=folder / "sounds.index")
+    if index.failed:
+        raise InputError(f"{index.failed[0].path}: {index.failed[0].error}")
+    say(f"{len(index.ids)} sound files described in {time.monotonic() - start:.1f} s")
+    return index
+
+
+def _add_baseline(folder: Path, index: AudioIndex) -> None:
+    """One more system, whose run is made from the index here and now."""
+    collection = Collection.load(folder)
+    artists = {identifier: collection.artist(identifier) for identifier in index.ids}
+    run = nearest_run(index, SYSTEM, collection.query_documents, collection.cutoff, artists)
+    write_run(folder / "runs" / f"{SYSTEM}.trec", [run])
+
+
+def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[Moment, ...], float]:
+    """Ask and tell until the target is reached; how sure and how right the ranking was at each moment, and tau."""
+    pool = campaign.selection.pool
+    scores = score_weights(campaign.selection.measure, pool) @ (truth / pool.scale.maximum)
+    curve = [moment(campaign.selection, scores)]
+    while not campaign.selection.reached(target):
+        for pair in campaign.ask(BATCH):
+            campaign.tell(Judgment(*pair, grade=truth[pool.positions[pair]], assessor="simulated"))
+            curve.append(moment(campaign.selection, scores))
+    return tuple(curve), agreement(campaign.ranking, scores)[1]

@@ -1,0 +1,152 @@
+"""Tables and plots from results, as a terminal or a page shows them; computes nothing."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from audiosim.demo import BATCH, DemoResult
+from audiosim.measures.expected import Ranking
+
+ROWS_SHOWN = 20
+
+
+def ranking_view(ranking: Ranking, note: str = "") -> RenderableType:
+    """The systems best first with their intervals drawn, and how sure the order is."""
+    rows = ranking.system_rows()
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    table = plain_table(
+        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "left"), ("", "left")
+    )
+    for place, row in enumerate(rows, start=1):
+        interval = f"{row['low']:.3f} – {row['high']:.3f}"
+        drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
+        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, drawn)
+    sure = int((ranking.confidences >= 0.95).sum())
+    pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
+    said = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
+    judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
+    return Group(table, Text(said), Text(judged), *([Text(note)] if note else []))
+
+
+def interval_bar(low: float, middle: float, high: float, start: float, end: float, width: int = 32) -> Text:
+    """An interval and its middle on an axis from start to end, drawn in `width` characters."""
+    span = (end - start) or 1.0
+    left, centre, right = (round((value - start) / span * (width - 1)) for value in (low, middle, high))
+    bar = Text(" " * left)
+    bar.append("━" * (centre - left), style="cyan")
+    bar.append("●", style="bold cyan")
+    bar.append("━" * (right - centre), style="cyan")
+    return bar
+
+
+def plain_table(*columns: tuple[str, JustifyMethod] | str) -> Table:
+    """A table without lines; a column is its head, set right, or its head and how it is set."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        head, justify = (column, "right") if isinstance(column, str) else column
+        table.add_column(head, justify=justify, no_wrap=True)
+    return table
+
+
+def curve_view(curve: Sequence[Mapping[str, Any]], moments: int = 12) -> RenderableType:
+    """Confidence and accuracy as judgments are made: a dozen moments from first to last."""
+    last = len(curve) - 1
+    shown = sorted({round(step * last / (moments - 1)) for step in range(moments)}) if last else [0]
+    table = plain_table("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "left"))
+    for point in (curve[index] for index in shown):
+        drawn = _two_dots(point["confidence"], point["accuracy"])
+        table.add_row(f"{point['judged']:,}", f"{point['confidence']:.3f}", f"{point['accuracy']:.3f}", drawn)
+    return table
+
+
+def _two_dots(confidence: float, accuracy: float, width: int = 41) -> Text:
+    line = ["·"] * width
+    line[max(0, round((accuracy - 0.5) * 2 * (width - 1)))] = "○"
+    line[max(0, round((confidence - 0.5) * 2 * (width - 1)))] = "●"
+    return Text("".join(line), style="cyan")
+
+
+def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -> RenderableType:
+    """The first rows of a long table, and how many more there are."""
+    if not rows:
+        return Text("none: every pair is judged")
+    keys = [key for key in rows[0] if key not in left_out]
+    table = plain_table(*((key, "left" if isinstance(rows[0][key], str) else "right") for key in keys))
+    for row in rows[:ROWS_SHOWN]:
+        table.add_row(*(f"{row[key]:.4g}" if isinstance(row[key], float) else str(row[key]) for key in keys))
+    more = len(rows) - ROWS_SHOWN
+    return Group(table, Text(f"… and {more:,} more: --format csv or json gives all")) if more > 0 else table
+
+
+def console(stderr: bool = False, record: bool = False) -> Console:
+    """Where things are shown: as wide as the terminal, or wide enough for every column where there is none."""
+    shown = Console(stderr=stderr, record=record, highlight=False, soft_wrap=False)
+    return shown if shown.is_terminal else Console(stderr=stderr, record=record, highlight=False, width=100)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr with rate and time left, where stderr is a terminal; call what it gives with (done, total)."""
+    shown = Console(stderr=True)
+    bar = Progress(
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=shown,
+        transient=True,
+        disable=not shown.is_terminal,
+    )
+    task = bar.add_task(what, total=None, rate="")
+    with bar:
+
+        def show(done: int, total: int) -> None:
+            speed = bar.tasks[task].speed
+            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
+
+        yield show
+
+
+def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
+    """How an extraction went."""
+    failed = f", {len(result['failed'])} failed" if result["failed"] else ""
+    return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
+
+
+def replay_view(result: Mapping[str, Any]) -> RenderableType:
+    """How a replayed campaign went: its curve, and its end."""
+    end = (
+        f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: confidence {result['confidence']:.3f}, "
+        f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']})."
+    )
+    return Group(curve_view(result["curve"]), Text(end))
+
+
+def demo_view(result: DemoResult) -> RenderableType:
+    """The end of the demo: the ranking, what was judged, how sure and how right, and where the files are."""
+    ranking, end = result.ranking, result.curve[-1]
+    saved = (
+        f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "
+        f"({ranking.judged / ranking.pool:.0%}), {BATCH} at a time. The truth is known here: "
+        f"{end.accuracy:.1%} of the pairs of systems are in the right order (tau {result.tau:.3f}), "
+        f"where {end.confidence:.1%} was promised."
+    )
+    files = plain_table(("File", "left"), ("What it is", "left"))
+    for path, meaning in result.files:
+        files.add_row(path.name, meaning)
+    return Group(
+        Text("\nRanking of the systems", style="bold"),
+        ranking_view(ranking),
+        Text("\nThe campaign", style="bold"),
+        Text(saved),
+        curve_view(result.to_dict()["curve"]),
+        Text(f"\nFiles in {result.files[0][0].parent}", style="bold", overflow="fold"),
+        files,
+    )

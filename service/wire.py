@@ -1,0 +1,225 @@
+"""The wire types: what requests and answers look like as JSON, in columns, and how they become values and back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal, cast
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Pair, Scale
+from audiosim.errors import InputError
+from audiosim.relevance.published import Model
+from service.predicted import STATUSES, Predicted
+from service.served import Predictor, ServedCollection
+
+MOST_ROWS = 200_000
+MOST_FEATURES = 100
+
+Names = Annotated[list[str], Meta(max_length=MOST_ROWS)]
+Numbers = Annotated[list[float], Meta(max_length=MOST_ROWS)]
+Values = Annotated[list[float | None], Meta(max_length=MOST_ROWS)]
+Status = Literal["predicted", "judged", "unknown"]
+Include = Annotated[list[Literal["probabilities"]], Meta(max_length=8)]
+
+
+class JudgmentsIn(Struct, forbid_unknown_fields=True):
+    """Judgments, one per row: a pair and its grade, which may be a mean over assessors."""
+
+    query: Names
+    document: Names
+    grade: Numbers
+
+    def __post_init__(self) -> None:
+        _check_lengths({"query": len(self.query), "document": len(self.document), "grade": len(self.grade)})
+
+    @classmethod
+    def from_domain(cls, grades: Mapping[Pair, float]) -> "JudgmentsIn":
+        return cls([query for query, _ in grades], [document for _, document in grades], list(grades.values()))
+
+    def to_domain(self, scale: Scale) -> dict[Pair, float]:
+        """The grade of each pair; a pair twice or a grade beyond the scale is an error."""
+        grades: dict[Pair, float] = {}
+        for pair, grade in zip(_pairs(self.query, self.document), self.grade, strict=True):
+            if pair in grades:
+                raise InputError(f"judgments: query {pair[0]}, document {pair[1]} is there twice")
+            if not scale.levels[0] <= grade <= scale.maximum:
+                raise InputError(f"judgments: grade {grade:g} is beyond the {scale.name} scale ({scale})")
+            grades[pair] = grade
+        return grades
+
+
+class PredictionsIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The pairs to predict, one per row; with `judgments`, as if exactly these had been made."""
+
+    query: Names
+    document: Names
+    include: Include = []
+    judgments: JudgmentsIn | None = None
+
+    def __post_init__(self) -> None:
+        _check_lengths({"query": len(self.query), "document": len(self.document)})
+
+    @classmethod
+    def from_domain(
+        cls, pairs: Sequence[tuple[str, str]], grades: Mapping[Pair, float] | None, probabilities: bool
+    ) -> "PredictionsIn":
+        return cls(
+            query=[query for query, _ in pairs],
+            document=[document for _, document in pairs],
+            include=["probabilities"] if probabilities else [],
+            judgments=None if grades is None else JudgmentsIn.from_domain(grades),
+        )
+
+    def to_domain(self) -> list[Pair]:
+        """The pairs, in their order."""
+        return list(_pairs(self.query, self.document))
+
+
+class FeaturesIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Rows of features to predict from, in columns by name; null is unknown."""
+
+    features: Annotated[dict[str, Values], Meta(max_length=MOST_FEATURES)]
+    include: Include = []
+
+    def __post_init__(self) -> None:
+        _check_lengths({name: len(column) for name, column in self.features.items()})
+
+    @classmethod
+    def from_domain(cls, features: Mapping[str, Sequence[float | None]], probabilities: bool) -> "FeaturesIn":
+        columns = {name: list(column) for name, column in features.items()}
+        return cls(columns, ["probabilities"] if probabilities else [])
+
+    def to_domain(self) -> dict[str, Array]:
+        """The columns as arrays, NaN where unknown."""
+        return {name: np.array(column, dtype=np.float64) for name, column in self.features.items()}
+
+
+class ModelName(Struct):
+    """Which model: two of one version say the same; null where the estimator has no version."""
+
+    name: str
+    version: str | None
+
+
+class PredictionsOut(Struct, omit_defaults=True):
+    """What is predicted, row by row as asked; null where unknown.
+
+    `judgments` is how many the predictions rest on. A judged row has its grade and the variance 0;
+    `levels` and `probabilities` are there on request, and are the model's for a judged row too.
+    """
+
+    model: ModelName
+    judgments: int
+    expectation: list[float | None]
+    variance: list[float | None]
+    status: list[Status]
+    models: list[str | None]
+    levels: list[float] | None = None
+    probabilities: list[list[float] | None] | None = None
+
+    @classmethod
+    def from_domain(cls, predicted: Predicted, include: list[Literal["probabilities"]]) -> "PredictionsOut":
+        wanted = "probabilities" in include
+        models = [*predicted.models, None]
+        return cls(
+            model=ModelName(predicted.name, predicted.version),
+            judgments=predicted.judgments,
+            # NaN is written as null.
+            expectation=predicted.expectation.tolist(),
+            variance=predicted.variance.tolist(),
+            status=[cast("Status", STATUSES[code]) for code in predicted.status.tolist()],
+            models=[models[code] for code in predicted.model.tolist()],
+            levels=predicted.levels.tolist() if wanted else None,
+            probabilities=_known_rows(predicted.probabilities) if wanted else None,
+        )
+
+
+class ScaleOut(Struct):
+    """The grades an assessor may give, rising."""
+
+    name: str
+    levels: list[float]
+
+
+class CollectionOut(Struct):
+    """A collection: its systems by name; how many queries, pairs in the pool, and judgments there are."""
+
+    identifier: str
+    name: str
+    scale: ScaleOut
+    cutoff: int
+    systems: list[str]
+    queries: int
+    pool: int
+    pool_hash: str
+    judgments: int
+    model: ModelName
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection, predictor: Predictor) -> "CollectionOut":
+        collection, pool, own = served.collection, predictor.pool, predictor.own
+        return cls(
+            identifier=collection.identifier,
+            name=collection.name,
+            scale=ScaleOut(pool.scale.name, list(pool.scale.levels)),
+            cutoff=pool.cutoff,
+            systems=list(pool.systems),
+            queries=len(pool.queries),
+            pool=len(pool.pairs),
+            pool_hash=pool.content_hash,
+            judgments=own.judgments,
+            model=ModelName(own.name, own.version),
+        )
+
+
+class ModelOut(Struct):
+    """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms."""
+
+    name: str
+    version: str
+    scale: str
+    levels: list[float]
+    features: list[str]
+    terms: list[str]
+    coefficients: list[float]
+    thresholds: list[float]
+    fallback: str | None
+    source: str
+
+    @classmethod
+    def from_domain(cls, model: Model) -> "ModelOut":
+        return msgspec.convert(model, cls, from_attributes=True)
+
+
+class HealthOut(Struct):
+    """How the service is."""
+
+    status: Literal["alive", "ready"]
+
+
+class ProblemOut(Struct, rename={"kind": "type"}):
+    """What went wrong, as RFC 9457 has it; `request_id` finds it in the log."""
+
+    kind: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+
+
+def _check_lengths(lengths: Mapping[str, int]) -> None:
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the columns must be of one length, got {told}")
+
+
+def _pairs(query: list[str], document: list[str]) -> Iterator[Pair]:
+    # A plain tuple equals the Pair of its parts, and is made several times faster.
+    return cast("Iterator[Pair]", zip(query, document, strict=True))
+
+
+def _known_rows(probabilities: Array) -> list[list[float] | None]:
+    unknown = np.isnan(probabilities[:, 0]).tolist()
+    return [None if missing else row for missing, row in zip(unknown, probabilities.tolist(), strict=True)]

@@ -1,0 +1,98 @@
+"""The frames are compared with librosa's, on sound of many kinds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audiosim.audio.decode import Signal, read
+from audiosim.audio.mfcc import STANDARD, Parameters, frames, mel_filters
+from audiosim.errors import InputError
+
+librosa = pytest.importorskip("librosa")
+
+TIME = np.arange(3 * 22_050) / 22_050
+RNG = np.random.default_rng(0)
+SOUNDS = {
+    "noise": 0.1 * RNG.standard_normal(len(TIME)),
+    "tone": 0.5 * np.sin(2 * np.pi * 440 * TIME),
+    "square": 0.5 * np.sign(np.sin(2 * np.pi * 220 * TIME)),
+    "sweep": 0.5 * np.sin(2 * np.pi * (100 * TIME + 900 * TIME**2)),
+    "sweep over faint noise": 0.9 * np.sin(2 * np.pi * (100 * TIME + 900 * TIME**2))
+    + 1e-3 * RNG.standard_normal(len(TIME)),
+    "clicks": (np.arange(len(TIME)) % 5000 == 0).astype(float),
+    "one step of 16 bits": RNG.integers(-1, 2, len(TIME)) / 2**15,
+    "below the floor": 1e-8 * RNG.standard_normal(len(TIME)),
+    "silence, then sound": np.where(TIME > 2, 0.5 * RNG.standard_normal(len(TIME)), 0),
+    "a hundred times full scale": 100 * RNG.standard_normal(len(TIME)),
+}
+
+
+def by_librosa(samples):
+    return librosa.feature.mfcc(y=samples, sr=22_050, n_mfcc=20).T
+
+
+# Our Fourier transform is in single precision, librosa's in double: what lies 80 dB below the peak is good to 1e-3.
+@pytest.mark.parametrize("name", SOUNDS)
+def test_frames_are_librosa_s_on_made_sound(name):
+    samples = SOUNDS[name].astype(np.float32)
+    np.testing.assert_allclose(frames(Signal(samples, 22_050)), by_librosa(samples), rtol=0, atol=1e-3)
+
+
+def test_frames_are_librosa_s_on_music(music):
+    np.testing.assert_allclose(frames(Signal(music(), 22_050)), by_librosa(music()), rtol=0, atol=1e-3)
+
+
+def test_frames_are_librosa_s_on_real_clips(real_clips):
+    for path in real_clips[::6]:
+        signal = read(path)
+        np.testing.assert_allclose(frames(signal), by_librosa(signal.samples), rtol=0, atol=1e-3, err_msg=path.name)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1025, 100_000), st.integers(0, 100))
+def test_there_is_a_frame_at_the_start_and_one_more_per_hop(n, seed):
+    signal = Signal(np.random.default_rng(seed).standard_normal(n).astype(np.float32), 22_050)
+    assert frames(signal).shape == (1 + n // 512, 20)
+    assert np.isfinite(frames(signal)).all()
+
+
+def test_louder_sound_moves_the_first_coefficient_only(music):
+    # Tenfold is 20 dB in each of 128 bands, and the first row of the transform is 1 / sqrt(128).
+    quiet, loud = frames(Signal(music() / 10, 22_050)), frames(Signal(music(), 22_050))
+    np.testing.assert_allclose(loud - quiet, [[20 * np.sqrt(128)] + [0] * 19] * len(loud), atol=1e-3)
+
+
+@pytest.mark.parametrize("parameters", [STANDARD, Parameters(44_100, 4096, 1024, 40, 13), Parameters(8_000, 512, 256)])
+@pytest.mark.filterwarnings("ignore:Empty filters:UserWarning")
+def test_the_mel_filters_are_librosa_s(parameters):
+    expected = librosa.filters.mel(sr=parameters.rate_hz, n_fft=parameters.frame, n_mels=parameters.bands)
+    np.testing.assert_allclose(mel_filters(parameters), expected, atol=1e-7)
+
+
+def test_other_parameters_are_librosa_s_too(music):
+    computed = frames(Signal(music(), 22_050), Parameters(22_050, 1024, 256, 40, 13))
+    expected = librosa.feature.mfcc(y=music(), sr=22_050, n_mfcc=13, n_fft=1024, hop_length=256, n_mels=40).T
+    np.testing.assert_allclose(computed, expected, rtol=0, atol=1e-3)
+
+
+def test_a_signal_of_another_rate_is_refused():
+    with pytest.raises(InputError, match=r"^the rate must be the 22050 Hz of the parameters, got 8000 Hz$"):
+        frames(Signal(np.zeros(8_000, np.float32), 8_000))
+
+
+@pytest.mark.parametrize("wrong", [{"hop": 0}, {"rate_hz": -1}, {"bands": 12.5}, {"frame": "2048"}])
+def test_parameters_are_whole_and_positive(wrong):
+    with pytest.raises(
+        InputError, match=r"^the parameters of frames must be whole numbers from 1, got .*coefficients$"
+    ):
+        Parameters(**wrong)
+
+
+def test_parameters_fit_each_other():
+    with pytest.raises(InputError, match=r"^coefficients must be at most the 13 bands, got 20$"):
+        Parameters(bands=13)
+    with pytest.raises(InputError, match=r"^a frame must be even and at least a hop of 4096, got 2048$"):
+        Parameters(hop=4096)
+    with pytest.raises(InputError, match=r"^a frame must be even and at least a hop of 512, got 1023$"):
+        Parameters(frame=1023)

@@ -1,0 +1,107 @@
+"""How the service is put together, started and stopped."""
+
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from audiosim.errors import InputError
+from audiosim.relevance.published import load_model, save_model
+from service.app import address, create_app, listen
+
+
+def test_one_model_may_be_given_for_all_collections_or_one_for_each(small, coarse):
+    def names(app):
+        served = app.state.served
+        return [served.collection(name).predictor().name for name in ("small", "coarse")]
+
+    assert names(create_app([small, coarse])) == ["mjud-fine", "mjud-broad"]
+    assert names(create_app([small, coarse], "mout")) == ["mout-fine", "mout-broad"]
+    assert names(create_app([small, coarse], {"coarse": "uniform"})) == ["mjud-fine", "uniform"]
+
+
+def test_a_model_file_is_served_under_its_name(small, tmp_path):
+    trained = replace(load_model("historical-fine"), name="trained")
+    save_model(trained, tmp_path / "file.json")
+    served = create_app([small], str(tmp_path / "file.json")).state.served
+    assert served.model("trained") == trained
+    own = served.collection("small").predictor()
+    assert own.name == "trained"
+    assert served.collection("small").predictor("trained") is own
+
+
+def test_a_pool_and_its_predictions_are_made_once(small):
+    served = create_app([small]).state.served.collection("small")
+    assert served.predictor("mout", 2) is served.predictor("mout", 2)
+    assert served.predictor("mjud") is served.predictor()
+    assert served.predictor("mout", 2).own is served.predictor("mout", 2).own
+
+
+def test_what_cannot_be_served_is_refused(small):
+    with pytest.raises(InputError, match="^there is no collection to serve$"):
+        create_app([])
+    with pytest.raises(InputError, match="^two collections are called small; a collection is served under"):
+        create_app([small, small])
+    with pytest.raises(InputError, match="^a model is given for collection 'big', which is not among small$"):
+        create_app([small], {"big": "mout"})
+    with pytest.raises(InputError, match="^unknown model 'best', expected a .json file or one of"):
+        create_app([small], "best")
+
+
+def test_a_port_that_is_taken_is_said_in_one_line():
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(InputError, match=rf"^port {port} of 127.0.0.1 is taken by another program; give another"):
+            listen("127.0.0.1", port)
+
+
+def test_an_address_that_cannot_be_had_is_said_in_one_line():
+    with pytest.raises(InputError, match="^port must be from 0 to 65535, got 65536$"):
+        listen("127.0.0.1", 65536)
+    # 192.0.2.0/24 is kept for documentation (RFC 5737): no machine has it.
+    with pytest.raises(InputError, match=r"^cannot listen on port 0 of 192\.0\.2\.1: "):
+        listen("192.0.2.1", 0)
+
+
+def test_the_address_that_is_told_can_be_asked():
+    with listen("127.0.0.1", 0) as listening:
+        assert address(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
+def test_an_address_of_ipv6_is_told_in_brackets():
+    try:
+        listening = listen("::1", 0)
+    except InputError:
+        pytest.skip("this machine has no IPv6 loopback")
+    with listening:
+        assert address(listening) == f"http://[::1]:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_told_to_stop_finishes_what_is_in_flight(another, wish):
+    with ThreadPoolExecutor(1) as threads, httpx.Client(base_url=another.url, timeout=30) as http:
+        assert http.get("/health/ready").status_code == 200
+        slow = threads.submit(http.get, "/slow")
+        time.sleep(0.3)
+        another.process.send_signal(wish)
+        assert slow.result().json() == "done"
+    assert another.process.wait(20) == 0
+    log = Path(another.log).read_text(encoding="utf-8")
+    assert "serving small, coarse at http://127.0.0.1:" in log
+    assert log.rstrip().endswith("stopped")
+
+
+def test_short_answers_are_not_held_back(http):
+    # An acknowledgement that is waited for takes 40 ms; without, an answer takes about one.
+    took = []
+    for _ in range(20):
+        start = time.perf_counter()
+        http.get("/health/live")
+        took.append(time.perf_counter() - start)
+    assert sorted(took)[len(took) // 2] < 0.03

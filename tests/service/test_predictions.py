@@ -1,0 +1,160 @@
+"""What the service predicts is what the library predicts, exactly."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pytest
+
+from audiosim.corpus.pool import build_pool
+from audiosim.plugins import make_estimator
+from audiosim.relevance.published import load_model
+
+PREDICTIONS = "/v1/collections/small/predictions"
+
+
+def columns(pairs):
+    return {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
+
+
+def ask(http, pairs, path=PREDICTIONS, **more):
+    answer = http.post(path, json={**columns(pairs), **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_predictions_are_exactly_those_of_the_library(http, small):
+    pool = build_pool(small)
+    grades = pool.spread(small.grades())
+    prediction = make_estimator(pool, "mjud").predict(grades)
+    judged = ~np.isnan(grades)
+    answer = ask(http, pool.pairs)
+    assert answer["expectation"] == np.where(judged, grades, prediction.expectation).tolist()
+    assert answer["variance"] == np.where(judged, 0, prediction.variance).tolist()
+    assert answer["status"] == np.where(judged, "judged", "predicted").tolist()
+    assert answer["models"] == [prediction.models[code] for code in prediction.model]
+    assert answer["model"] == {"name": "mjud-fine", "version": load_model("mjud-fine").version}
+    assert answer["judgments"] == len(small.judgments)
+    assert "probabilities" not in answer
+
+
+def test_a_pair_that_two_assessors_judged_has_the_mean_of_their_grades(http, small):
+    first, second = small.judgments[:2]
+    assert first.pair == second.pair
+    answer = ask(http, [first.pair])
+    assert answer["expectation"] == [(first.grade + second.grade) / 2]
+
+
+def test_probabilities_are_the_models_even_for_judged_pairs(http, small):
+    pool = build_pool(small)
+    prediction = make_estimator(pool, "mjud").predict(pool.spread(small.grades()))
+    answer = ask(http, pool.pairs, include=["probabilities"])
+    assert "judged" in answer["status"]
+    assert answer["levels"] == prediction.levels.tolist()
+    assert answer["probabilities"] == prediction.probabilities.tolist()
+
+
+def test_answers_come_in_the_order_of_the_question_and_may_repeat(http, small):
+    pairs = build_pool(small).pairs
+    shuffled = [pairs[i] for i in np.random.default_rng(3).permutation(len(pairs))] + [pairs[0]] * 2
+    whole, mixed = ask(http, pairs), ask(http, shuffled)
+    by_pair = dict(zip(pairs, whole["expectation"], strict=True))
+    assert mixed["expectation"] == [by_pair[pair] for pair in shuffled]
+
+
+def test_a_pair_outside_the_pool_is_unknown(http, small):
+    answer = ask(http, [("q0", "nobody"), build_pool(small).pairs[0], ("nobody", "d00")], include=["probabilities"])
+    assert answer["status"][::2] == ["unknown", "unknown"]
+    for column in ("expectation", "variance", "models", "probabilities"):
+        assert answer[column][::2] == [None, None]
+        assert answer[column][1] is not None
+
+
+def test_no_pair_is_a_fair_question(http):
+    answer = ask(http, [], include=["probabilities"])
+    assert [answer[column] for column in ("expectation", "status", "models", "probabilities")] == [[], [], [], []]
+
+
+@pytest.mark.parametrize("model", ["mout", "mout-fine", "uniform", "ljudge", "mjud-fine"])
+@pytest.mark.parametrize("cutoff", [1, 5])
+def test_another_model_and_another_cutoff_may_be_asked_for(http, small, model, cutoff):
+    pool = build_pool(small, cutoff)
+    estimator = make_estimator(pool, model)
+    answer = ask(http, pool.pairs, f"{PREDICTIONS}?model={model}&cutoff={cutoff}", include=["probabilities"])
+    assert answer["model"]["name"] == estimator.name
+    assert answer["probabilities"] == estimator.predict(pool.spread(small.grades())).probabilities.tolist()
+
+
+def test_the_default_model_is_that_of_the_collections_scale(http, coarse):
+    answer = ask(http, build_pool(coarse).pairs, "/v1/collections/coarse/predictions")
+    assert answer["model"]["name"] == "mjud-broad"
+    assert set(answer["status"]) == {"predicted"}
+
+
+def test_judgments_in_the_body_replace_those_of_the_server_for_this_answer_only(http, small):
+    pool = build_pool(small)
+    before = ask(http, pool.pairs)
+    told = {pool.pairs[3]: 80.0, pool.pairs[4]: 12.5}
+    prediction = make_estimator(pool, "mjud").predict(pool.spread(told))
+    answer = ask(http, pool.pairs, judgments={**columns(told), "grade": list(told.values())})
+    expected = prediction.expectation.copy()
+    expected[3:5] = 80, 12.5
+    assert answer["expectation"] == expected.tolist()
+    assert answer["judgments"] == 2
+    assert answer["status"].count("judged") == 2
+    assert ask(http, pool.pairs) == before
+
+
+def test_judgments_of_pairs_outside_the_pool_are_left_out(http, small):
+    pool = build_pool(small)
+    answer = ask(http, pool.pairs, judgments={"query": ["q0"], "document": ["nobody"], "grade": [50]})
+    unjudged = np.full(len(pool.pairs), np.nan)
+    assert answer["expectation"] == make_estimator(pool, "mjud").predict(unjudged).expectation.tolist()
+
+
+def test_many_clients_at_once_get_what_one_gets(server, small):
+    def questions(seed):
+        rng = np.random.default_rng(seed)
+        told = {pair: float(rng.integers(101)) for pair in build_pool(small).pairs if rng.random() < 0.3}
+        path = f"{PREDICTIONS}?model={rng.choice(['mjud', 'mout', 'ljudge'])}&cutoff={rng.integers(1, 5)}"
+        with httpx.Client(base_url=server.url, timeout=30) as http:
+            return [
+                ask(http, build_pool(small).pairs, path, judgments={**columns(told), "grade": list(told.values())})
+                for _ in range(5)
+            ]
+
+    with ThreadPoolExecutor(8) as threads:
+        together = list(threads.map(questions, range(16)))
+    assert together == [questions(seed) for seed in range(16)]
+
+
+FEATURES = {"fSYS": [0.25, 0.5, 1], "OV": [0.8, 0.8, 0.8], "fART": [0.02, None, 0.1], "sGEN": [1, 1, 0]}
+
+
+def test_rows_of_features_are_predicted_by_the_model_and_a_null_is_unknown(http):
+    features = {**FEATURES, "fGEN": [0.8, 0.8, 0.1]}
+    answer = http.post("/v1/models/mout-fine/predictions", json={"features": features, "include": ["probabilities"]})
+    model = load_model("mout-fine")
+    table = {name: np.array(column, dtype=float) for name, column in features.items()}
+    expected = model.probabilities(table, 3)
+    got = answer.json()
+    assert got["model"] == {"name": "mout-fine", "version": model.version}
+    assert got["status"] == ["predicted", "unknown", "predicted"]
+    assert got["models"] == ["mout-fine", None, "mout-fine"]
+    assert got["probabilities"] == [expected[0].tolist(), None, expected[2].tolist()]
+    assert got["expectation"][1] is None
+    assert got["expectation"][0] == pytest.approx(float(expected[0] @ model.levels))
+
+
+def test_features_that_the_model_does_not_need_do_not_matter(http):
+    rows = {"aSYS": [50.0], "aART": [70.0], "fSYS": [0.5]}
+    plain = http.post("/v1/models/mjud-fine/predictions", json={"features": rows}).json()
+    more = http.post("/v1/models/mjud-fine/predictions", json={"features": {**rows, "OV": [None]}}).json()
+    assert more == plain
+    assert plain["status"] == ["predicted"]
+
+
+def test_no_row_of_features_is_a_fair_question(http):
+    empty = {name: [] for name in ("aSYS", "aART", "fSYS")}
+    answer = http.post("/v1/models/mjud-fine/predictions", json={"features": empty, "include": ["probabilities"]})
+    assert answer.json()["probabilities"] == []

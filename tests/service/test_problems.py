@@ -1,0 +1,179 @@
+"""Every error is a problem of RFC 9457 that says in one line what is wrong."""
+
+import json
+import re
+import socket
+import time
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.exchange import MOST_BYTES
+from service.wire import MOST_ROWS
+
+SMALL = "/v1/collections/small/predictions"
+MODEL = "/v1/models/mjud-fine/predictions"
+
+
+def check_problem(answer, status, message):
+    problem = answer.json()
+    assert answer.status_code == status, problem
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert set(problem) == {"type", "title", "status", "detail", "request_id"}
+    assert problem["status"] == status
+    assert problem["request_id"] == answer.headers["x-request-id"]
+    assert re.search(message, problem["detail"]), problem["detail"]
+    assert "\n" not in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "message"),
+    [
+        ("GET", "/v1/nothing", 404, "^nothing is served at this address$"),
+        ("GET", "/v1/models/", 404, "^nothing is served at this address$"),
+        ("DELETE", "/v1/models", 405, "^this address does not answer to this method$"),
+        ("GET", SMALL, 405, "^this address does not answer to this method$"),
+        ("GET", "/v1/collections/big", 404, "^unknown collection 'big', expected one of small, coarse$"),
+        ("GET", "/v1/models/mout", 404, "^unknown model 'mout', expected one of historical-broad, historical-fine"),
+        ("GET", "/v1/collections/small?model=best", 404, "^unknown model 'best', expected one of historical, ljudge"),
+        ("GET", "/v1/collections/small?model=/tmp/m.json", 404, "^unknown model '/tmp/m.json', expected one of"),
+        ("GET", "/v1/collections/small?model=remote:http://a", 404, "^unknown model 'remote:http://a', expected"),
+        ("GET", "/v1/collections/small?model=mout-broad", 422, "^model mout-broad is for the broad scale, the coll"),
+        ("GET", "/v1/collections/small?cutoff=0", 422, "^cutoff: input should be greater than or equal to 1$"),
+        ("GET", "/v1/collections/small?cutoff=1001", 422, "^cutoff: input should be less than or equal to 1000$"),
+        ("GET", "/v1/collections/small?cutoff=x", 422, "^cutoff: input should be a valid integer"),
+    ],
+)
+def test_a_wrong_address_is_a_problem(http, method, path, status, message):
+    check_problem(http.request(method, path), status, message)
+
+
+def test_a_wrong_method_is_told_the_right_one(http):
+    assert http.get(SMALL).headers["allow"] == "POST"
+
+
+JUDGED = b'{"query": [], "document": [], "judgments": {"query": ["q"], "document": ["d"], "grade": [%s]}}'
+TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "document": ["d", "d"], "grade": [1, 2]}}'
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        (SMALL, b"", 400, "^the body is not JSON: "),
+        (SMALL, b"query", 400, "^the body is not JSON: .* invalid character"),
+        (SMALL, b'{"query": ["\xff"], "document": []}', 400, "^the body is not JSON: 'utf-8' codec can't decode"),
+        (SMALL, rb'{"query": ["\ud800aaaaaaaa"], "document": []}', 400, "^the body is not JSON: "),
+        (SMALL, b'{"query": [NaNa], "document": []}', 400, "^the body is not JSON: "),
+        (SMALL, b"[" * 200_000, 422, "^Expected `object`, got `array`$"),
+        (SMALL, b'{"query": ["a"]}', 422, "^Object missing required field `document`$"),
+        (SMALL, b'{"query": [1], "document": ["a"]}', 422, r"^Expected `str`, got `int` - at `\$.query\[0\]`$"),
+        (SMALL, b'{"query": [], "document": [], "model": "x"}', 422, "^Object contains unknown field `model`$"),
+        (SMALL, b'{"query": [], "document": [], "include": ["all"]}', 422, r"^Invalid enum value 'all' - at `\$.incl"),
+        (
+            SMALL,
+            b'{"query": ["a"], "document": []}',
+            422,
+            "^the columns must be of one length, got query 1, document 0",
+        ),
+        (SMALL, JUDGED % b"1, 2", 422, "^the columns must be of one length, got query 1, document 1, grade 2"),
+        (SMALL, JUDGED % b"true", 422, "^Expected `float`, got `bool`"),
+        (SMALL, JUDGED % b"101", 422, r"^judgments: grade 101 is beyond the fine scale \(101 levels from 0 to 100\)$"),
+        (SMALL, JUDGED % b"-1", 422, "^judgments: grade -1 is beyond the fine scale"),
+        (SMALL, JUDGED % b"NaN", 422, r"^every number must be finite \(byte \d+\)$"),
+        (SMALL, TWICE, 422, "^judgments: query q, document d is there twice$"),
+        (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^Expected `float \| null`, got `str`"),
+        (MODEL, b'{"features": {"fSYS": [NaN]}}', 422, "^every number must be finite"),
+        (MODEL, b'{"features": {"fSYS": [Infinity]}}', 422, "^every number must be finite"),
+        (MODEL, b'{"features": {"fSYS": [-Infinity]}}', 422, "^every number must be finite"),
+        (MODEL, b'{"features": {"fSYS": [1e999]}}', 422, "^Number out of range"),
+        (MODEL, b'{"features": {"fSYS": [1], "aSYS": [1, 2]}}', 422, "^the columns must be of one length, got fSYS 1"),
+        (MODEL, b'{"features": {"loudness": [1]}}', 422, "^unknown feature 'loudness', expected one of fSYS"),
+        (MODEL, b'{"features": {"fSYS": [1]}}', 422, "^model mjud-fine needs the features .*; aSYS, aART missing$"),
+        ("/v1/models/no/predictions", b"{", 404, "^unknown model 'no', expected one of"),
+        ("/v1/collections/no/predictions", b"{", 404, "^unknown collection 'no', expected one of small, coarse$"),
+    ],
+)
+def test_a_wrong_body_is_a_problem(http, path, body, status, message):
+    check_problem(http.post(path, content=body), status, message)
+
+
+def test_features_that_overflow_are_a_problem_and_never_a_null(http):
+    features = {name: [0.5, 1e300] for name in ("fSYS", "OV", "fART", "sGEN", "fGEN")}
+    answer = http.post("/v1/models/mout-fine/predictions", json={"features": features})
+    check_problem(answer, 422, "^the features of row 1 are too large to multiply$")
+
+
+def test_too_many_rows_are_a_problem(http):
+    body = {"query": ["q"] * (MOST_ROWS + 1), "document": ["d"] * (MOST_ROWS + 1)}
+    check_problem(http.post(SMALL, json=body), 422, f"^Expected `array` of length <= {MOST_ROWS} - at")
+
+
+def test_a_body_beyond_the_limit_is_refused(http):
+    check_problem(http.post(SMALL, content=b" " * (MOST_BYTES + 1)), 413, f"^a body may have {MOST_BYTES} bytes at mo")
+
+
+def test_a_body_without_a_declared_length_is_refused_beyond_the_limit_too(http):
+    pieces = (b" " * 2**20 for _ in range(MOST_BYTES // 2**20 + 1))
+    check_problem(http.post(SMALL, content=pieces), 413, "^a body may have")
+
+
+def test_a_bug_is_answered_with_an_identifier_that_finds_its_traceback_in_the_log(http, server):
+    answer = http.get("/bug", headers={"X-Request-ID": "find-me"})
+    check_problem(answer, 500, "^this is a bug in the service; its log has more under the request id$")
+    log = server.log.read_text(encoding="utf-8")
+    assert "request find-me: GET '/bug' failed" in log
+    assert "ZeroDivisionError: a bug on purpose" in log
+    assert "a bug on purpose" not in answer.text
+
+
+def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, relay, small):
+    with httpx.Client(base_url=relay.url, timeout=30) as http:
+        question = {"query": ["q0"], "document": ["d00"], "judgments": {"query": [], "document": [], "grade": []}}
+        answer = http.post(SMALL, json=question)
+        assert answer.json()["model"]["name"] == "remote:mjud-fine"
+        assert another.stop() == 0
+        query, document = small.judgments[0].pair
+        question["judgments"] = {"query": [query], "document": [document], "grade": [50]}
+        check_problem(http.post(SMALL, json=question), 502, f"^{another.url} cannot be reached: ")
+
+
+def test_a_client_that_goes_away_in_the_middle_is_no_bug(another):
+    port = int(another.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(
+            f"POST {SMALL} HTTP/1.1\r\nHost: a\r\nX-Request-ID: gone\r\nContent-Length: 9\r\n\r\n{{".encode()
+        )
+        time.sleep(0.2)
+    time.sleep(0.2)
+    assert another.stop() == 0
+    log = another.log.read_text(encoding="utf-8")
+    assert "request gone: the client went away" in log
+    assert "Traceback" not in log
+
+
+def test_the_clients_request_identifier_comes_back(http):
+    assert http.get("/health/live", headers={"X-Request-ID": "mine:1.2-3_4"}).headers["x-request-id"] == "mine:1.2-3_4"
+
+
+@pytest.mark.parametrize("given_id", ["", "two words", "x" * 129, "<script>"])
+def test_a_request_identifier_that_is_not_decent_is_replaced(http, given_id):
+    answer = http.get("/health/live", headers={"X-Request-ID": given_id})
+    assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["query", "document", "include", "features"]), inner)
+    ),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()), st.sampled_from([SMALL, MODEL]))
+def test_no_body_makes_the_service_fail(http, body, path):
+    answer = http.post(path, content=body)
+    assert answer.status_code in {200, 400, 422}
+    assert "NaN" not in answer.text

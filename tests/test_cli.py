@@ -1,0 +1,218 @@
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from audiosim import cli
+
+DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
+TRUTH = str(DEMO / "truth.qrels")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command in this process: exit code, stdout, stderr."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["audiosim", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return call
+
+
+def parsed(outcome):
+    code, out, err = outcome
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_estimate_ranks_the_systems(run):
+    result = parsed(run("estimate", DEMO, "--model", "mout", "--measure", "CG@5", "--format", "json"))
+    assert list(result) == ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
+    assert (result["measure"], result["model"], result["judged"], result["pool"]) == ("CG@5", "mout-fine", 0, 600)
+    expectations = [row["expectation"] for row in result["systems"]]
+    assert expectations == sorted(expectations, reverse=True)
+    assert len(result["pairs"]) == 45
+    assert all(row["low"] <= row["expectation"] <= row["high"] for row in result["systems"])
+
+
+def test_with_all_judgments_the_scores_are_the_mean_grades(run):
+    # From truth.qrels and the run file, by hand: mean over 24 queries x 5 documents of grade / 100.
+    grades = {tuple(line.split()[::2]): int(line.split()[3]) for line in Path(TRUTH).read_text().splitlines()}
+    lines = [line.split() for line in (DEMO / "runs" / "random.trec").read_text().splitlines()]
+    expected = sum(grades[query, document] for query, _, document, *_ in lines) / len(lines) / 100
+    result = parsed(run("estimate", DEMO, "--judgments", TRUTH, "--format", "json"))
+    (random,) = [row for row in result["systems"] if row["system"] == "random"]
+    assert random["expectation"] == pytest.approx(expected, rel=1e-12)
+    assert (random["variance"], result["confidence"], result["judged"]) == (0, 1, 600)
+
+
+def test_predict_gives_every_unjudged_pair(run):
+    rows = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
+    assert len(rows) == 600
+    assert list(rows[0]) == ["query", "document", "expectation", "variance", "probabilities", "model"]
+    assert all(abs(sum(row["probabilities"]) - 1) < 1e-9 for row in rows)
+    assert {row["model"] for row in rows} == {"mout-fine", "historical-fine"}
+
+
+def test_predict_as_csv_names_the_level_of_each_probability(run):
+    code, out, _ = run("predict", DEMO, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert len(rows) == 600
+    assert [key for key in rows[0] if key.startswith("p")] == [f"p{level}" for level in range(5, 100, 10)]
+
+
+def test_next_asks_for_pairs_best_first(run):
+    rows = parsed(run("next", DEMO, "-n", "7", "--format", "json"))
+    assert len(rows) == 7
+    weights = [row["weight"] for row in rows]
+    assert weights == sorted(weights, reverse=True)
+    # 10 systems: at most 5 x 5 pairs of which one retrieved the document and one did not.
+    assert weights[0] == 25
+
+
+def test_next_says_so_when_everything_is_judged(run):
+    code, out, _ = run("next", DEMO, "--judgments", TRUTH)
+    assert (code, out.strip()) == (0, "none: every pair is judged")
+
+
+def test_simulate_replays_a_campaign(run):
+    result = parsed(run("simulate", DEMO, "--judgments", TRUTH, "--batch", "5", "--format", "json"))
+    assert {"judged", "pool", "confidence", "accuracy", "tau", "curve"} <= set(result)
+    assert result["confidence"] >= 0.95
+    assert len(result["curve"]) == result["judged"] + 1
+
+
+@pytest.mark.parametrize("command", ["estimate", "predict", "next"])
+def test_tables_show_what_json_says(run, command):
+    code, out, _ = run(command, DEMO)
+    assert code == 0
+    assert "mout-fine" in out or "mjud-fine" in out or "weight" in out
+
+
+def test_simulate_shows_its_curve_and_its_end(run):
+    code, out, _ = run("simulate", DEMO, "--judgments", TRUTH)
+    assert code == 0
+    assert "Stopped after" in out
+    assert "Confidence" in out
+
+
+def test_what_was_guessed_is_said(run, tmp_path):
+    (tmp_path / "runs.trec").write_text("q Q0 a 1 2 s\nq Q0 b 2 1 s\n")
+    code, _, err = run("estimate", tmp_path)
+    assert code == 0
+    assert err.splitlines() == [line for line in err.splitlines() if line.startswith("note: ")]
+    assert "scale" in err
+    assert "cutoff" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["estimate", "nowhere"], "audiosim: nowhere: no such folder, expected a collection"),
+        (["estimate", DEMO, "--model", "mouth"], "audiosim: unknown model 'mouth', expected a .json file or one of "),
+        (["estimate", DEMO, "--measure", "XG@5"], "audiosim: unknown measure 'XG', expected one of CG, DCG"),
+        (["simulate", DEMO], "audiosim: 600 of the pool's 600 pairs have no judgment, such as query "),
+        (["neighbours", "nowhere"], "audiosim: nowhere: is not an index, expected a folder with index.json"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_exit_code_1(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith(message)
+    assert len(err.splitlines()) == 1
+
+
+def test_a_bad_line_in_a_run_is_named_with_its_path_and_number(run, tmp_path):
+    (tmp_path / "runs.trec").write_text("q Q0 a 1 2 s\nq Q0 a 2 1 s\n")
+    code, out, err = run("estimate", tmp_path)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"audiosim: {tmp_path / 'runs.trec'}:2: ")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["estimate"], ["estimate", DEMO, "--nonsense"], ["estimate", DEMO, "--format", "xml"]]
+)
+def test_a_wrong_call_is_exit_code_2(run, arguments):
+    assert run(*arguments)[0] == 2
+
+
+def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
+    index = tmp_path / "sounds.index"
+    some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 6)]
+    (tmp_path / "notes.wav").write_text("no sound")
+    result = run("extract", *some, tmp_path / "notes.wav", "-o", index, "-j", "1", "--format", "json")
+    assert parsed(result)["done"] == 4
+    assert [Path(failure["path"]).name for failure in parsed(result)["failed"]] == ["notes.wav"]
+    assert result[2].startswith(f"audiosim: {tmp_path / 'notes.wav'}: ")
+    code, out, _ = run("neighbours", index, "-k", "2", "--system", "near")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[0] for line in lines] == [name for i in range(2, 6) for name in [f"d00{i}"] * 2]
+    assert {line[5] for line in lines} == {"near"}
+    rows = parsed(run("neighbours", index, "-k", "2", "--format", "json"))
+    assert [(row["query"], row["document"]) for row in rows] == [(line[0], line[2]) for line in lines]
+    assert all(row["divergence"] > 0 for row in rows)
+    assert run("neighbours", index, "-k", "2", "-o", tmp_path / "near.trec")[0] == 0
+    assert len((tmp_path / "near.trec").read_text().splitlines()) == 8
+
+
+def test_neighbours_leaves_the_query_s_artist_out_on_request(run, tmp_path):
+    index = tmp_path / "sounds.index"
+    run("extract", DEMO / "documents.tsv", "-o", index)
+    documents = csv.DictReader((DEMO / "documents.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t")
+    artist = {row["document"]: row["artist"] for row in documents}
+    options = ["--queries", DEMO / "queries.tsv", "--not-same-artist", DEMO / "documents.tsv", "--format", "json"]
+    rows = parsed(run("neighbours", index, *options))
+    own = {line.split("\t")[0]: line.split("\t")[1] for line in (DEMO / "queries.tsv").read_text().splitlines()[1:]}
+    assert len(rows) == 24 * 5
+    assert all(artist[own[row["query"]]] != artist[row["document"]] for row in rows)
+
+
+def test_extract_fails_when_nothing_could_be_described(run, tmp_path):
+    (tmp_path / "notes.wav").write_text("no sound")
+    code, _, err = run("extract", tmp_path, "-o", tmp_path / "index")
+    assert code == 1
+    assert err.splitlines()[-1] == "audiosim: no file could be described"
+
+
+def test_the_demo_does_the_whole_job_and_says_how_right_it_was(run, tmp_path):
+    code, out, _ = run("demo", tmp_path / "demo")
+    assert code == 0
+    assert "72 sound files described" in out
+    assert "Confidence in the ranking" in out
+    assert "are in the right order" in out
+    assert f"Files in {tmp_path / 'demo'}" in out.replace("\n", "")
+    for name in ("sounds.index", "campaign.db", "judgments.csv", "report.html"):
+        assert f"{name}  " in out
+        assert (tmp_path / "demo" / name).exists()
+    # What it leaves is a collection: estimate finds the same ranking in it.
+    ranking = parsed(run("estimate", tmp_path / "demo", "--format", "json"))
+    assert f"Confidence in the ranking {ranking['confidence']:.3f}" in out
+    again = parsed(run("demo", tmp_path / "demo", "--format", "json"))
+    assert again["systems"] == ranking["systems"]
+
+
+def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    code, _, err = run("demo", tmp_path)
+    assert code == 1
+    assert err == f"audiosim: {tmp_path} is not empty and no earlier demo; name a new folder\n"
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_a_reader_that_stops_early_is_no_error(tmp_path):
+    command = f"{sys.executable} -m audiosim.cli predict {DEMO} --format csv | head -n 1"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
+    assert ended.stdout.startswith("query,document")
+    assert ended.stderr == ""

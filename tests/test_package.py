@@ -1,0 +1,77 @@
+"""The package as a stranger meets it: imported, built, installed elsewhere."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+import audiosim
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def python(*arguments, cwd, **options):
+    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=True, **options)
+
+
+def test_the_public_names_are_sorted_and_importable():
+    stub = ast.parse((ROOT / "audiosim" / "__init__.pyi").read_text())
+    named = [node.names[0].asname for node in stub.body if isinstance(node, ast.ImportFrom)]
+    assert sorted(named) == audiosim.__all__
+    assert all(getattr(audiosim, name) is not None for name in audiosim.__all__)
+
+
+def test_importing_the_package_loads_nothing_heavy(tmp_path):
+    heavy = ["numpy", "scipy", "pandas", "sklearn", "librosa", "sqlalchemy", "fastapi", "rich", "httpx", "soundfile"]
+    code = f"import sys, audiosim; print([name for name in {heavy} if name in sys.modules])"
+    assert python("-c", code, cwd=tmp_path).stdout.strip() == "[]"
+
+
+def test_ranking_from_files_loads_no_sound_no_tables_and_no_network(tmp_path):
+    heavy = ["pandas", "sklearn", "librosa", "sqlalchemy", "fastapi", "httpx", "soundfile"]
+    code = f"""
+import sys, audiosim
+audiosim.estimate(audiosim.Collection.load(sys.argv[1]), "mout", "CG@5")
+print([name for name in {heavy} if name in sys.modules])
+"""
+    assert python("-c", code, str(ROOT / "fixtures" / "demo"), cwd=tmp_path).stdout.strip() == "[]"
+
+
+def test_the_constraints_pin_every_dependency_and_name_no_place():
+    pins = (ROOT / "constraints.txt").read_text()
+    assert "://" not in pins
+    assert " @ " not in pins
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in pins.splitlines() if "==" in line}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    names = {requirement.split(">")[0].strip().lower().replace("_", "-") for requirement in wanted}
+    assert names <= pinned
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(tmp_path):
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    python("-m", "build", "--wheel", "--outdir", tmp_path, ROOT, cwd=tmp_path, env=clean)
+    (wheel,) = tmp_path.glob("audiosim-*.whl")
+    venv.create(tmp_path / "bare", with_pip=True)
+    programs = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")
+    install = [programs / "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel]
+    subprocess.run(install, check=True, cwd=tmp_path, env=clean)
+    ran = subprocess.run(
+        [programs / "audiosim", "demo", "demo", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=clean,
+    )
+    summary = json.loads(ran.stdout)
+    assert summary["confidence"] >= 0.95
+    assert summary["accuracy"] > 0.8
+    assert len(summary["systems"]) >= 7
