@@ -49,8 +49,8 @@ def plain_table(*columns: tuple[str, JustifyMethod] | str) -> Table:
     """A table without lines; a column is its head, set right, or its head and how it is set."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        head, justify = (column, "right") if isinstance(column, str) else column
-        table.add_column(head, justify=justify, no_wrap=True)
+        head = column if isinstance(column, str) else column[0]
+        table.add_column(head, justify="right" if isinstance(column, str) else column[1], no_wrap=True)
     return table
 
 
