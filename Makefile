@@ -9,7 +9,7 @@ demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
 test: $(VENV)/installed-for-tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import librosa
+import lazy_loader
 import numpy as np
 import soundfile
 from threadpoolctl import threadpool_limits
@@ -22,6 +22,7 @@ from audiosim.audio.sources import find_sounds
 from audiosim.corpus.formats import read_documents
 from audiosim.stats import gaussian
 
+librosa = lazy_loader.load("librosa")  # so that workers, which import this file, do not import it too
 ROOT = Path(__file__).parents[1]
 FOLDERS = [ROOT.parent / "shared" / "data" / "sounds", ROOT / "fixtures"]
 

@@ -19,15 +19,6 @@ def mirex2011() -> Collection:
     return Collection.load(folder)
 
 
-@pytest.fixture(scope="session")
-def sounds() -> Path:
-    """96 clips of real music, where the real data is at hand."""
-    folder = SHARED / "sounds"
-    if not folder.is_dir():
-        pytest.skip("the real music is not here: shared/data/sounds beside the checkout")
-    return folder
-
-
 @pytest.fixture
 def tiny() -> Collection:
     """Three systems of two teams, two queries, cutoff 2.
