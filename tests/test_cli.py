@@ -216,3 +216,49 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path):
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
     assert ended.stdout.startswith("query,document")
     assert ended.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The address of `audiosim serve` in a process of its own."""
+    command = [sys.executable, "-m", "audiosim.cli", "serve", DEMO, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        started = process.stderr.readline()
+        yield started.split(" at ")[1].split(";")[0]
+        process.terminate()
+        assert process.wait(30) == 0
+        assert "stopped" in process.stderr.read()
+
+
+def test_a_loop_that_asks_a_server_judges_the_same_pairs_and_ends_with_the_same_ranking(run, server):
+    options = ["--judgments", TRUTH, "--batch", "10", "--format", "json"]
+    here = parsed(run("simulate", DEMO, *options))
+    there = parsed(run("simulate", DEMO, "--model", f"remote:{server}", *options))
+    assert there.pop("model") == f"remote:{here.pop('model')}"
+    assert there == here
+    near, far = (
+        parsed(run("next", DEMO, "--model", model, "-n", "50", "--format", "json"))
+        for model in ("mjud", f"remote:{server}")
+    )
+    assert near == far
+
+
+def test_serving_a_database_counts_the_judgments_of_its_log(run, tmp_path):
+    from audiosim.campaign import DatabaseStore
+    from audiosim.corpus.model import Judgment
+
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    with_log = DatabaseStore(url, "demo")
+    pair = parsed(run("next", DEMO, "-n", "1", "--format", "json"))[0]
+    with_log.append(Judgment(pair["query"], pair["document"], 80.0))
+    with_log.close()
+    collection = cli._judged(cli.Collection.load(DEMO), url)
+    assert collection.grades() == {(pair["query"], pair["document"]): 80.0}
+
+
+def test_a_server_that_is_not_there_is_one_line(run):
+    code, _, err = run("estimate", DEMO, "--model", "remote:http://127.0.0.1:9")
+    assert code == 1
+    assert err.startswith("audiosim: ")
+    assert "http://127.0.0.1:9" in err
+    assert len(err.splitlines()) == 1
