@@ -40,14 +40,15 @@ def same_genre(pool: Pool) -> Array:
 
 
 def genre_share(pool: Pool) -> Array:
-    """fGEN: the share of the query's documents that are of this document's genre, in (0, 1]; NaN where unknown."""
+    """fGEN: of the query's documents with a known genre, the share of this one's genre, in (0, 1]; NaN where unknown."""
     return _share_of_query(pool, pool.genres)
 
 
 def artist_share(pool: Pool) -> Array:
-    """fART: the share of the query's documents that are by this document's artist, in (0, 1]; NaN where unknown."""
+    """fART: of the query's documents with a known artist, the share by this one's, in (0, 1]; NaN where unknown."""
     return _share_of_query(pool, pool.artists)
 
 
 def _share_of_query(pool: Pool, groups: Groups) -> Array:
-    return np.where(groups.known, groups.sizes[groups.group] / pool.query_sizes, np.nan)
+    known = np.bincount(pool.query, groups.known)[pool.query]
+    return np.where(groups.known, groups.sizes[groups.group] / np.maximum(known, 1), np.nan)

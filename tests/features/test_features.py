@@ -15,8 +15,8 @@ BY_HAND = {
     "OV": [7 / 12] * 7,
     "aRANK": [4 / 3, 2, 3 / 2, 4 / 3, 2, 1, 2],
     "sGEN": [1, 1, 0, UNKNOWN, 0, 0, UNKNOWN],
-    "fGEN": [1 / 2, 1 / 2, 1 / 3, UNKNOWN, 1 / 2, 1 / 2, UNKNOWN],
-    "fART": [1 / 2, 1 / 4, 1 / 3, 1 / 3, 1 / 2, 1 / 4, UNKNOWN],
+    "fGEN": [1 / 2, 1 / 2, 1, UNKNOWN, 1 / 2, 1 / 2, UNKNOWN],
+    "fART": [1 / 2, 1 / 4, 1 / 2, 1 / 2, 1 / 2, 1 / 4, UNKNOWN],
 }
 
 
@@ -86,7 +86,7 @@ def test_various_artists_is_no_artist_when_the_collection_says_so(tiny):
     (column,) = columns(
         pool := build_pool(replace(tiny, not_artists=frozenset({"X"}))), nothing_judged(pool), ["fART"]
     ).values()
-    np.testing.assert_allclose(column, [UNKNOWN, 1 / 4, 1 / 3, 1 / 3, UNKNOWN, 1 / 4, UNKNOWN])
+    np.testing.assert_allclose(column, [UNKNOWN, 1 / 2, 1 / 2, 1 / 2, UNKNOWN, 1 / 2, UNKNOWN])
 
 
 def test_a_pool_of_the_top_one_knows_nothing_of_the_second_rank(tiny):
