@@ -17,7 +17,8 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(VENV)/installed-for-tests
+bench: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:

@@ -1,0 +1,28 @@
+"""The MIREX 2011 features that ordinal.R fits: python tests/reference/ordinal_features.py COLLECTION FEATURES.csv."""
+
+import sys
+
+import numpy as np
+
+from audiosim import Collection
+from audiosim.corpus.pool import build_pool
+from audiosim.features.table import columns, design
+
+TERMS = ("fSYS", "fART", "sGEN", "fGEN", "sGEN:fGEN")
+
+
+def main() -> None:
+    """Features and level of every pair whose features are all known."""
+    collection = Collection.load(sys.argv[1])
+    pool = build_pool(collection)
+    grades = pool.spread(collection.grades())
+    features = design(columns(pool, grades, TERMS[:4]), TERMS)
+    known = np.isfinite(features).all(axis=1)
+    level = np.minimum(grades // 10, 9)
+    rows = np.column_stack([level, features, pool.query])[known]
+    header = ",".join(["level", *(term.replace(":", ".") for term in TERMS), "query"])
+    np.savetxt(sys.argv[2], rows, delimiter=",", header=header, comments="", fmt="%.17g")
+
+
+if __name__ == "__main__":
+    main()
