@@ -83,9 +83,8 @@ def compare(rows: int, runs: int) -> None:
             continue
         theirs = seconds(lambda peer=peer: peer(features, level), max(1, runs // 2))
         apart = np.abs(peer(features, level) - fit(features, level).coefficients).max()
-        print(
-            f"{'':>18} {name:>11} {1000 * theirs:9.1f} ms   {theirs / ours:5.0f} times ours   coefficients {apart:.1e} apart"
-        )
+        ratio = f"{theirs / ours:5.0f} times ours   coefficients {apart:.1e} apart"
+        print(f"{'':>18} {name:>11} {1000 * theirs:9.1f} ms   {ratio}")
 
 
 def main() -> None:
