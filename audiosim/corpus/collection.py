@@ -9,6 +9,7 @@ from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
 
 DEEPEST_GUESS = 10
+SOUNDS = "sounds.index"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,7 @@ class Collection:
     judgments        in the order they were made
     not_artists      values of `artist` that name no artist and count as unknown
     guesses          one sentence for each thing that the files leave open and that was guessed
+    sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     """
 
     identifier: str
@@ -39,6 +41,7 @@ class Collection:
     judgments: tuple[Judgment, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
+    sounds: Path | None = None
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -76,6 +79,7 @@ class Collection:
             judgments=judged,
             not_artists=settings.not_artists,
             guesses=_guesses(settings, scale, bool(judged), deepest),
+            sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
         )
 
     def save(self, folder: str | Path) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -37,18 +38,20 @@ class Pool:
 
     n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
 
-    collection    identifier of the collection
-    scale         of its judgments
-    pairs         n pairs
-    systems       s names
-    teams         (s,) code of each system's team
-    queries       names, in the order of their codes
-    cutoff        last rank that counts
-    ranks         (s, n) sparse: the rank, from 1, at which a system retrieved a pair's document
-    query         (n,) code of the pair's query
-    genre         (n,) code of the document's genre
-    query_genre   (n,) code of the query's genre, comparable with `genre`
-    artist        (n,) code of the document's artist
+    collection       identifier of the collection
+    scale            of its judgments
+    pairs            n pairs
+    systems          s names
+    teams            (s,) code of each system's team
+    queries          names, in the order of their codes
+    query_documents  the document that each query is, in the same order
+    cutoff           last rank that counts
+    ranks            (s, n) sparse: the rank, from 1, at which a system retrieved a pair's document
+    query            (n,) code of the pair's query
+    genre            (n,) code of the document's genre
+    query_genre      (n,) code of the query's genre, comparable with `genre`
+    artist           (n,) code of the document's artist
+    sounds           folder of the index of the recordings, None where there is none
     """
 
     collection: str
@@ -57,6 +60,7 @@ class Pool:
     systems: tuple[str, ...]
     teams: Integers
     queries: tuple[str, ...]
+    query_documents: tuple[str, ...]
     cutoff: int
     ranks: sparse.csr_array
     query: Integers
@@ -64,6 +68,7 @@ class Pool:
     query_genre: Integers
     artist: Integers
     positions: dict[Pair, int] = field(repr=False)
+    sounds: Path | None = None
 
     @cached_property
     def retrieved(self) -> sparse.csr_array:
@@ -148,6 +153,7 @@ def build_pool(collection: Collection, cutoff: int | None = None) -> Pool:
         systems=tuple(run.system for run in collection.runs),
         teams=teams,
         queries=tuple(queries),
+        query_documents=tuple(collection.query_document(query) for query in queries),
         cutoff=cutoff,
         ranks=ranks,
         query=np.array([queries[pair.query] for pair in pairs]),
@@ -155,6 +161,7 @@ def build_pool(collection: Collection, cutoff: int | None = None) -> Pool:
         query_genre=query_genre,
         artist=artist,
         positions=positions,
+        sounds=collection.sounds,
     )
 
 

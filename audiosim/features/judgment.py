@@ -2,48 +2,154 @@
 
 Urbano (2013), section 7.2.3, with its definitions read so that they can be used on unjudged pairs
 and mean the same on judged ones. Grades are in units of the scale: 0 to 100 for Fine.
+
+Grades enter as multiples of 2^-26 (whole ones unchanged, others moved by less than 1e-8), so that
+all sums are exact: what leaves a sum leaves nothing behind, and the order of judgments does not matter.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import ArrayLike
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import UNKNOWN, Groups, Pool
+from audiosim.features.feature import once_per_pool
+from audiosim.features.systems import mean_of_systems_elsewhere, pairs_of_same_systems, ratio, systems_of_pairs
+
+STEP = 2.0**-26
 
 
-def mean_grade_of_systems(pool: Pool, grades: Array) -> Array:
+def exact(grades: Array) -> Array:
+    """The grades to the nearest multiple of the step; sums of a million of them are exact."""
+    return np.round(grades / STEP) * STEP
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfGroup:
+    """Mean grade of the other judged documents of a pair's query that share something with its own.
+
+        sum over judged pairs j of the group, j not i, of grade_j  /  how many there are
+
+    groups  what is shared
+
+    In units of the scale; unknown where what is shared is, or no other document of the group is judged.
+    """
+
+    groups: Callable[[Pool], Groups]
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        groups = self.groups(pool)
+        judged, value = _split(grades)
+        group, count = groups.group, len(groups.sizes)
+        total = np.bincount(group, value, count)[group[rows]] - value[rows]
+        times = np.bincount(group, judged, count)[group[rows]] - judged[rows]
+        return np.where(groups.known[rows], ratio(total, times), np.nan)
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        groups = self.groups(pool)
+        others = groups.group == groups.group[index]
+        others[index] = False
+        return np.flatnonzero(others & groups.known[index])
+
+
+@dataclass(frozen=True, slots=True)
+class MeanElsewhere:
+    """Mean grade of the judged pairs of other queries that have a property of this pair.
+
+        sum over judged pairs j of the same key and another query of grade_j  /  how many there are
+
+    key     (n,) code of the property, UNKNOWN where unknown
+    groups  the pairs of one query that have one key
+
+    In units of the scale; unknown where the property is, or no such pair is judged.
+    """
+
+    key: Callable[[Pool], Integers]
+    groups: Callable[[Pool], Groups]
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        key, groups = self.key(pool), self.groups(pool)
+        total, times = (self._elsewhere(key, groups, weights, rows) for weights in reversed(_split(grades)))
+        return np.where(key[rows] == UNKNOWN, np.nan, ratio(total, times))
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        key = self.key(pool)
+        if key[index] == UNKNOWN:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero((key == key[index]) & (pool.query != pool.query[index]))
+
+    @staticmethod
+    def _elsewhere(key: Integers, groups: Groups, weights: Array, rows: Integers) -> Array:
+        everywhere = np.bincount(key + 1, weights)[key[rows] + 1]
+        return np.asarray(everywhere - np.bincount(groups.group, weights)[groups.group[rows]])
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfSystems:
     """aSYS: mean grade of the judged documents that the systems which retrieved this one retrieved, over all queries.
 
-        sum over systems s of d, over judged pairs j of s, of grade_j  /  how many (s, j) there are
+        sum over systems s of d, over judged pairs j of s, j not i, of grade_j  /  how many (s, j) there are
 
-    grades  (n,) NaN where unjudged
-
-    The pair's own grade is left out of each sum. NaN where its systems have no other judged document.
+    In units of the scale; unknown where its systems have no other judged document. Documents of the
+    pair's own query count like any others.
     """
-    judged = ~np.isnan(grades)
-    value = np.where(judged, grades, 0.0)
-    retrieved = pool.retrieved
-    times = np.asarray(retrieved.sum(axis=0))
-    total = retrieved.T @ (retrieved @ value) - times * value
-    count = retrieved.T @ (retrieved @ judged.astype(np.float64)) - times * judged
-    return _ratio(total, count)
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        judged, value = _split(grades)
+        systems = systems_of_pairs(pool)
+        chosen = systems if len(rows) == len(grades) else systems[rows]
+        times = np.diff(chosen.indptr)
+        total = chosen @ (pool.retrieved @ value) - times * value[rows]
+        count = chosen @ (pool.retrieved @ judged) - times * judged[rows]
+        return ratio(total, count)
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        same = pairs_of_same_systems(pool, index)
+        return np.delete(same, np.searchsorted(same, index))
 
 
-def mean_grade_of_artist(pool: Pool, grades: Array) -> Array:
-    """aART: mean grade of the other judged documents of this query by this document's artist.
+@dataclass(frozen=True, slots=True)
+class EffectOfSystems:
+    """oSYS: mean, over the systems that retrieved the document, of each one's mean grade on other queries.
 
-    grades  (n,) NaN where unjudged
-
-    NaN where the artist is unknown or has no other judged document for this query.
+    The formula is that of `mean_of_systems_elsewhere`, its values the grades. In units of the scale;
+    unknown where none of its systems has a judged document of another query.
     """
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        return mean_of_systems_elsewhere(pool, exact(grades), rows)
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        same = pairs_of_same_systems(pool, index)
+        return np.compress(pool.query[same] != pool.query[index], same)
+
+
+@once_per_pool
+def queries(pool: Pool) -> Groups:
+    """The pairs of each query."""
+    sizes = np.bincount(pool.query, minlength=len(pool.queries))
+    return Groups(pool.query, sizes, np.ones(len(pool.pairs), dtype=np.bool_))
+
+
+def genres(pool: Pool) -> Groups:
+    """The pairs of each query by the genre of their document."""
+    return pool.genres
+
+
+def artists(pool: Pool) -> Groups:
+    """The pairs of each query by the artist of their document."""
+    return pool.artists
+
+
+@once_per_pool
+def genre_pairs(pool: Pool) -> Integers:
+    """(n,) code of the query's and the document's genre together; UNKNOWN where either is."""
+    known = (pool.genre != UNKNOWN) & (pool.query_genre != UNKNOWN)
+    return np.where(known, pool.query_genre * (pool.genre.max() + 1) + pool.genre, UNKNOWN)
+
+
+def _split(grades: Array) -> tuple[Array, Array]:
+    """Whether each pair is judged, as a number, and its grade, 0 where it is not."""
     judged = ~np.isnan(grades)
-    value = np.where(judged, grades, 0.0)
-    group = pool.artists.group
-    total = np.bincount(group, value)[group] - value
-    count = np.bincount(group, judged)[group] - judged
-    return np.where(pool.artists.known, _ratio(total, count), np.nan)
-
-
-def _ratio(total: ArrayLike, count: ArrayLike) -> Array:
-    count = np.asarray(count, dtype=np.float64)
-    return np.asarray(np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0))
+    return judged.astype(np.float64), np.where(judged, exact(grades), 0.0)

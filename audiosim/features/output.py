@@ -8,6 +8,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import UNKNOWN, Groups, Pool
+from audiosim.features.systems import mean_of_systems_elsewhere, ratio
 
 
 def system_share(pool: Pool) -> Array:
@@ -40,15 +41,65 @@ def same_genre(pool: Pool) -> Array:
 
 
 def genre_share(pool: Pool) -> Array:
-    """fGEN: of the query's documents with a known genre, the share of this one's genre, in (0, 1]; NaN where unknown."""
+    """fGEN: the share of this genre among the query's documents of known genre, in (0, 1]; NaN where unknown."""
     return _share_of_query(pool, pool.genres)
 
 
 def artist_share(pool: Pool) -> Array:
-    """fART: of the query's documents with a known artist, the share by this one's, in (0, 1]; NaN where unknown."""
+    """fART: the share of this artist among the query's documents of known artist, in (0, 1]; NaN where unknown."""
     return _share_of_query(pool, pool.artists)
+
+
+def pool_share(pool: Pool) -> Array:
+    """fPOOL: the query's documents over the most there could be, cutoff x systems, in (0, 1].
+
+    Low where the systems agree on what to retrieve for the query; OV is its mean over queries.
+    """
+    return np.asarray(pool.query_sizes / (pool.cutoff * len(pool.systems)))
+
+
+def genre_coherence(pool: Pool) -> Array:
+    """cGEN: the probability that two different documents of the query are of one genre, in [0, 1].
+
+        sum over genres g of n_g (n_g - 1)  /  (n (n - 1))
+
+    n_g of the query's n documents of known genre are of genre g. NaN where n is less than 2.
+    """
+    return _coherence(pool, pool.genres)
+
+
+def artist_coherence(pool: Pool) -> Array:
+    """cART: the probability that two different documents of the query are by one artist, as cGEN, in [0, 1]."""
+    return _coherence(pool, pool.artists)
+
+
+def consensus_of_systems(pool: Pool) -> Array:
+    """cSYS: how much the systems that retrieved the document agree with the others on other queries, in (0, 1].
+
+    Mean over these systems of the mean fSYS of what each retrieved for other queries; NaN where
+    none of them retrieved anything for another. The formula is that of `mean_of_systems_elsewhere`.
+    """
+    return mean_of_systems_elsewhere(pool, system_share(pool), np.arange(len(pool.pairs)))
+
+
+def hubness(pool: Pool) -> Array:
+    """fHUB: the share of the other queries for which some system retrieved the document, in [0, 1].
+
+    NaN where there is no other query.
+    """
+    _, document = np.unique([pair.document for pair in pool.pairs], return_inverse=True)
+    others = len(pool.queries) - 1
+    return ratio(np.bincount(document)[document] - 1.0, np.full(len(document), others))
 
 
 def _share_of_query(pool: Pool, groups: Groups) -> Array:
     known = np.bincount(pool.query, groups.known)[pool.query]
     return np.where(groups.known, groups.sizes[groups.group] / np.maximum(known, 1), np.nan)
+
+
+def _coherence(pool: Pool, groups: Groups) -> Array:
+    first = np.unique(groups.group, return_index=True)[1]
+    sizes = groups.sizes * groups.known[first]
+    same = np.bincount(pool.query[first], sizes * (sizes - 1.0))
+    known = np.bincount(pool.query, groups.known)
+    return ratio(same, known * (known - 1))[pool.query]

@@ -1,32 +1,17 @@
-"""Features by name: one column, or the matrix that a model multiplies."""
+"""Features by name: one column, the matrix that a model multiplies, a table that follows the judgments."""
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.features import judgment, output
+from audiosim.features.feature import Feature
+from audiosim.features.registry import FEATURES
 
-OUTPUT: Mapping[str, Callable[[Pool], Array]] = MappingProxyType(
-    {
-        "fSYS": output.system_share,
-        "fTEAM": output.team_share,
-        "OV": output.overlap,
-        "aRANK": output.mean_rank,
-        "sGEN": output.same_genre,
-        "fGEN": output.genre_share,
-        "fART": output.artist_share,
-    }
-)
-JUDGMENT: Mapping[str, Callable[[Pool, Array], Array]] = MappingProxyType(
-    {
-        "aSYS": judgment.mean_grade_of_systems,
-        "aART": judgment.mean_grade_of_artist,
-    }
-)
+MANY = 32  # changed judgments; from here on a table is computed anew
 
 
 def factors(term: str) -> list[str]:
@@ -34,27 +19,98 @@ def factors(term: str) -> list[str]:
     return term.split(":")
 
 
-def check_terms(terms: Sequence[str]) -> None:
+def check_terms(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> None:
     """An error that names the first feature nobody knows."""
     for name in (name for term in terms for name in factors(term)):
-        if name not in OUTPUT and name not in JUDGMENT:
-            raise InputError(f"unknown feature {name!r}, expected one of {', '.join([*OUTPUT, *JUDGMENT])}")
+        if name not in known:
+            raise InputError(f"unknown feature {name!r}, expected one of {', '.join(known)}")
 
 
-def needs_judgments(terms: Sequence[str]) -> bool:
+def needs_judgments(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> bool:
     """Whether any feature of these terms depends on the judgments made so far."""
-    return any(name in JUDGMENT for term in terms for name in factors(term))
+    return any(known[name].reads != "nothing" for term in terms for name in factors(term))
 
 
-def columns(pool: Pool, grades: Array, names: Sequence[str]) -> dict[str, Array]:
+def columns(
+    pool: Pool, grades: Array, names: Sequence[str], known: Mapping[str, Feature] = FEATURES
+) -> dict[str, Array]:
     """The named features of all pairs of a pool: each (n,), NaN where unknown.
 
     grades  (n,) the judgments made so far, NaN where unjudged
     """
-    check_terms(names)
-    return {name: OUTPUT[name](pool) if name in OUTPUT else JUDGMENT[name](pool, grades) for name in names}
+    check_terms(names, known)
+    return {name: _column(known[name], pool, grades) for name in names}
 
 
 def design(table: Mapping[str, Array], terms: Sequence[str]) -> Array:
     """(n, t) one column per term, from a table of features."""
     return np.column_stack([np.prod([table[name] for name in factors(term)], axis=0) for term in terms])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Features of all pairs of a pool in one state of the judgments; a value: `after` returns the next one.
+
+    pool      n pairs
+    features  its columns
+    grades    (n,) the judgments made so far, NaN where unjudged
+    columns   each feature's (n,) values, NaN where unknown
+    computed  the rows of which some feature was computed to get here, rising
+    """
+
+    pool: Pool
+    features: tuple[Feature, ...]
+    grades: Array
+    columns: Mapping[str, Array]
+    computed: Integers
+
+    @classmethod
+    def of(cls, pool: Pool, grades: Array, features: Iterable[Feature]) -> "Table":
+        """The table of some features, computed from nothing."""
+        features = tuple(features)
+        table = {feature.name: _column(feature, pool, grades) for feature in features}
+        return cls(pool, features, grades.copy(), table, np.arange(len(grades)))
+
+    def after(self, grades: Array) -> "Table":
+        """The table after other judgments: as from nothing, but only what the changed ones touch is computed."""
+        changed = np.flatnonzero(~((grades == self.grades) | (np.isnan(grades) & np.isnan(self.grades))))
+        learned = [feature for feature in self.features if not callable(feature.values)]
+        if len(changed) == 0 or not learned:
+            return replace(self, grades=grades.copy(), computed=np.empty(0, dtype=np.int64))
+        if len(changed) > MANY:
+            again = {feature.name: _column(feature, self.pool, grades) for feature in learned}
+            return replace(
+                self, grades=grades.copy(), columns={**self.columns, **again}, computed=np.arange(len(grades))
+            )
+        return self._recomputed(grades, changed, learned)
+
+    def _recomputed(self, grades: Array, changed: Integers, learned: Sequence[Feature]) -> "Table":
+        table, computed = dict(self.columns), np.zeros(len(grades), dtype=np.bool_)
+        for feature in learned:
+            rows = np.flatnonzero(_touched(feature, self.pool, changed))
+            if len(rows):
+                table[feature.name] = _with(table[feature.name], rows, _compute(feature, self.pool, grades, rows))
+                computed[rows] = True
+        return replace(self, grades=grades.copy(), columns=table, computed=np.flatnonzero(computed))
+
+
+def _column(feature: Feature, pool: Pool, grades: Array) -> Array:
+    return _compute(feature, pool, grades, np.arange(len(grades)))
+
+
+def _compute(feature: Feature, pool: Pool, grades: Array, rows: Integers) -> Array:
+    return feature.values(pool) if callable(feature.values) else feature.values.compute(pool, grades, rows)
+
+
+def _touched(feature: Feature, pool: Pool, changed: Integers) -> Booleans:
+    touched = np.zeros(len(pool.pairs), dtype=np.bool_)
+    for index in changed.tolist():
+        if not callable(feature.values):
+            touched[feature.values.touched(pool, index)] = True
+    return touched
+
+
+def _with(column: Array, rows: Integers, values: Array) -> Array:
+    changed = column.copy()
+    changed[rows] = values
+    return changed

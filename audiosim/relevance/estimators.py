@@ -1,6 +1,6 @@
 """What says how relevant an unjudged pair is likely to be: the Protocol, and ordinal models."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,7 +11,9 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.features.table import JUDGMENT, columns
+from audiosim.features.feature import Feature
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import Table, check_terms, needs_judgments
 from audiosim.relevance.published import Model, load_model, model_for_scale, model_names
 from audiosim.stats.moments import Moments
 from audiosim.stats.ordinal import expectation, thresholds_of, variance
@@ -80,25 +82,42 @@ class RelevanceEstimator(Protocol):
 EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """The table of features of one state of the judgments, and what is predicted from it."""
+
+    table: Table
+    prediction: Prediction
+
+
 class OrdinalEstimator:
     """Ordinal models in order of preference: each pair is left to the first whose features are all known.
 
-    The last model must need no feature, so that no pair is left over. Features of the systems'
-    output are computed once, those of the judgments at each prediction.
+    The last model must need no feature, so that no pair is left over. The estimator remembers its last
+    prediction and computes only the rows that the judgments changed since then touch; the answer does
+    not depend on what it was asked before, and threads may share it.
     """
 
-    def __init__(self, pool: Pool, models: tuple[Model, ...]) -> None:
+    def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
+        """An estimator for one pool.
+
+        features  by name; more than audiosim's own where a program brings others
+        """
         if len({model.levels for model in models}) > 1:
             raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
         if models[-1].terms:
             raise InputError(f"model {models[-1].name} needs features that may be unknown, and names no fallback")
-        self._pool, self._models = pool, models
-        unjudged = np.full(len(pool.pairs), np.nan)
-        self._output = columns(pool, unjudged, [name for name in self._features() if name not in JUDGMENT])
-        self._fixed = {model.name: self._probabilities(model, self._output) for model in models if not _learns(model)}
-        self._unmoved: Prediction | None = None
-        if len(self._fixed) == len(models):
-            self._unmoved = self.predict(unjudged)
+        self._models = models
+        names = list(dict.fromkeys(name for model in models for name in model.features))
+        check_terms(names, features)
+        table = Table.of(pool, np.full(len(pool.pairs), np.nan), [features[name] for name in names])
+        self._fixed = {
+            model.name: model.probabilities(table.columns, len(pool.pairs))
+            for model in models
+            if not needs_judgments(model.features, features)
+        }
+        shape = (len(pool.pairs), len(models[0].levels))
+        self._last = _State(table, self._predict(table, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
 
     @property
     def name(self) -> str:
@@ -110,29 +129,31 @@ class OrdinalEstimator:
         return self._models[0].version
 
     def predict(self, grades: Array) -> Prediction:
-        if self._unmoved is not None:
-            return self._unmoved
-        table = self._output | columns(self._pool, grades, [name for name in self._features() if name in JUDGMENT])
-        model = np.zeros(len(self._pool.pairs), dtype=np.int64)
-        probabilities = self._model_probabilities(self._models[0], table)
+        last = self._last  # read once and replaced in one step: other threads see a whole state
+        table = last.table.after(grades)
+        if len(table.computed) == 0:
+            return last.prediction
+        before = last.prediction
+        state = _State(table, self._predict(table, before.probabilities.copy(), before.model.copy()))
+        self._last = state
+        return state.prediction
+
+    def _predict(self, table: Table, probabilities: Array, model: Integers) -> Prediction:
+        """The prediction from a table, in arrays of its own that hold all but the rows which the table computed."""
+        rows = table.computed
+        probabilities[rows] = self._probabilities(self._models[0], table, rows)
+        model[rows] = 0
         for code, fallback in enumerate(self._models[1:], start=1):
-            unknown = np.isnan(probabilities[:, 0])
-            probabilities = np.where(unknown[:, None], self._model_probabilities(fallback, table), probabilities)
-            model[unknown] = code
+            rows = rows[np.isnan(probabilities[rows, 0])]
+            probabilities[rows] = self._probabilities(fallback, table, rows)
+            model[rows] = code
+        probabilities.flags.writeable = model.flags.writeable = False
         return Prediction(np.array(self._models[0].levels), probabilities, tuple(m.name for m in self._models), model)
 
-    def _features(self) -> list[str]:
-        return list(dict.fromkeys(name for model in self._models for name in model.features))
-
-    def _model_probabilities(self, model: Model, table: dict[str, Array]) -> Array:
-        return self._fixed[model.name] if model.name in self._fixed else self._probabilities(model, table)
-
-    def _probabilities(self, model: Model, table: dict[str, Array]) -> Array:
-        return model.probabilities(table, len(self._pool.pairs))
-
-
-def _learns(model: Model) -> bool:
-    return any(name in JUDGMENT for name in model.features)
+    def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
+        if model.name in self._fixed:
+            return self._fixed[model.name][rows]
+        return model.probabilities({name: table.columns[name][rows] for name in model.features}, len(rows))
 
 
 def ordinal(pool: Pool, name: str) -> OrdinalEstimator:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BINARY, BROAD, FINE, Document, Judgment, Run, Scale
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import FormatError, InputError
 
 MIREX = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "mirex2011"
@@ -34,6 +35,24 @@ def test_only_runs_are_needed_and_what_is_guessed_is_said(tmp_path):
         "scale not given: guessed fine as there are no judgments",
         "cutoff not given: guessed 2, the longest ranking",
     )
+
+
+def test_an_index_of_sounds_in_the_folder_is_found_and_not_saved(tmp_path):
+    folder = folder_of(tmp_path, {"runs.trec": RUN, "sounds.index/index.json": "{}"})
+    collection = Collection.load(folder)
+    assert collection.sounds == folder / "sounds.index"
+    assert build_pool(collection).sounds == folder / "sounds.index"
+    collection.save(tmp_path / "copy")
+    assert Collection.load(tmp_path / "copy").sounds is None
+
+
+def test_a_file_in_the_place_of_an_index_is_none(tmp_path):
+    assert Collection.load(folder_of(tmp_path, {"runs.trec": RUN, "sounds.index": ""})).sounds is None
+
+
+def test_the_pool_knows_which_document_each_query_is(tmp_path):
+    files = {"runs.trec": RUN + "r Q0 a 1 2 S\n", "queries.tsv": "query\tdocument\nq\tc\n"}
+    assert build_pool(Collection.load(folder_of(tmp_path, files))).query_documents == ("c", "r")
 
 
 def test_the_scale_is_guessed_from_the_judgments_and_the_cutoff_is_ten_at_most(tmp_path):

@@ -1,12 +1,21 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from audiosim.corpus.model import BINARY, BROAD, FINE, parse_scale
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import BINARY, BROAD, FINE, Document, Run, parse_scale
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.features.feature import Feature
+from audiosim.features.judgment import MeanOfGroup, queries
+from audiosim.features.registry import FEATURES
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.relevance.estimators import OrdinalEstimator, default_model, gains, ordinal, uniform
-from audiosim.relevance.published import load_model
+from audiosim.relevance.published import Model, load_model
 
 
 @pytest.fixture
@@ -53,8 +62,6 @@ def test_judged_pairs_are_certain_in_units_of_gain(pool):
 
 
 def test_the_uniform_estimator_works_on_any_scale(tiny):
-    from dataclasses import replace
-
     pool = build_pool(replace(tiny, scale=parse_scale([0, 1, 5])))
     prediction = uniform(pool).predict(nothing_judged(pool))
     np.testing.assert_allclose(prediction.expectation, 2, rtol=1e-12)
@@ -98,6 +105,107 @@ def test_predictions_turn_into_rows(pool):
     assert len(row["probabilities"]) == 101
 
 
+class Counted:
+    """A learned feature that counts the rows it computes."""
+
+    def __init__(self, inner):
+        self.inner, self.rows = inner, []
+
+    def compute(self, pool, grades, rows):
+        self.rows.append(rows.tolist())
+        return self.inner.compute(pool, grades, rows)
+
+    def touched(self, pool, index):
+        return self.inner.touched(pool, index)
+
+
+def learned_models(terms=("aDOC", "aSYS:oSYS", "aGEN")):
+    """A model of many judgment features, and those it falls back on."""
+    coefficients = {"aDOC": 0.02, "aSYS:oSYS": 0.0003, "aGEN": 0.01, "aART": 0.03}
+
+    def model(name, terms, fallback):
+        levels, thresholds = tuple(np.arange(5.0, 100, 10)), tuple(np.linspace(1, -6, 9))
+        chosen = tuple(coefficients[term] for term in terms)
+        return Model(name, "fine", levels, tuple(terms), chosen, thresholds, fallback, "made up")
+
+    return model("mine", terms, "less"), model("less", ["aART"], "none"), model("none", [], None)
+
+
+def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool):
+    # c for q1 shares its query with a, b, d; judged again the same it moves nothing.
+    counted = Counted(MeanOfGroup(queries))
+    known = {**FEATURES, "aDOC": Feature("aDOC", "judgment", "own query", 1, "counted", counted)}
+    estimator = OrdinalEstimator(pool, learned_models(("aDOC",)), known)
+    grades = nothing_judged(pool)
+    grades[4] = 20
+    first = estimator.predict(grades)
+    assert estimator.predict(grades.copy()) is first
+    assert counted.rows == [list(range(7)), [0, 1, 5]]
+
+
+def test_a_model_whose_features_are_not_at_hand_is_refused(pool):
+    with pytest.raises(InputError, match="unknown feature 'aDOC', expected one of fSYS"):
+        OrdinalEstimator(pool, learned_models(), {"fSYS": FEATURES["fSYS"]})
+
+
+# Thirds arise where three assessors judge one pair; None: one estimator serves another campaign.
+GRADES = st.one_of(st.none(), st.integers(0, 300).map(lambda thirds: thirds / 3))
+
+
+@given(st.lists(st.tuples(st.integers(0, 11), GRADES), max_size=12), st.booleans())
+def test_a_prediction_does_not_depend_on_what_was_predicted_before(pool_of_many, judgments, published):
+    pool = pool_of_many
+
+    def fresh():
+        return make_estimator(pool, "mjud") if published else OrdinalEstimator(pool, learned_models())
+
+    estimator, grades = fresh(), nothing_judged(pool)
+    for index, grade in judgments:
+        grades[index] = np.nan if grade is None else grade
+        estimator.predict(grades)
+    expected = fresh().predict(grades)
+    prediction = estimator.predict(grades)
+    np.testing.assert_allclose(prediction.probabilities, expected.probabilities, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(prediction.model, expected.model)
+
+
+@pytest.fixture(scope="module")
+def pool_of_many():
+    """Six documents for each of two queries, by two systems and two artists."""
+    documents = {f"d{i}": Document(f"d{i}", "XY"[i % 2], "rock" if i % 3 else None) for i in range(9)}
+    first, second = tuple(f"d{i}" for i in range(6)), tuple(f"d{i}" for i in range(3, 9))
+    runs = (Run("A", {"q": first[:5], "r": second[:4]}), Run("B", {"q": first[1:], "r": second[1:]}))
+    return build_pool(Collection("many", "many", FINE, 5, runs, documents))
+
+
+def test_an_earlier_prediction_stays_what_it_was(pool):
+    estimator = OrdinalEstimator(pool, learned_models())
+    grades = nothing_judged(pool)
+    first = estimator.predict(grades)
+    before = first.probabilities.copy(), first.model.copy()
+    grades[[0, 3]] = 90, 70
+    estimator.predict(grades)
+    np.testing.assert_array_equal(first.probabilities, before[0])
+    np.testing.assert_array_equal(first.model, before[1])
+
+
+def test_nobody_can_write_into_a_prediction(pool):
+    prediction = make_estimator(pool, "mjud").predict(nothing_judged(pool))
+    with pytest.raises(ValueError, match="read-only"):
+        prediction.probabilities[0] = 0
+
+
+def test_threads_share_an_estimator(pool):
+    rng = np.random.default_rng(5)
+    states = [np.where(rng.random(7) < 0.5, rng.integers(0, 101, 7), np.nan) for _ in range(60)]
+    shared = OrdinalEstimator(pool, learned_models())
+    with ThreadPoolExecutor(8) as threads:
+        predictions = list(threads.map(shared.predict, states))
+    for grades, prediction in zip(states, predictions, strict=True):
+        expected = OrdinalEstimator(pool, learned_models()).predict(grades)
+        np.testing.assert_allclose(prediction.probabilities, expected.probabilities, rtol=0, atol=1e-12)
+
+
 class Broken:
     """An estimator of which one thing can be broken."""
 
@@ -113,8 +221,6 @@ class Broken:
 
 
 def altered(prediction, **fields):
-    from dataclasses import replace
-
     return replace(prediction, **fields)
 
 

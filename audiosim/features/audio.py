@@ -1,0 +1,195 @@
+"""Features of sound, from the divergences between recordings: those of the pool and all others in the index.
+
+The index is opened when the first of these features is asked for. Pairs are unknown where the pool
+has no index or the recording in question is not in it. Closeness of two recordings is judged by the
+symmetrised Kullback-Leibler divergence D of their Gaussians; see `AudioIndex.divergence`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.pool import UNKNOWN, Pool
+from audiosim.features.feature import once_per_pool
+from audiosim.features.systems import ratio
+
+if TYPE_CHECKING:
+    from audiosim.audio.index import AudioIndex
+
+DIVERGENCES = 2_000_000  # held at a time: 16 MB
+NEIGHBOURHOOD = 7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sounds:
+    """The recordings of a pool.
+
+    index     N recordings
+    document  (n,) place in the index of each pair's document, UNKNOWN where it has no recording
+    query     (q,) place in the index of each query's own document, UNKNOWN where it has none
+    """
+
+    index: "AudioIndex"
+    document: Integers
+    query: Integers
+
+    def divergence(self, rows: Integers, columns: Integers | None = None) -> Array:
+        """(r, c) divergences of some places in the index from others, from all where None."""
+        ids = self.index.ids
+        names = None if columns is None else [ids[column] for column in columns]
+        return self.index.divergence([ids[row] for row in rows], names)
+
+
+@once_per_pool
+def sounds_of(pool: Pool) -> Sounds | None:
+    """The index of a pool's recordings, opened, and which of them is whose; None where it has no index."""
+    if pool.sounds is None:
+        return None
+    from audiosim.audio.index import AudioIndex  # costs start-up time that most rankings need not pay
+
+    index = AudioIndex.load(pool.sounds)
+    places = {identifier: place for place, identifier in enumerate(index.ids)}
+    document = np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64)
+    query = np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64)
+    return Sounds(index, document, query)
+
+
+@once_per_pool
+def query_proximity(pool: Pool) -> Array:
+    """qSIM: how close the document is to the query, as a rank within the index, in [0, 1].
+
+        share of the other recordings j with  D(d, j) > D(d, q)  and  D(q, j) > D(d, q)
+
+    j runs over all recordings of the index but d and q. 1: each is the other's nearest; 0: none is
+    farther from both. NaN where d or q has no recording, and where the index holds no third.
+    Empirical mutual proximity of Schnitzer, Flexer, Schedl & Widmer (2012), JMLR 13, section 3.2,
+    which tames hubs and assumes no distribution.
+    """
+    proximity = np.full(len(pool.pairs), np.nan)
+    sounds = sounds_of(pool)
+    if sounds is None or len(sounds.index.ids) < 3:
+        return proximity
+    block = max(1, DIVERGENCES // len(sounds.index.ids))
+    for code in np.flatnonzero(sounds.query != UNKNOWN):
+        rows = np.flatnonzero((pool.query == code) & (sounds.document != UNKNOWN))
+        for start in range(0, len(rows), block):
+            chosen = rows[start : start + block]
+            proximity[chosen] = _mutual_proximity(sounds, sounds.document[chosen], sounds.query[code])
+    return proximity
+
+
+def _mutual_proximity(sounds: Sounds, documents: Integers, query: int) -> Array:
+    """(m,) share of the recordings that are farther from a document and from the query than they are apart."""
+    from_query = sounds.divergence(np.array([query]))[0]
+    from_documents = sounds.divergence(documents)
+    apart = from_query[documents][:, None]
+    farther = (from_documents > apart) & (from_query > apart)
+    farther[np.arange(len(documents)), documents] = False
+    farther[:, query] = False
+    others = len(from_query) - np.where(documents == query, 1, 2)
+    return np.asarray(farther.sum(axis=1) / others)
+
+
+Weigh = Callable[[Array, Array, Booleans], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class GradeOfNearest:
+    """aSIM: the grade whose judged documents of the query come closest to this document.
+
+        l = argmin over grades l of  min over judged documents j of grade l, j not i, of D(i, j)
+
+    That is the grade of the nearest other judged document; the lowest, where documents of several
+    grades are equally near. In units of the scale; unknown where the document has no recording or no
+    other judged document of the query has. Urbano (2013), section 7.2.3, leaves open how near a document
+    is to several; here as near as to the nearest.
+    """
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        return _by_query(pool, grades, rows, _grade_of_nearest)
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        return _others_heard(pool, index)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanByCloseness:
+    """kSIM: mean grade of the query's other judged documents, each weighted by how close it is to this one.
+
+        sum over judged j, j not i, of w_ij grade_j  /  sum of w_ij,    w_ij = exp(-D(i, j) / sqrt(h_i h_j))
+
+    The bandwidth h_i is the divergence from i to the seventh nearest other recording among the
+    query's documents, to the farthest where there are fewer; it makes the weights free of scale and
+    damps hubs. In units of the scale; unknown where the document has no recording, no other judged
+    document of the query has, or all are infinitely far in units of a bandwidth of 0. Only ratios of
+    weights count, so that far documents do not vanish.
+
+    A smooth aSIM; Nadaraya-Watson with the self-tuning bandwidth of Zelnik-Manor & Perona (2004).
+    """
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        return _by_query(pool, grades, rows, _mean_by_closeness)
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        return _others_heard(pool, index)
+
+
+def _by_query(pool: Pool, grades: Array, rows: Integers, weigh: Weigh) -> Array:
+    """(r,) what `weigh` makes of the divergences, grades and choice of each query's heard documents."""
+    values = np.full(len(grades), np.nan)
+    for heard, apart in _divergences_within_queries(pool, rows):
+        chosen = np.isin(heard, rows)
+        values[heard[chosen]] = weigh(apart, grades[heard], chosen)
+    return values[rows]
+
+
+def _divergences_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Integers, Array]]:
+    """For each query of some pairs: its pairs with a recording, and the divergences between these, infinite to itself.
+
+    Divergences are computed each time: the blocks of a large pool would not fit into memory.
+    """
+    sounds = sounds_of(pool)
+    if sounds is None:
+        return
+    for code in np.unique(pool.query[rows]):
+        heard = np.flatnonzero((pool.query == code) & (sounds.document != UNKNOWN))
+        if len(heard) > 1:
+            apart = sounds.divergence(sounds.document[heard], sounds.document[heard])
+            np.fill_diagonal(apart, np.inf)
+            yield heard, apart
+
+
+def _others_heard(pool: Pool, index: int) -> Integers:
+    """The query's other pairs with a recording; none where the pair itself has none."""
+    sounds = sounds_of(pool)
+    if sounds is None or sounds.document[index] == UNKNOWN:
+        return np.empty(0, dtype=np.int64)
+    heard = (pool.query == pool.query[index]) & (sounds.document != UNKNOWN)
+    heard[index] = False
+    return np.flatnonzero(heard)
+
+
+def _grade_of_nearest(apart: Array, grades: Array, chosen: Booleans) -> Array:
+    judged = np.flatnonzero(~np.isnan(grades))
+    judged = judged[np.argsort(grades[judged], kind="stable")]
+    if len(judged) == 0:
+        return np.full(chosen.sum(), np.nan)
+    near = apart[np.ix_(chosen, judged)]
+    nearest = near.argmin(axis=1)
+    return np.where(np.isfinite(near.min(axis=1)), grades[judged][nearest], np.nan)
+
+
+def _mean_by_closeness(apart: Array, grades: Array, chosen: Booleans) -> Array:
+    """Every sum runs over all heard documents, unjudged ones at weight 0: a pair's own judgment moves no rounding."""
+    last = min(NEIGHBOURHOOD, len(apart) - 1) - 1
+    bandwidth = np.sqrt(np.partition(apart, last, axis=1)[:, last])
+    near = apart[chosen]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = np.where(near == 0, 0.0, near / (bandwidth[chosen][:, None] * bandwidth))
+    distance = np.where(np.isnan(grades), np.inf, scaled)
+    least = distance.min(axis=1, keepdims=True)
+    weights = np.exp(np.where(np.isfinite(least), least, 0.0) - distance)
+    return ratio((weights * np.nan_to_num(grades)).sum(axis=1), weights.sum(axis=1))

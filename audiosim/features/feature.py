@@ -1,0 +1,72 @@
+"""What a feature is: a named column of numbers, one for each pair of a pool."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Literal, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+
+Kind = Literal["output", "judgment", "audio"]
+Reads = Literal["nothing", "own query", "other queries", "all queries"]
+Result = TypeVar("Result")
+
+
+class Learned(Protocol):
+    """A column that depends on the judgments made so far; a pair's own judgment never enters its own value."""
+
+    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
+        """(r,) the values of some pairs, NaN where unknown.
+
+        grades  (n,) of all pairs, NaN where unjudged
+        rows    (r,) places of the pairs in the pool
+        """
+        ...
+
+    def touched(self, pool: Pool, index: int) -> Integers:
+        """The pairs, rising, whose value the judgment of the pair at `index` may move; never `index` itself."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A named column, and what a model file needs to know of it.
+
+    name     letters and digits, such as fSYS
+    kind     what it is made of: the systems' output, judgments, or sound
+    reads    judgments of which queries; a query of which nothing is judged can have all but `own query`
+    version  of the definition, from 1: it rises when the same data begin to give other values
+    meaning  one line
+    values   (n,) of all pairs of a pool, NaN where unknown; or how they are learned from judgments
+    """
+
+    name: str
+    kind: Kind
+    reads: Reads
+    version: int
+    meaning: str
+    values: Callable[[Pool], Array] | Learned
+
+    def __post_init__(self) -> None:
+        if not self.name.isalnum():
+            raise InputError(f"the name of a feature must be letters and digits, got {self.name!r}")
+        if self.version < 1:
+            raise InputError(f"the version of feature {self.name} must be at least 1, got {self.version}")
+        if callable(self.values) != (self.reads == "nothing"):
+            raise InputError(f"feature {self.name} must be learned if and only if it reads judgments")
+
+
+def once_per_pool(compute: Callable[[Pool], Result]) -> Callable[[Pool], Result]:
+    """The same function, its result kept for as long as the pool lives; the result must not hold the pool."""
+    results: WeakKeyDictionary[Pool, Result] = WeakKeyDictionary()
+
+    @wraps(compute)
+    def kept(pool: Pool) -> Result:
+        if pool not in results:
+            results[pool] = compute(pool)
+        return results[pool]
+
+    return kept

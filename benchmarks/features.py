@@ -1,0 +1,102 @@
+"""What the features of sound are worth on real music, and what following the judgments costs.
+
+    python benchmarks/features.py [FOLDER]
+
+FOLDER has sound files and a documents.tsv; two recordings of one genre there count as similar, and
+the features are not told the genre. Every recording is a query, all others its documents.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.audio.index import extract
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.formats import read_documents
+from audiosim.corpus.model import BINARY, Run
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import Table, columns
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+TOP = 5
+SHARES = (0.1, 0.3)
+JUDGMENTS = 1000
+
+
+def pool_of_all(folder: Path, into: Path) -> tuple[Pool, Array]:
+    """Every recording of a folder a query, and the grade of each pair: 1 where the two are of one genre."""
+    index = extract(folder / "documents.tsv", n_jobs=-1, into=into)
+    run = Run("all", {query: tuple(name for name in index.ids if name != query) for query in index.ids})
+    pool = build_pool(Collection("all", "all", BINARY, len(index.ids), (run,), sounds=into))
+    genre = {name: document.genre for name, document in read_documents(folder / "documents.tsv").items()}
+    return pool, np.array([float(genre[query] == genre[document]) for query, document in pool.pairs])
+
+
+def precision(pool: Pool, values: Array, grades: Array, left: Array) -> float:
+    """Mean over queries of the share of similar ones among the top of those left to judge; unknown values come last."""
+    found = []
+    for code in range(len(pool.queries)):
+        rows = np.flatnonzero((pool.query == code) & left)
+        found.append(grades[rows[np.argsort(-np.nan_to_num(values[rows], nan=-1), kind="stable")[:TOP]]].mean())
+    return float(np.mean(found))
+
+
+def worth(folder: Path) -> None:
+    """Precision of ranking by each feature, beside chance."""
+    with tempfile.TemporaryDirectory() as scratch:
+        pool, grades = pool_of_all(folder, Path(scratch) / "sounds.index")
+        everything = np.ones(len(grades), dtype=np.bool_)
+        chance = float(grades.mean())
+        print(f"{len(pool.queries)} recordings, precision at {TOP}; by chance {chance:.3f}")
+        near = columns(pool, np.full(len(grades), np.nan), ["qSIM"])["qSIM"]
+        found = precision(pool, near, grades, everything)
+        print(f"qSIM, nothing judged      {found:.3f}  {found / chance:.2f} times chance")
+        for share in SHARES:
+            judged = np.random.default_rng(0).random(len(grades)) < share
+            table = columns(pool, np.where(judged, grades, np.nan), ["aSIM", "kSIM"])
+            for name, values in {**table, "qSIM": near}.items():
+                found = precision(pool, values, grades, ~judged)
+                print(f"{name}, {share:.0%} judged, the rest ranked  {found:.3f}  {found / chance:.2f} times chance")
+
+
+def following(folder: Path) -> None:
+    """What one more judgment costs, feature by feature, beside computing the column from nothing."""
+    collection = Collection.load(folder)
+    pool = build_pool(collection)
+    truth = pool.spread(collection.grades())
+    order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(truth)))[:JUDGMENTS]
+    print(f"\n{len(pool.pairs):,} pairs, {len(order):,} judgments; per judgment: rows, microseconds; from nothing")
+    for feature in (f for f in FEATURES.values() if f.reads != "nothing" and f.kind != "audio"):
+        grades = np.full(len(truth), np.nan)
+        table, rows, start = Table.of(pool, grades, [feature]), 0, time.process_time()
+        for index in order:
+            grades[index] = truth[index]
+            table = table.after(grades)
+            rows += len(table.computed)
+        each, start = (time.process_time() - start) / len(order), time.process_time()
+        for _ in range(100):
+            Table.of(pool, grades, [feature])
+        anew = (time.process_time() - start) / 100
+        print(f"{feature.name:<6} {rows / len(order):8.1f} {each * 1e6:8.0f} {anew * 1e6:8.0f}")
+
+
+def main() -> None:
+    """Print the tables."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED / "sounds"
+    if (folder / "documents.tsv").exists():
+        worth(folder)
+    else:
+        print(
+            f"skipped: no documents.tsv in {folder.name}; name a folder of sound: python benchmarks/features.py FOLDER"
+        )
+    if (SHARED / "mirex2011").is_dir():
+        following(SHARED / "mirex2011")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Recordings on a line: Gaussians of variance 1 are the squared difference of their means apart: countable by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.mfcc import Parameters
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.formats import read_documents
+from audiosim.corpus.model import BINARY, FINE, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.features import audio
+from audiosim.features.table import columns
+from audiosim.stats.gaussian import Gaussian
+
+UNKNOWN = np.nan
+LINE = Parameters(coefficients=1)
+PLACES = {"q1": 0, "a": 1, "b": 3, "c": 10, "d": -2, "e": 4, "x": 100}
+
+
+def index_at(folder, places):
+    index = AudioIndex.of({name: Gaussian(np.array([float(x)]), np.eye(1)) for name, x in places.items()}, LINE)
+    index.save(folder)
+    return folder
+
+
+@pytest.fixture
+def pool(tiny, tmp_path):
+    return build_pool(replace(tiny, sounds=index_at(tmp_path / "sounds.index", PLACES)))
+
+
+@pytest.fixture
+def truth(pool, tiny_truth):
+    return pool.spread({judgment.pair: judgment.grade for judgment in tiny_truth})
+
+
+def one(pool, grades, name):
+    return columns(pool, grades, [name])[name]
+
+
+def one_query(tmp_path, places, documents):
+    """A pool of one query q, one system, with recordings at some places."""
+    sounds = index_at(tmp_path / "line.index", places)
+    return build_pool(Collection("line", "line", FINE, 99, (Run("S", {"q": tuple(documents)}),), sounds=sounds))
+
+
+def test_proximity_to_the_query_is_the_share_of_recordings_farther_from_both(pool, truth):
+    # a is 1 from q1: b c d e x are farther from both. b is 9 from it: c and x are, e is 1 from b. c: only x.
+    # d is 4 from q1: b c e x are farther from both, a is not. q2 and f have no recording.
+    np.testing.assert_allclose(one(pool, truth, "qSIM"), [1, 2 / 5, UNKNOWN, UNKNOWN, 1 / 5, 4 / 5, UNKNOWN])
+
+
+def test_proximity_is_unknown_in_an_index_of_two(tmp_path):
+    pool = one_query(tmp_path, {"q": 0, "a": 1}, ["a", "b"])
+    assert np.isnan(one(pool, np.full(2, np.nan), "qSIM")).all()
+
+
+def test_a_query_is_as_close_to_itself_as_can_be(tmp_path):
+    pool = one_query(tmp_path, {"q": 0, "a": 1, "b": 9}, ["q", "b", "a"])
+    np.testing.assert_array_equal(one(pool, np.full(3, np.nan), "qSIM"), [1, 0, 1])
+
+
+def divergence(one, other):
+    """Symmetrised Kullback-Leibler divergence from the textbook formula, of means and covariances."""
+    (m, s), (n, t) = one, other
+    p, q, shift = np.linalg.inv(s), np.linalg.inv(t), m - n
+    return (np.trace(p @ t) + np.trace(q @ s) - 2 * len(m) + shift @ (p + q) @ shift) / 2
+
+
+@pytest.fixture(scope="session")
+def apart(sounding):
+    """Divergence by identifiers of any two recordings."""
+    index = AudioIndex.load(sounding.sounds)
+    known = dict(zip(index.ids, zip(index.means, index.covariances, strict=True), strict=True))
+    return {(i, j): divergence(known[i], known[j]) if i != j else 0.0 for i in known for j in known}
+
+
+@pytest.mark.parametrize("held", [1, 100, 2_000_000])
+def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(sounding, apart, monkeypatch, held):
+    monkeypatch.setattr(audio, "DIVERGENCES", held)
+    names = {name for name, _ in apart}
+    expected = []
+    for query, document in sounding.pairs:
+        if {query, document} <= names:
+            d = apart[document, query]
+            others = names - {query, document}
+            expected.append(np.mean([apart[document, j] > d and apart[query, j] > d for j in others]))
+        else:
+            expected.append(np.nan)
+    assert 0 < np.isnan(expected).sum() < len(expected)
+    np.testing.assert_allclose(audio.query_proximity.__wrapped__(sounding), expected, rtol=1e-12)
+
+
+def test_the_grade_of_the_nearest_is_counted_by_hand(pool, truth):
+    # Nearest judged: of a b (at 2), of b a (2), of c b (7), of d a (3); b and e have only each other for q2.
+    np.testing.assert_array_equal(one(pool, truth, "aSIM"), [60, 90, 70, 30, 60, 90, UNKNOWN])
+
+
+def test_of_grades_equally_near_the_lowest_counts(tmp_path):
+    pool = one_query(tmp_path, {"a": 0, "b": 3, "c": -3, "d": 30}, "abcd")
+    assert one(pool, np.array([0.0, 60, 10, 50]), "aSIM")[0] == 10
+
+
+def test_judged_recordings_weigh_by_their_closeness(pool, truth):
+    # Fewer than seven others: bandwidths are the farthest divergences, 81 of a, 49 of b, 144 of c and d.
+    values = one(pool, truth, "kSIM")
+    weights = np.exp([-4 / (9 * 7), -81 / (9 * 12), -9 / (9 * 12)])
+    assert values[0] == pytest.approx(weights @ [60, 20, 10] / weights.sum())
+    np.testing.assert_array_equal(values[[2, 3, 6]], [70, 30, UNKNOWN])
+
+
+def test_weighted_grades_are_what_a_double_loop_gives(sounding, apart):
+    grades = np.random.default_rng(3).integers(0, 101, len(sounding.pairs)).astype(float)
+    grades[::3] = np.nan
+    values = one(sounding, grades, "kSIM")
+    heard = {name for name, _ in apart}
+    for i, (query, document) in enumerate(sounding.pairs):
+        others = [d for q, d in sounding.pairs if q == query and d in heard]
+        if document not in heard:
+            assert np.isnan(values[i])
+            continue
+        bandwidth = {d: sorted(apart[d, e] for e in others if e != d)[:7][-1] for d in others}
+        total = weight = 0.0
+        for j, (other_query, other) in enumerate(sounding.pairs):
+            if other_query == query and other in heard and j != i and not np.isnan(grades[j]):
+                w = np.exp(-apart[document, other] / np.sqrt(bandwidth[document] * bandwidth[other]))
+                total, weight = total + w * grades[j], weight + w
+        assert values[i] == pytest.approx(total / weight, rel=1e-9)
+
+
+def test_far_documents_still_have_a_weighted_mean(tmp_path):
+    places = {name: 0.1 * i for i, name in enumerate("abcdefgh")} | {"z": 1e6}
+    pool = one_query(tmp_path, places, places)
+    grades = np.array([80.0] + [np.nan] * 8)
+    np.testing.assert_allclose(one(pool, grades, "kSIM"), [UNKNOWN] + [80] * 8)
+
+
+def test_a_bandwidth_of_nothing_leaves_only_recordings_that_are_the_same(tmp_path):
+    places = dict.fromkeys("abcdefgh", 5) | {"z": 6}
+    pool = one_query(tmp_path, places, places)
+    grades = np.array([80.0, 20] + [np.nan] * 6 + [50])
+    np.testing.assert_allclose(one(pool, grades, "kSIM"), [20, 80] + [50] * 6 + [UNKNOWN])
+
+
+@pytest.mark.parametrize("name", ["aSIM", "kSIM"])
+def test_audio_features_of_judgments_are_unknown_before_anything_is_judged(pool, name):
+    assert np.isnan(one(pool, np.full(len(pool.pairs), np.nan), name)).all()
+
+
+@pytest.mark.parametrize("name", ["qSIM", "aSIM", "kSIM"])
+def test_without_an_index_every_audio_feature_is_unknown(tiny, truth, name):
+    assert np.isnan(one(build_pool(tiny), truth, name)).all()
+
+
+def test_no_index_is_opened_while_no_audio_feature_is_asked_for(tiny, truth, tmp_path):
+    # A folder that is no index would be refused.
+    from audiosim.errors import InputError
+
+    pool = build_pool(replace(tiny, sounds=tmp_path))
+    columns(pool, truth, ["fSYS", "aSYS"])
+    with pytest.raises(InputError, match="is not an index, expected a folder with index.json"):
+        columns(pool, truth, ["qSIM"])
+
+
+def test_proximity_finds_real_clips_of_the_same_game_far_above_chance(real_games):
+    pool, same = real_games
+    near = one(pool, np.full(len(pool.pairs), np.nan), "qSIM")
+    found = [same[rows[np.argsort(-near[rows], kind="stable")[:5]]].mean() for rows in rows_of_queries(pool)]
+    chance = same.mean()
+    assert chance == pytest.approx(11 / 95)
+    assert np.mean(found) > 2.5 * chance
+
+
+def rows_of_queries(pool):
+    return [np.flatnonzero(pool.query == code) for code in range(len(pool.queries))]
+
+
+@pytest.fixture(scope="module")
+def real_games(sounds_folder, tmp_path_factory):
+    """Every real clip a query, all others its documents; and which pairs are of one game."""
+    folder = tmp_path_factory.mktemp("games") / "sounds.index"
+    assert extract(sounds_folder / "documents.tsv", n_jobs=-1, into=folder).failed == ()
+    documents = read_documents(sounds_folder / "documents.tsv")
+    run = Run("all", {query: tuple(d for d in documents if d != query) for query in documents})
+    pool = build_pool(Collection("games", "games", BINARY, 95, (run,), sounds=folder))
+    game = {name: document.genre for name, document in documents.items()}
+    return pool, np.array([game[query] == game[document] for query, document in pool.pairs])
+
+
+@pytest.fixture(scope="module")
+def sounds_folder():
+    from pathlib import Path
+
+    folder = Path(__file__).resolve().parents[3] / "shared" / "data" / "sounds"
+    if not folder.is_dir():
+        pytest.skip("needs the real clips in ../shared/data/sounds, which are not part of the project")
+    return folder
