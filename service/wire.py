@@ -190,7 +190,8 @@ class ModelOut(Struct):
 
     @classmethod
     def from_domain(cls, model: Model) -> "ModelOut":
-        return msgspec.convert(model, cls, from_attributes=True)
+        fields = {name: getattr(model, name) for name in cls.__struct_fields__}
+        return msgspec.convert(fields | {"fallback": model.fallback_name}, cls)
 
 
 class HealthOut(Struct):

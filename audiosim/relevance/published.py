@@ -1,16 +1,17 @@
 """Model files: an ordinal model, the features it needs and where its numbers come from, as JSON.
 
-    {"format": 1, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
+    {"format": 2, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
      "terms": ["fSYS", "OV", "fSYS:OV"], "coefficients": [...], "thresholds": [...],
-     "fallback": "historical-broad", "source": "...", "checksum": "sha256 of the rest"}
+     "fallback": "historical-broad", "source": "...", "definitions": {"fSYS": 1, "OV": 1},
+     "covariance": null, "training": null, "report": null, "checksum": "sha256 of the rest"}
 
-A model without terms is a fixed distribution.
+A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from audiosim.arrays import Array
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale
 from audiosim.errors import FormatError, InputError
-from audiosim.features.table import check_terms, design
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import check_terms, design, factors
+from audiosim.relevance.provenance import Provenance
 from audiosim.stats.ordinal import level_probabilities
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,13 @@ class Model:
     terms         features, and products of features written a:b
     coefficients  one per term
     thresholds    one for each level but the lowest, falling
-    fallback      name of the model for pairs with an unknown feature; None where there is none
+    fallback      the model for pairs with an unknown feature: the name of a shipped one, or the model; None: none
     source        where the numbers come from
+    definitions   which version of its definition each feature is of; not given: the installed ones
+    covariance    of thresholds, then coefficients, allowing for judgments of one query hanging together where
+                  there are several queries; None where it is not known
+    training      what it was fitted to; None where it was not fitted here
+    report        what `Findings.to_dict` says of it
     """
 
     name: str
@@ -49,8 +57,12 @@ class Model:
     terms: tuple[str, ...]
     coefficients: tuple[float, ...]
     thresholds: tuple[float, ...]
-    fallback: str | None
+    fallback: "str | Model | None"
     source: str
+    definitions: Mapping[str, int] | None = field(default=None, hash=False)
+    covariance: tuple[tuple[float, ...], ...] | None = None
+    training: Provenance | None = field(default=None, hash=False)
+    report: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         if len(self.coefficients) != len(self.terms):
@@ -63,6 +75,27 @@ class Model:
         if np.any(np.diff(self.levels) <= 0) or np.any(np.diff(self.thresholds) >= 0):
             raise InputError(f"the levels of model {self.name} must rise and its thresholds fall")
         check_terms(self.terms)
+        self._check_definitions()
+        self._check_fallback()
+        size = len(self.thresholds) + len(self.terms)
+        if self.covariance is not None and {len(row) for row in (self.covariance, *self.covariance)} != {size}:
+            raise InputError(f"the covariance of model {self.name} must be ({size}, {size})")
+
+    def _check_definitions(self) -> None:
+        installed = {name: FEATURES[name].version for name in self.features}
+        if self.definitions is None:
+            object.__setattr__(self, "definitions", installed)
+        for name, version in installed.items():
+            own = (self.definitions or {}).get(name)
+            if own != version:
+                raise InputError(
+                    f"model {self.name} has definition {own} of feature {name}, "
+                    f"this version of audiosim has {version}: train the model again"
+                )
+
+    def _check_fallback(self) -> None:
+        if isinstance(self.fallback, Model) and self.fallback.levels != self.levels:
+            raise InputError(f"models {self.name} and {self.fallback.name}, its fallback, differ in their levels")
 
     @cached_property
     def version(self) -> str:
@@ -72,7 +105,12 @@ class Model:
     @property
     def features(self) -> tuple[str, ...]:
         """The features that the terms multiply, each once."""
-        return tuple(dict.fromkeys(name for term in self.terms for name in term.split(":")))
+        return tuple(dict.fromkeys(name for term in self.terms for name in factors(term)))
+
+    @property
+    def fallback_name(self) -> str | None:
+        """The name of the fallback, whether it is shipped or comes along."""
+        return self.fallback.name if isinstance(self.fallback, Model) else self.fallback
 
     def probabilities(self, table: Mapping[str, Array], count: int) -> Array:
         """(count, levels) P(level) for each row of a table of features; NaN where a feature is unknown.
@@ -96,15 +134,28 @@ def checksum(fields: Mapping[str, Any]) -> str:
 
 def save_model(model: Model, path: Path) -> None:
     """Write a model file; nothing is left half written."""
+    write_text(path, ["{", *_lines(model_fields(model)), "}"])
+
+
+def model_fields(model: Model) -> dict[str, Any]:
+    """What a model file holds, as plain values."""
     fields = {"format": FORMAT} | asdict(model)
-    write_text(path, [json.dumps(fields | {"checksum": checksum(fields)}, indent=1)])
+    return fields | {"checksum": checksum(fields)}
 
 
-def load_model(name: str | Path) -> Model:
-    """The model of a name in models/, such as "mout-fine", or of a file that ends in .json.
+def _lines(fields: Mapping[str, Any]) -> list[str]:
+    """One line per key; all that a reader would want to compare stands in one."""
+    lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
+    return [f"{line}," for line in lines[:-1]] + lines[-1:]
+
+
+def load_model(name: "str | Path | Model") -> Model:
+    """The model of a name in models/, such as "mout-fine", or of a file that ends in .json; a model is itself.
 
     Raises FormatError where the file is not a model or its checksum does not match.
     """
+    if isinstance(name, Model):
+        return name
     path = Path(name) if str(name).endswith(".json") else shipped.folder("models") / f"{name}.json"
     if not path.is_file():
         raise InputError(f"unknown model {str(name)!r}, expected a .json file or one of {', '.join(model_names())}")
@@ -124,6 +175,8 @@ def model_for_scale(name: str, scale: Scale) -> Model:
     model = load_model(full if full in model_names() else name)
     if model.scale != scale.name:
         raise InputError(f"model {model.name} is for the {model.scale} scale, the collection's is {scale.name}")
+    if off := [level for level in model.levels if level not in scale]:
+        raise InputError(f"model {model.name} has the level {off[0]:g}, which the collection's scale ({scale}) has not")
     return model
 
 
@@ -135,7 +188,8 @@ def _parse(path: Path) -> Model:
     except UnicodeDecodeError:
         raise FormatError(path, 1, "not UTF-8") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        raise FormatError(path, 1, f"expected a model file of format {FORMAT}")
+        found = fields.get("format") if isinstance(fields, dict) else None
+        raise FormatError(path, 1, f"expected a model file of format {FORMAT}, found {found or 'none'}")
     expected = {*Model.__dataclass_fields__, "format", "checksum"}
     if set(fields) != expected:
         raise FormatError(

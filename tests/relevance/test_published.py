@@ -92,7 +92,7 @@ def damaged(tmp_path, **changes):
     [
         ({"thresholds": [1.0, 0.5]}, "1: the checksum does not match: the file was changed after it was written"),
         ({"source": "gone"}, "1: expected the keys .*source.*, found"),
-        ({"format": 2}, "1: expected a model file of format 1"),
+        ({"format": 1}, "1: expected a model file of format 2, found 1"),
     ],
 )
 def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, message):
@@ -118,6 +118,30 @@ def test_wrong_types_in_a_model_file_are_refused(tmp_path):
         load_model(tmp_path / "copy.json")
 
 
+def test_a_model_file_with_a_feature_that_is_not_known_here_is_refused_by_name(tmp_path):
+    from audiosim.relevance.published import checksum
+
+    save_model(load_model("mjud-broad"), tmp_path / "copy.json")
+    fields = json.loads((tmp_path / "copy.json").read_text()) | {"terms": ["fSYS", "aSYS", "aNEW"]}
+    (tmp_path / "copy.json").write_text(json.dumps(fields | {"checksum": checksum(fields)}))
+    with pytest.raises(FormatError, match=r"copy.json:1: unknown feature 'aNEW', expected one of fSYS"):
+        load_model(tmp_path / "copy.json")
+
+
+def test_a_model_that_is_at_hand_is_itself():
+    model = load_model("mjud-broad")
+    assert load_model(model) is model
+
+
+def test_a_model_that_carries_its_fallback_survives_a_round_trip(tmp_path):
+    inner = a_model(name="inner", terms=(), coefficients=())
+    model = a_model(fallback=inner, covariance=((1.0, 0.5), (0.5, 1.0)), report={"rows": 3})
+    save_model(model, tmp_path / "outer.json")
+    assert load_model(tmp_path / "outer.json") == model
+    assert (model.fallback_name, inner.fallback_name) == ("inner", None)
+    assert load_model(tmp_path / "outer.json").version == model.version
+
+
 def test_an_unknown_model_is_refused_with_the_names_there_are():
     with pytest.raises(InputError, match="unknown model 'mouth', expected a .json file or one of historical-broad, "):
         load_model("mouth")
@@ -136,6 +160,16 @@ def a_model(**changes):
         ({"coefficients": (np.inf,)}, "model m has a number that is not finite"),
         ({"levels": (1.0, 0.0)}, "the levels of model m must rise and its thresholds fall"),
         ({"terms": ("fSUS",)}, "unknown feature 'fSUS'"),
+        (
+            {"definitions": {"fSYS": 0}},
+            "model m has definition 0 of feature fSYS, this version of audiosim has 1: train the model again",
+        ),
+        ({"definitions": {}}, "model m has definition None of feature fSYS"),
+        ({"covariance": ((1.0,),)}, r"the covariance of model m must be \(2, 2\)"),
+        (
+            {"fallback": load_model("historical-broad")},
+            "models m and historical-broad, its fallback, differ in their levels",
+        ),
     ],
 )
 def test_a_model_that_breaks_a_rule_is_refused(changes, message):

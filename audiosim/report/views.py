@@ -1,17 +1,15 @@
-"""Tables and plots from results, as a terminal or a page shows them; computes nothing."""
+"""What each command shows on a terminal."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, JustifyMethod, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.demo import BATCH, DemoResult
 from audiosim.measures.expected import Ranking
+from audiosim.report.screen import plain_table
 
 ROWS_SHOWN = 20
 
@@ -45,15 +43,6 @@ def interval_bar(low: float, middle: float, high: float, start: float, end: floa
     return bar
 
 
-def plain_table(*columns: tuple[str, JustifyMethod] | str) -> Table:
-    """A table without lines; a column is its head, set right, or its head and how it is set."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
-        head = column if isinstance(column, str) else column[0]
-        table.add_column(head, justify="right" if isinstance(column, str) else column[1], no_wrap=True)
-    return table
-
-
 def curve_view(curve: Sequence[Mapping[str, Any]], moments: int = 12) -> RenderableType:
     """Confidence and accuracy as judgments are made: a dozen moments from first to last."""
     last = len(curve) - 1
@@ -82,36 +71,6 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
         table.add_row(*(f"{row[key]:.4g}" if isinstance(row[key], float) else str(row[key]) for key in keys))
     more = len(rows) - ROWS_SHOWN
     return Group(table, Text(f"… and {more:,} more: --format csv or json gives all")) if more > 0 else table
-
-
-def console(stderr: bool = False, record: bool = False) -> Console:
-    """Where things are shown: as wide as the terminal, or wide enough for every column where there is none."""
-    shown = Console(stderr=stderr, record=record, highlight=False, soft_wrap=False)
-    return shown if shown.is_terminal else Console(stderr=stderr, record=record, highlight=False, width=100)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr with rate and time left, where stderr is a terminal; call what it gives with (done, total)."""
-    shown = Console(stderr=True)
-    bar = Progress(
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=shown,
-        transient=True,
-        disable=not shown.is_terminal,
-    )
-    task = bar.add_task(what, total=None, rate="")
-    with bar:
-
-        def show(done: int, total: int) -> None:
-            speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
-
-        yield show
 
 
 def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:

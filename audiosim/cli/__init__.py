@@ -1,0 +1,55 @@
+"""The command: one function per verb; reads files, makes one library call, prints."""
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from audiosim.cli import ranking, serving, sound, training
+from audiosim.errors import AudiosimError
+
+app = typer.Typer(
+    name="audiosim",
+    help="Rank music-similarity systems honestly from as few human judgments as will do.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    rich_markup_mode="markdown",
+)
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": serving.demo,
+    "extract": sound.extract,
+    "neighbours": sound.neighbours,
+    "train": training.train,
+    "predict": ranking.predict,
+    "estimate": ranking.estimate,
+    "next": ranking.next_pairs,
+    "simulate": ranking.simulate,
+    "serve": serving.serve,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+
+
+def main() -> None:
+    """Run the command; what is wrong with the input is one line on stderr and exit code 1."""
+    try:
+        app()
+    except AudiosimError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(f"{error.filename}: {error.strerror}")
+
+
+def _fail(message: str, code: int = 1) -> None:
+    sys.stderr.write(f"audiosim: {message}\n")
+    sys.exit(code)

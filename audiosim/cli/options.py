@@ -1,0 +1,76 @@
+"""What the commands share: their options, how a collection is opened, how a result is printed."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.plugins import make_estimator
+from audiosim.relevance.estimators import RelevanceEstimator, default_model
+from audiosim.report.screen import console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Format(StrEnum):
+    """How a command prints what it found."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+CollectionFolder = Annotated[
+    Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="mout, mjud, loutput, ljudge, historical, uniform, a model file or remote:URL. "
+        "Not given: mjud, or uniform where mjud is not published for the scale.",
+    ),
+]
+MeasureName = Annotated[str, typer.Option("--measure", help="CG@K or DCG@K.")]
+JudgmentsFile = Annotated[
+    str | None, typer.Option("--judgments", metavar="FILE|none", help="Judgments to use instead of the folder's.")
+]
+As = Annotated[Format, typer.Option("--format", help="table for people, json or csv for programs.")]
+
+
+def open_collection(
+    folder: Path, model: str | None, judgments: str | None, cutoff: int | None
+) -> tuple[Collection, Pool, RelevanceEstimator]:
+    """A collection, its pool, and the estimator for it; what was guessed is said on stderr."""
+    collection = Collection.load(folder, judgments=judgments)
+    for guess in collection.guesses:
+        sys.stderr.write(f"note: {guess}\n")
+    pool = build_pool(collection, cutoff)
+    return collection, pool, make_estimator(pool, model or default_model(collection.scale))
+
+
+def print_result(
+    form: Format, value: Any, rows: Sequence[Mapping[str, Any]], view: Callable[[], "RenderableType"]
+) -> None:
+    """Print a result in the form asked for.
+
+    value  for json
+    rows   for csv
+    view   for people
+    """
+    if form is Format.table:
+        console().print(view())
+    elif form is Format.json:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    else:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)

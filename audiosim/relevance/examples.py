@@ -1,0 +1,182 @@
+"""What a model learns from: the judged pairs of some collections as rows of features and levels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Scale
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.features.table import columns, design, factors
+from audiosim.relevance.own_judgment import own_columns
+
+TENTHS = tuple(float(level) for level in range(5, 100, 10))
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The judged pairs of some collections, n of them.
+
+    scale        of the judgments
+    level        (n,) place of each pair's level among `all_levels`
+    truth        (n,) grade over the scale's maximum
+    group        (n,) code of the pair's query; no two collections share one
+    collection   (n,) code of the pair's collection
+    collections  identifiers
+    table        features, each (n,), NaN where unknown
+    """
+
+    scale: Scale
+    level: Integers
+    truth: Array
+    group: Integers
+    collection: Integers
+    collections: tuple[str, ...]
+    table: Mapping[str, Array]
+
+    @property
+    def all_levels(self) -> tuple[float, ...]:
+        """The levels that there could be, rising."""
+        return levels_of(self.scale)
+
+    def unknown(self, terms: Sequence[str]) -> dict[str, int]:
+        """How many pairs lack each feature of some terms; features that all pairs have are left out."""
+        names = dict.fromkeys(name for term in terms for name in factors(term))
+        counts = {name: int(np.isnan(self.table[name]).sum()) for name in names}
+        return {name: count for name, count in counts.items() if count}
+
+    def known(self, terms: Sequence[str]) -> "Sample":
+        """The pairs whose features are all known."""
+        features = design(self.table, terms)
+        known: Booleans = np.logical_not(np.isnan(features).any(axis=1))
+        if not known.any():
+            counts = ", ".join(f"{name} for {count:,}" for name, count in self.unknown(terms).items())
+            raise InputError(f"every one of the {len(known):,} judged pairs has an unknown feature: {counts}")
+        all_levels, found = np.array(self.all_levels), np.unique(self.level[known])
+        return Sample(
+            terms=tuple(terms),
+            features=features[known],
+            levels=all_levels[found],
+            level=np.searchsorted(found, self.level[known]),
+            truth=self.truth[known],
+            levels_truth=all_levels[found] / self.scale.maximum,
+            group=self.group[known],
+            collection=self.collection[known],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a fit, n of them, every feature known.
+
+    terms         k
+    features      (n, k)
+    levels        (l,) those that some row has, rising
+    level         (n,) place of each row's level among them
+    truth         (n,) grade over the scale's maximum
+    levels_truth  (l,) levels over the scale's maximum
+    group         (n,) code of the row's query
+    collection    (n,) code of the row's collection
+    """
+
+    terms: tuple[str, ...]
+    features: Array
+    levels: Array
+    level: Integers
+    truth: Array
+    levels_truth: Array
+    group: Integers
+    collection: Integers
+
+    @cached_property
+    def shares(self) -> Array:
+        """(l,) the share of the rows of each level."""
+        return np.bincount(self.level, minlength=len(self.levels)) / len(self.level)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The levels as text, for messages."""
+        return [f"{level:g}" for level in self.levels]
+
+    def having(self, terms: Sequence[str]) -> "Sample":
+        """The same rows with some of the terms only."""
+        places = [self.terms.index(term) for term in terms]
+        return replace(self, terms=tuple(terms), features=self.features[:, places])
+
+    def rows(self, chosen: Booleans) -> "Sample":
+        """Some of the rows, with all the levels."""
+        columns = {name: getattr(self, name)[chosen] for name in ("features", "level", "truth", "group", "collection")}
+        return replace(self, **columns)
+
+
+def levels_of(scale: Scale) -> tuple[float, ...]:
+    """The levels that a model of a scale has: the scale's own, but ten of Fine's hundred and one.
+
+    Fine grades 0 to 9 are level 5, 10 to 19 level 15, ..., 90 to 100 level 95; Urbano (2013), section 7.3.1.
+    """
+    return TENTHS if scale == FINE else scale.levels
+
+
+def place_levels(scale: Scale, grades: Array) -> Integers:
+    """(n,) the place of each grade's level; a mean of assessors goes to the nearest level, half way to the lower."""
+    if scale == FINE:
+        return np.minimum(grades // 10, 9).astype(np.int64)
+    levels = np.array(scale.levels)
+    return np.searchsorted((levels[1:] + levels[:-1]) / 2, grades, side="left").astype(np.int64)
+
+
+def judged_pools(collections: Sequence[Collection]) -> list[tuple[Pool, Array]]:
+    """Each collection's pool, down to its own cutoff, with its grades: (n,), NaN where unjudged."""
+    _check_together(collections)
+    pools = [build_pool(collection) for collection in collections]
+    grades = [pool.spread(collection.grades()) for pool, collection in zip(pools, collections, strict=True)]
+    for pool, given in zip(pools, grades, strict=True):
+        if np.isnan(given).all():
+            raise InputError(f"collection {pool.collection} has no judgment of a pair that a system retrieved")
+    return list(zip(pools, grades, strict=True))
+
+
+def _check_together(collections: Sequence[Collection]) -> None:
+    if not collections:
+        raise InputError("there is no collection to train on")
+    first, names = collections[0], [collection.identifier for collection in collections]
+    for collection in collections:
+        if names.count(collection.identifier) > 1:
+            raise InputError(f"two collections are called {collection.identifier}: each may be given once")
+        if collection.scale != first.scale:
+            raise InputError(
+                f"collections must share a scale: {first.identifier} has {first.scale.name} ({first.scale}), "
+                f"{collection.identifier} {collection.scale.name} ({collection.scale})"
+            )
+
+
+def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], own_judgment: bool = False) -> Examples:
+    """The judged pairs of some pools with the named features.
+
+    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
+
+    The features are computed within each collection; those of judgments see all its other judgments.
+    """
+    scale = judged[0][0].scale
+    tables, grades = [], []
+    for pool, given in judged:
+        table = columns(pool, given, names) | (own_columns(pool, given, names) if own_judgment else {})
+        known = ~np.isnan(given)
+        tables.append({name: column[known] for name, column in table.items()})
+        grades.append(given[known])
+    stacked = np.concatenate(grades)
+    query = [(place, code) for place, (pool, given) in enumerate(judged) for code in pool.query[~np.isnan(given)]]
+    places, group = np.unique(np.array(query), axis=0, return_inverse=True)
+    return Examples(
+        scale=scale,
+        level=place_levels(scale, stacked),
+        truth=stacked / scale.maximum,
+        group=group.reshape(-1),
+        collection=places[group.reshape(-1), 0],
+        collections=tuple(pool.collection for pool, _ in judged),
+        table={name: np.concatenate([table[name] for table in tables]) for name in names},
+    )

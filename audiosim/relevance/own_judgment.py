@@ -1,0 +1,47 @@
+"""aSYS and aART with the pair's OWN judgment among those they average: the papers' numbers, and nothing else.
+
+A feature that contains the answer predicts it well where the answer is known, and is of no use where it
+is not. The coefficients and errors printed for M_jud come out only like this. `features.judgment` leaves
+a pair's own judgment out, always.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+
+AFFECTED = ("aSYS", "aART")
+WARNING = (
+    "OWN JUDGMENT INCLUDED: aSYS and aART contain the very judgment they are to predict. "
+    "This reproduces printed numbers and is of no use for pairs that nobody has judged"
+)
+
+
+def own_columns(pool: Pool, grades: Array, names: Sequence[str]) -> dict[str, Array]:
+    """Those of the named features that are affected, each (n,), with the pair's own judgment included.
+
+    grades  (n,) NaN where unjudged
+    """
+    makers = {"aSYS": _mean_grade_of_systems, "aART": _mean_grade_of_artist}
+    return {name: makers[name](pool, grades) for name in names if name in AFFECTED}
+
+
+def _mean_grade_of_systems(pool: Pool, grades: Array) -> Array:
+    judged = ~np.isnan(grades)
+    retrieved = pool.retrieved
+    total = retrieved.T @ (retrieved @ np.where(judged, grades, 0.0))
+    return _ratio(total, retrieved.T @ (retrieved @ judged.astype(np.float64)))
+
+
+def _mean_grade_of_artist(pool: Pool, grades: Array) -> Array:
+    judged, group = ~np.isnan(grades), pool.artists.group
+    total = np.bincount(group, np.where(judged, grades, 0.0))[group]
+    return np.where(pool.artists.known, _ratio(total, np.bincount(group, judged)[group]), np.nan)
+
+
+def _ratio(total: ArrayLike, count: ArrayLike) -> Array:
+    count = np.asarray(count, dtype=np.float64)
+    return np.asarray(np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0))

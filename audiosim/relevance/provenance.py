@@ -1,0 +1,83 @@
+"""Where a trained model comes from: which collections, as what, with what."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+
+PACKAGES = ("audiosim", "numpy", "scipy")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A collection that a model was fitted to, and SHA-256 of what the fit could see of it.
+
+    collection  its identifier
+    judged      number of its pairs with a judgment
+    pool        hash of levels, cutoff, systems, pairs and ranks
+    metadata    hash of who is of which team, genre and artist
+    judgments   hash of the grade of each pair, null where there is none
+    """
+
+    collection: str
+    cutoff: int
+    systems: int
+    queries: int
+    pairs: int
+    judged: int
+    pool: str
+    metadata: str
+    judgments: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a model was made.
+
+    collections   that it was fitted to
+    rows          judged pairs that entered the fit
+    own_judgment  whether aSYS and aART contained the very judgment that they are to predict
+    date          as it was given, ISO 8601; None where none was
+    packages      versions of the packages that decide the numbers
+    """
+
+    collections: tuple[Source, ...]
+    rows: int
+    own_judgment: bool
+    date: str | None
+    packages: Mapping[str, str]
+
+
+def source_of(pool: Pool, grades: Array) -> Source:
+    """The provenance of one collection.
+
+    grades  (n,) NaN where unjudged
+    """
+    metadata = [column.tolist() for column in (pool.teams, pool.genre, pool.query_genre, pool.artist)]
+    judged = ~np.isnan(grades)
+    return Source(
+        collection=pool.collection,
+        cutoff=pool.cutoff,
+        systems=len(pool.systems),
+        queries=len(pool.queries),
+        pairs=len(pool.pairs),
+        judged=int(judged.sum()),
+        pool=pool.content_hash,
+        metadata=_digest(metadata),
+        judgments=_digest([grade if known else None for grade, known in zip(grades.tolist(), judged, strict=True)]),
+    )
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of the packages that decide a fit's numbers."""
+    return {name: version(name) for name in PACKAGES}
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

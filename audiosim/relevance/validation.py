@@ -1,0 +1,186 @@
+"""How good predictions of levels are, on the rows of a fit and on rows that it never saw."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+from audiosim.relevance.examples import Sample
+from audiosim.relevance.likelihood import fit_sample, identifiable
+from audiosim.stats.ordinal import expectation, level_probabilities, variance
+from audiosim.stats.ordinal_fit import Fit, fit
+
+CURVE = tuple(round(0.05 * step, 2) for step in range(1, 20))
+GROUPS = 10  # of rows of about the same expectation, for the picture of calibration
+
+
+class Forecast(NamedTuple):
+    """What is predicted of some rows.
+
+    probabilities  (n, l)
+    predictor      (n,) the linear predictor; None where every row is predicted the same
+    """
+
+    probabilities: Array
+    predictor: Array | None
+
+
+class Score(NamedTuple):
+    """How good predictions are; grades, levels and variances are over the scale's maximum.
+
+    predictor          who predicts: model, historical, uniform
+    sample             which rows, and whether their judgments were used
+    rmse               root of the mean squared difference of grade and expectation
+    mean_variance      the mean squared difference that the predictions promise
+    log_score          mean of -log P(true level), in nats
+    coverage_50 to 95  share of true levels within predictive sets, see `coverage`
+    calibration_slope  see `calibration_slope`; None for a predictor that says the same of every row
+    """
+
+    predictor: str
+    sample: str
+    rows: int
+    rmse: float
+    mean_variance: float
+    log_score: float
+    coverage_50: float
+    coverage_80: float
+    coverage_95: float
+    calibration_slope: float | None
+
+
+class Calibrated(NamedTuple):
+    """Rows of about the same expectation: the mean of what was expected and of what was so."""
+
+    expected: float
+    actual: float
+    rows: int
+
+
+def forecast(found: Fit, sample: Sample) -> Forecast:
+    """What a fit predicts of some rows."""
+    predictor = sample.features @ found.coefficients
+    return Forecast(level_probabilities(found.thresholds, predictor), predictor + found.thresholds.mean())
+
+
+def constant_forecast(shares: Array, sample: Sample) -> Forecast:
+    """The same prediction of every row."""
+    return Forecast(np.tile(shares, (len(sample.level), 1)), None)
+
+
+def score(predictor: str, where: str, predicted: Forecast, sample: Sample) -> Score:
+    """How good the predictions of some rows are."""
+    probabilities = predicted.probabilities
+    true = probabilities[np.arange(len(sample.level)), sample.level]
+    missed = expectation(probabilities, sample.levels_truth) - sample.truth
+    return Score(
+        predictor=predictor,
+        sample=where,
+        rows=len(sample.level),
+        rmse=float(np.sqrt(np.mean(missed**2))),
+        mean_variance=float(variance(probabilities, sample.levels_truth).mean()),
+        log_score=float(-np.log(true).mean()),
+        coverage_50=coverage(probabilities, sample.level, 0.5),
+        coverage_80=coverage(probabilities, sample.level, 0.8),
+        coverage_95=coverage(probabilities, sample.level, 0.95),
+        calibration_slope=calibration_slope(predicted, sample),
+    )
+
+
+def coverage(probabilities: Array, level: Integers, nominal: float) -> float:
+    """The share of rows whose true level is in the row's predictive set; `nominal` if the probabilities are right.
+
+    The set takes the levels from the most probable on until they sum to `nominal`. Whole levels seldom do, so
+    the last one taken belongs to it in part, by as much as is still wanting over its probability, as if drawn by
+    lot; that part is what a row of this level counts. Levels of equal probability are taken together, in equal
+    parts. Nothing is drawn: this is the mean over all draws.
+
+    probabilities  (n, l)
+    level          (n,) the true ones
+    """
+    true = probabilities[np.arange(len(level)), level][:, None]
+    tied = np.isclose(probabilities, true, rtol=1e-12, atol=0)
+    before = np.sum(probabilities, axis=1, where=(probabilities > true) & ~tied)
+    return float(np.clip((nominal - before) / np.sum(probabilities, axis=1, where=tied), 0, 1).mean())
+
+
+def coverage_curve(probabilities: Array, level: Integers) -> list[tuple[float, float]]:
+    """The coverage of predictive sets of .05, .1, ..., .95: (nominal, actual)."""
+    return [(nominal, coverage(probabilities, level, nominal)) for nominal in CURVE]
+
+
+def calibration_slope(predicted: Forecast, sample: Sample) -> float | None:
+    """The coefficient of the linear predictor in an ordinal model of its own; 1 is right, below 1 too bold.
+
+    1 on the rows of the fit. None where the predictor is the same for all rows, or separates the levels.
+    Cox (1958), doi:10.1093/biomet/45.3-4.562.
+    """
+    if predicted.predictor is None:
+        return None
+    try:
+        return float(fit(predicted.predictor[:, None], sample.level, labels=sample.labels).coefficients[0])
+    except InputError:
+        return None
+
+
+def calibration(probabilities: Array, sample: Sample) -> list[Calibrated]:
+    """Ten groups of rows, from the lowest expectation to the highest."""
+    expected = expectation(probabilities, sample.levels_truth)
+    order = np.argsort(expected, kind="stable")
+    return [
+        Calibrated(float(expected[rows].mean()), float(sample.truth[rows].mean()), len(rows))
+        for rows in np.array_split(order, min(GROUPS, len(order)))
+    ]
+
+
+def deal(group: Integers, folds: int) -> Integers:
+    """(n,) the fold of each row: the groups, in their order, are dealt out to the folds in turn."""
+    groups, place = np.unique(group, return_inverse=True)
+    if folds < 2:
+        raise InputError(f"expected at least 2 folds, or 0 for none, got {folds}")
+    if len(groups) < folds:
+        raise InputError(f"{len(groups)} queries with judgments are too few for {folds} folds")
+    return np.asarray(place.reshape(-1) % folds)
+
+
+def cross_validate(
+    sample: Sample, fold: Integers, names: Sequence[str], told: Callable[[], None]
+) -> tuple[dict[str, Forecast], list[str]]:
+    """What is predicted of each row by fits to the rows of all other folds: the model's word, and historical's.
+
+    fold   (n,)
+    names  of the folds, such as "fold 1"
+    told   is called after each fold
+
+    Terms that the other folds cannot tell apart are left out of that fit, in a sentence for each.
+    """
+    shape = (len(sample.level), len(sample.levels))
+    model, historical = np.empty(shape), np.empty(shape)
+    predictor, notes = np.empty(len(sample.level)), []
+    for code, name in enumerate(names):
+        held = fold == code
+        rest = sample.rows(~held)
+        _check_levels(rest, name)
+        terms, reasons = identifiable(rest)
+        notes += [f"without {name}, {reason}" for reason in reasons]
+        model[held], predictor[held] = _predict_held(rest.having(terms), sample.rows(held).having(terms), name)
+        historical[held] = rest.shares
+        told()
+    return {"model": Forecast(model, predictor), "historical": Forecast(historical, None)}, notes
+
+
+def _check_levels(rest: Sample, name: str) -> None:
+    if not np.all(rest.shares):
+        missing = rest.labels[int(np.argmin(rest.shares))]
+        raise InputError(f"all judgments of level {missing} are in {name}: use fewer folds, or 0 for none")
+
+
+def _predict_held(rest: Sample, held: Sample, name: str) -> tuple[Array, Array]:
+    try:
+        predicted = forecast(fit_sample(rest), held)
+    except InputError as error:
+        raise InputError(f"without {name}: {error}") from None
+    assert predicted.predictor is not None
+    return predicted.probabilities, predicted.predictor

@@ -1,0 +1,91 @@
+"""Plots as SVG: text that a page holds, in the page's own colours.
+
+The classes `plot-axis`, `plot-grid`, `plot-ideal`, `plot-line`, `plot-dot`, `plot-bar` and `plot-text`
+are the page's to colour.
+"""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+SIDE = 320  # of the area of a square plot; units are pixels at the drawing's own size
+LEFT, BOTTOM, TOP, RIGHT = 56, 48, 12, 16
+ROW, LABELS, BARS, NUMBERS = 30, 110, 380, 80
+
+
+def agreement_plot(points: Sequence[tuple[float, float, str]], across: str, up: str) -> str:
+    """Points of a unit square joined by a line, with the diagonal on which they should lie.
+
+    points  (x, y, what a pointer over it shows), x and y in [0, 1]
+    across  title of the x axis
+    up      title of the y axis
+    """
+    path = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y, _ in points)
+    dots = [
+        f'<circle class="plot-dot" cx="{_x(x):.1f}" cy="{_y(y):.1f}" r="4.5"><title>{escape(shown)}</title></circle>'
+        for x, y, shown in points
+    ]
+    parts = [
+        *_square_axes(across, up),
+        f'<line class="plot-ideal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
+        f'<polyline class="plot-line" points="{path}"/>',
+        *dots,
+    ]
+    return _drawing(LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM, f"{up} by {across}", parts)
+
+
+def bar_plot(bars: Sequence[tuple[str, float, str]], title: str) -> str:
+    """Bars from 0, one under the other, each with its label before it and its value after it.
+
+    bars   (label, value of 0 or more, value as text)
+    title  what the values are, for those who hear the page
+    """
+    largest = max((value for _, value, _ in bars), default=0.0) or 1.0
+    parts = []
+    for place, (label, value, shown) in enumerate(bars):
+        middle, width = place * ROW + ROW / 2, max(1.0, value / largest * BARS)
+        parts += [
+            _text(LABELS - 10, middle, "end", label),
+            f'<rect class="plot-bar" x="{LABELS}" y="{middle - 9}" width="{width:.1f}" height="18" rx="2"/>',
+            _text(LABELS + width + 8, middle, "start", shown),
+        ]
+    return _drawing(LABELS + BARS + NUMBERS, len(bars) * ROW, title, parts)
+
+
+def _square_axes(across: str, up: str) -> list[str]:
+    parts = []
+    for tick in (0, 0.25, 0.5, 0.75, 1):
+        shown = f"{tick:g}".removeprefix("0") or "0"
+        parts += [
+            f'<line class="plot-grid" x1="{_x(tick)}" y1="{_y(0)}" x2="{_x(tick)}" y2="{_y(1)}"/>',
+            f'<line class="plot-grid" x1="{_x(0)}" y1="{_y(tick)}" x2="{_x(1)}" y2="{_y(tick)}"/>',
+            _text(_x(tick), _y(0) + 16, "middle", shown),
+            _text(_x(0) - 8, _y(tick), "end", shown),
+        ]
+    middle = _y(0.5)
+    return [
+        *parts,
+        f'<path class="plot-axis" d="M{_x(0)} {_y(1)}V{_y(0)}H{_x(1)}"/>',
+        _text(_x(0.5), _y(0) + 38, "middle", across),
+        f'<g transform="rotate(-90 14 {middle})">{_text(14, middle, "middle", up)}</g>',
+    ]
+
+
+def _text(x: float, y: float, anchor: str, text: str) -> str:
+    return (
+        f'<text class="plot-text" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" dominant-baseline="central">'
+        f"{escape(text)}</text>"
+    )
+
+
+def _x(share: float) -> float:
+    return LEFT + share * SIDE
+
+
+def _y(share: float) -> float:
+    return TOP + (1 - share) * SIDE
+
+
+def _drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    head = f'<svg viewBox="0 0 {math.ceil(width)} {math.ceil(height)}" width="{math.ceil(width)}" role="img"'
+    return f'{head} aria-label="{escape(title)}">{"".join(parts)}</svg>'

@@ -1,0 +1,101 @@
+"""What training found, for a terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from audiosim.relevance.findings import Training
+from audiosim.relevance.own_judgment import WARNING
+from audiosim.report.screen import plain_table
+
+COEFFICIENTS = ("term", "coefficient", "standard_error", "robust_standard_error", "robust_z", "robust_p")
+COEFFICIENT_HEADS = ("Term", "Coefficient", "SE", "Robust SE", "Robust z", "p")
+EFFECTS = ("term", "drop_one", "drop_one_p", "type_two", "type_two_p")
+EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
+SCORES = (
+    "predictor",
+    "sample",
+    "rmse",
+    "mean_variance",
+    "log_score",
+    "coverage_50",
+    "coverage_80",
+    "coverage_95",
+    "calibration_slope",
+)
+SCORE_HEADS = ("Predictor", "Where", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
+VERSIONS = ("own_judgment", "rows", "r_squared", "rmse", "mean_variance", "coverage_95")
+VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
+STEPS = ("term", "chi_squared", "p", "rows")
+STEP_HEADS = ("Dropped", "χ²", "p", "Rows")
+SIGNIFICANT = {"coefficient", "standard_error", "robust_standard_error"}
+DECIMALS = {"drop_one": 1, "type_two": 1, "chi_squared": 1, "z": 2, "robust_z": 2} | {
+    f"coverage_{nominal}": 3 for nominal in (50, 80, 95)
+}
+SCORES_MEAN = (
+    "Grades are over the scale's maximum. Variance: the squared error that is promised. Log score: -log P(true level). "
+    "50, 80, 95 %: share of true levels in the predictive sets of that probability. Slope: 1 is right."
+)
+ROBUST_MEAN = (
+    "Robust: judgments of one query may hang together. Plain standard errors and χ² take them for independent."
+)
+
+
+def training_view(trained: Training) -> RenderableType:
+    """The model's terms, what each explains, and how good it is."""
+    findings = trained.findings
+    parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
+    parts += [Text(summary(trained)), _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows())]
+    parts += [_titled("What each term explains", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
+    parts += [_titled("How good it is", SCORES, SCORE_HEADS, [row._asdict() for row in findings.scores])]
+    parts += [Text(SCORES_MEAN)]
+    if findings.eliminated:
+        rows = [row._asdict() for row in findings.eliminated]
+        parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
+    if findings.versions:
+        rows = [row._asdict() for row in findings.versions]
+        parts.append(_titled("In sample, by the pair's own judgment", VERSIONS, VERSION_HEADS, rows))
+    return Group(*parts)
+
+
+def summary(trained: Training) -> str:
+    """What was fitted to what, in one line."""
+    model, findings = trained.model, trained.findings
+    collections = (
+        "" if model.training is None else ", ".join(source.collection for source in model.training.collections)
+    )
+    return (
+        f"{model.name}: {len(model.levels)} levels of the {model.scale} scale, fitted to {findings.rows:,} of "
+        f"{findings.judged:,} judgments of {findings.queries:,} queries ({collections}). "
+        f"Log-likelihood {findings.log_likelihood:.4f}, without terms {findings.null_log_likelihood:.4f}; "
+        f"Nagelkerke's R² {findings.r_squared:.4f}."
+    )
+
+
+def spell(key: str, value: Any) -> str:
+    """A value of a report as people read it: probabilities without their needless zeros, unknown ones as a dash."""
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    if key == "p" or key.endswith("_p"):
+        return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
+    if key in SIGNIFICANT:
+        return f"{value:#.4g}"
+    return f"{value:,.{DECIMALS.get(key, 4)}f}"
+
+
+def _titled(
+    title: str, keys: tuple[str, ...], heads: tuple[str, ...], rows: "list[Mapping[str, Any]] | list[dict[str, Any]]"
+) -> RenderableType:
+    table = plain_table(
+        *(
+            (head, "left" if rows and isinstance(rows[0][key], str) else "right")
+            for key, head in zip(keys, heads, strict=True)
+        )
+    )
+    for row in rows:
+        table.add_row(*(spell(key, row[key]) for key in keys))
+    return Group(Text(f"\n{title}", style="bold"), table)
