@@ -1,0 +1,187 @@
+"""Distributions fitted to scores, by moments and by likelihood; and how well they fit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaln, digamma, polygamma
+from scipy.stats import cramervonmises, cramervonmises_2samp
+
+from audiosim.arrays import Array
+from audiosim.errors import InputError
+from audiosim.stats.distributions import Beta, Distribution, Empirical, Normal, TruncatedNormal, check_sample
+
+STEPS = 200  # of Newton's method, which takes about ten
+
+
+@dataclass(frozen=True, slots=True)
+class Goodness:
+    """How well a distribution foretells scores that it was not fitted to.
+
+    omega_squared     (4.7): sum over scores x of (share of scores <= x, less the distribution's cdf at x)^2
+    cramer_von_mises  the classical statistic, which takes the middle of each step
+    p_value           of the latter; of the two-sample statistic where the distribution is empirical
+    """
+
+    omega_squared: float
+    cramer_von_mises: float
+    p_value: float
+
+
+def fit_normal(scores: ArrayLike) -> Normal:
+    """The normal distribution with the mean and standard deviation (divisor n - 1) of scores (n,)."""
+    sample = _varied(scores)
+    return Normal(float(sample.mean()), float(sample.std(ddof=1)))
+
+
+def fit_truncated_normal(scores: ArrayLike) -> TruncatedNormal:
+    """The normal distribution of `fit_normal`, truncated to [0, 1].
+
+    scores  (n,) from 0 to 1
+
+    As in Urbano (2013), section 4.2.1: its own mean and variance are therefore not quite those of the scores.
+    """
+    sample = _within_unit(_varied(scores))
+    return TruncatedNormal(float(sample.mean()), float(sample.std(ddof=1)))
+
+
+def fit_beta(scores: ArrayLike) -> Beta:
+    """The Beta distribution with the mean m and variance v (divisor n - 1) of the scores; else `fit_beta_likelihood`.
+
+        alpha = m (m (1 - m) / v - 1),  beta = (1 - m) (m (1 - m) / v - 1),  where v < m (1 - m)
+
+    scores  (n,) from 0 to 1
+
+    Moments fail only where nearly all scores are 0 or 1. Urbano (2013), section 4.2.1.
+    """
+    sample = _within_unit(_varied(scores))
+    mean, variance = float(sample.mean()), float(sample.var(ddof=1))
+    if variance >= mean * (1 - mean):
+        return fit_beta_likelihood(sample)
+    return _of_moments(mean, variance)
+
+
+def fit_beta_likelihood(scores: ArrayLike) -> Beta:
+    """The Beta distribution of greatest likelihood, by Newton's method.
+
+    scores  (n,) from 0 to 1
+
+    Scores of 0 and 1, where the likelihood has no bound, are first drawn inwards, all of them by
+    (x (n - 1) + 1/2) / n. Smithson & Verkuilen (2006), doi:10.1037/1082-989X.11.1.54.
+    """
+    sample = _within_unit(_varied(scores))
+    if sample.min() == 0 or sample.max() == 1:
+        sample = (sample * (len(sample) - 1) + 0.5) / len(sample)
+    logs = np.array([np.log(sample).mean(), np.log1p(-sample).mean()])
+    start = _of_moments(float(sample.mean()), float(sample.var()))
+    shapes = np.array([start.alpha, start.beta])
+    for _ in range(STEPS):
+        gradient, hessian = beta_gradient(shapes, logs), _beta_hessian(shapes)
+        step = -np.linalg.solve(hessian, gradient)
+        if np.all(np.abs(step) <= 1e-13 * shapes):
+            break
+        while (
+            np.any(shapes + step <= 0) or beta_likelihood(shapes + step, logs) < beta_likelihood(shapes, logs) - 1e-12
+        ):
+            step /= 2
+        shapes = shapes + step
+    return Beta(*shapes.tolist())
+
+
+def fit_empirical(scores: ArrayLike) -> Empirical:
+    """The empirical distribution of scores (n,)."""
+    return Empirical(np.sort(check_sample(scores, 1)))
+
+
+def beta_likelihood(shapes: Array, logs: Array) -> float:
+    """Mean log-likelihood of scores under a Beta distribution.
+
+    shapes  (2,) alpha and beta
+    logs    (2,) the means of log x and of log(1 - x)
+    """
+    return float((shapes - 1) @ logs - betaln(*shapes))
+
+
+def beta_gradient(shapes: Array, logs: Array) -> Array:
+    """(2,) the derivatives of `beta_likelihood` by alpha and beta."""
+    gradient: Array = logs - digamma(shapes) + digamma(shapes.sum())
+    return gradient
+
+
+def goodness_of_fit(distribution: Distribution, scores: ArrayLike) -> Goodness:
+    """Compare a distribution with scores it was not fitted to, by Cramer and von Mises.
+
+    distribution  fitted to other queries: on those it was fitted to, p comes out far too high, see `refit_p_value`
+    scores        (n,) new ones, n at least 2
+
+    The p-value supposes a continuous distribution. Csorgo & Faraway (1996), doi:10.1111/j.2517-6161.1996.tb02077.x;
+    of two samples, Anderson (1962), doi:10.1214/aoms/1177704477, with middle ranks for ties.
+    """
+    sample = np.sort(check_sample(scores, 2))
+    found = cramervonmises(sample, cast(Callable[..., float], distribution.cdf))
+    tested = cramervonmises_2samp(distribution.scores, sample) if isinstance(distribution, Empirical) else found
+    return Goodness(omega_squared(distribution, sample), cramer_von_mises(distribution, sample), float(tested.pvalue))
+
+
+def cramer_von_mises(distribution: Distribution, scores: ArrayLike) -> float:
+    """The classical statistic of scores (n,).
+
+    1 / (12 n) + sum over i of ((2 i - 1) / (2 n) - cdf(x_(i)))^2;  x_(1) <= ... <= x_(n)
+    """
+    sample = np.sort(check_sample(scores, 1))
+    middles = (np.arange(len(sample)) + 0.5) / len(sample)
+    return float(1 / (12 * len(sample)) + np.sum((middles - distribution.cdf(sample)) ** 2))
+
+
+def omega_squared(distribution: Distribution, scores: ArrayLike) -> float:
+    """The squared distances of a distribution from the empirical one of scores (n,), summed over them, (4.7)."""
+    sample = np.sort(check_sample(scores, 1))
+    return float(np.sum((Empirical(sample).cdf(sample) - distribution.cdf(sample)) ** 2))
+
+
+def refit_p_value(
+    fit: Callable[[Array], Distribution], scores: ArrayLike, rng: np.random.Generator, samples: int = 999
+) -> float:
+    """P-value of the classical Cramer-von Mises statistic where a distribution is fitted to the very scores tested.
+
+    fit      such as fit_beta; not fit_empirical, which fits its scores by definition
+    scores   (n,)
+    rng      draws samples from the fitted distribution, which are fitted and tested in turn
+    samples  how many; the observed one counts as one more
+
+    The parametric bootstrap. Stute, Gonzales Manteiga & Presedo Quindimil (1993), doi:10.1007/BF02613687.
+    """
+    if samples < 1:
+        raise InputError(f"samples must be at least 1, got {samples}")
+    sample = check_sample(scores, 2)
+    distribution = fit(sample)
+    observed = cramer_von_mises(distribution, sample)
+    drawn = [distribution.quantile(row) for row in rng.random((samples, len(sample)))]
+    beyond = sum(cramer_von_mises(fit(row), row) >= observed for row in drawn)
+    return float(1 + beyond) / (1 + samples)
+
+
+def _of_moments(mean: float, variance: float) -> Beta:
+    common = mean * (1 - mean) / variance - 1
+    return Beta(mean * common, (1 - mean) * common)
+
+
+def _beta_hessian(shapes: Array) -> Array:
+    hessian: Array = polygamma(1, shapes.sum()) - np.diag(polygamma(1, shapes))
+    return hessian
+
+
+def _varied(scores: ArrayLike) -> Array:
+    sample = check_sample(scores, 2)
+    if np.ptp(sample) <= 1e-12 * np.abs(sample).max():
+        raise InputError(f"the scores are all {sample[0]:g}: a distribution with a spread needs some that differ")
+    return sample
+
+
+def _within_unit(sample: Array) -> Array:
+    wrong = (sample < 0) | (sample > 1)
+    if wrong.any():
+        raise InputError(f"expected scores from 0 to 1, got {sample[wrong][0]:g}")
+    return sample

@@ -1,0 +1,131 @@
+"""The split-half study: what a significant difference on half of the queries is worth on the other half."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.errors import InputError
+from audiosim.stats.inference import SAMPLES, TESTS, p_values
+from audiosim.stats.score_matrix import check_scores, paired_differences
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The 32 significance levels of Urbano (2013), section 5.4.
+ALPHAS = (
+    *(step / 10_000 for step in range(1, 10)),
+    *(step / 1000 for step in range(1, 10)),
+    *(step / 100 for step in range(1, 10)),
+    *(step / 10 for step in range(1, 6)),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitHalf:
+    """How pairs of systems fared on one half of the queries and on the other, at each significance level.
+
+    test              the test's name
+    alphas            (a,) significance levels
+    comparisons       pairs of systems times splits
+    non_significance  (a,) comparisons not significant on the first half
+    success           (a,) significant on both, with the same sign
+    lack_of_power     (a,) significant on the first only, with the same sign, or no difference at all on the second
+    minor_conflict    (a,) significant on the first only, with opposite signs
+    major_conflict    (a,) significant on both, with opposite signs
+
+    The last five are counts and add up to the comparisons.
+    """
+
+    test: str
+    alphas: Array
+    comparisons: int
+    non_significance: Integers
+    success: Integers
+    lack_of_power: Integers
+    minor_conflict: Integers
+    major_conflict: Integers
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rates of Table 5.3 of Urbano (2013), one row per significance level.
+
+        Non-significance is a share of all comparisons, the others of the significant ones; NaN where
+        none is. The global conflict rate is minor and major together.
+        """
+        import pandas as pd
+
+        significant = np.where(self.non_significance < self.comparisons, self.comparisons - self.non_significance, 1)
+        some = np.where(self.non_significance < self.comparisons, 1.0, np.nan)
+        shares = {
+            name: getattr(self, name) / significant * some
+            for name in ("success", "lack_of_power", "minor_conflict", "major_conflict")
+        }
+        return pd.DataFrame(
+            {"alpha": self.alphas, "non_significance": self.non_significance / self.comparisons}
+            | shares
+            | {"global_conflict": shares["minor_conflict"] + shares["major_conflict"]}
+        )
+
+
+def split_half(
+    scores: ArrayLike,
+    test: str,
+    rng: np.random.Generator,
+    *,
+    trials: int = 300,
+    alphas: ArrayLike = ALPHAS,
+    samples: int = SAMPLES,
+) -> SplitHalf:
+    """Test all pairs of systems on a random half of the queries, look at the other half, and count.
+
+    scores   (s, q) finite, q at least 4; of an odd number of queries one is left out of each split
+    test     t, wilcoxon, sign, bootstrap or permutation, two-sided
+    rng      draws the splits, and the samples of the last two
+    trials   how many splits
+    alphas   (a,) significance levels: a difference is significant where p <= alpha
+    samples  of the last two tests
+
+    A difference's sign is that of its mean, whatever the test ranks. Each split counts once, from its first
+    half to its second. Urbano (2013), section 5.3.
+    """
+    matrix, levels = check_scores(scores), _checked(alphas)
+    if test not in TESTS:
+        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+    if matrix.shape[1] < 4:
+        raise InputError(f"expected at least 4 queries to split, got {matrix.shape[1]}")
+    if trials < 1:
+        raise InputError(f"trials must be at least 1, got {trials}")
+    half = matrix.shape[1] // 2
+    counts = np.zeros((5, len(levels)), dtype=np.int64)
+    for _ in range(trials):
+        order = rng.permutation(matrix.shape[1])
+        halves = matrix[:, order[:half]], matrix[:, order[half : 2 * half]]
+        first, second = (p_values(part, test, rng, samples) for part in halves)
+        signs = [np.sign(paired_differences(part).means()) for part in halves]
+        counts += outcomes(first, second, signs[0] * signs[1] < 0, levels)
+    pairs = len(matrix) * (len(matrix) - 1) // 2
+    return SplitHalf(test, levels, trials * pairs, *counts)
+
+
+def outcomes(first: Array, second: Array, opposite: Booleans, alphas: Array) -> Integers:
+    """(5, a) comparisons not significant; successful; lacking power; in minor and in major conflict.
+
+    first     (p,) p-values on the first half
+    second    (p,) on the second
+    opposite  (p,) whether the differences have opposite signs
+    alphas    (a,)
+    """
+    found, again = (p[:, None] <= alphas for p in (first, second))
+    conflict = opposite[:, None]
+    kinds = (~found, found & again & ~conflict, found & ~again & ~conflict, found & ~again & conflict)
+    return np.stack([kind.sum(axis=0) for kind in (*kinds, found & again & conflict)])
+
+
+def _checked(alphas: ArrayLike) -> Array:
+    levels = np.atleast_1d(np.asarray(alphas, dtype=float))
+    wrong = ~((levels > 0) & (levels < 1))
+    if wrong.any():
+        raise InputError(f"significance levels must be between 0 and 1, got {levels[wrong][0]:g}")
+    return levels

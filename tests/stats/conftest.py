@@ -1,0 +1,38 @@
+"""Score matrices, and what R says of them: inference.R in tests/reference wrote both files."""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REFERENCE = Path(__file__).resolve().parents[1] / "reference"
+
+
+def rows(name):
+    with (REFERENCE / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="session")
+def score_matrices():
+    """(systems, queries) by name: untied, fifty and many have no ties; ties and many_ties have some, and zeros."""
+    found = defaultdict(list)
+    for row in rows("inference_data.csv"):
+        found[row["data"]].append((int(row["system"]), int(row["query"]), float(row["score"])))
+    matrices = {}
+    for name, cells in found.items():
+        matrices[name] = np.full((1 + max(cell[0] for cell in cells), 1 + max(cell[1] for cell in cells)), np.nan)
+        for system, query, score in cells:
+            matrices[name][system, query] = score
+    return matrices
+
+
+@pytest.fixture(scope="session")
+def r():
+    """R's values: of (data, quantity) by pair."""
+    found = defaultdict(dict)
+    for row in rows("inference.csv"):
+        found[row["data"], row["quantity"]][row["pair"]] = float(row["value"])
+    return found

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from audiosim.errors import InputError
+from audiosim.stats.friedman import friedman_test, studentised_range_quantile, studentised_range_tail, tukey_test
+
+DATA = ["untied", "ties", "fifty", "many_ties", "many"]
+DRAWN = np.random.default_rng(9).normal(size=(6, 40)) + np.linspace(0, 0.8, 6)[:, None]
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_friedman_s_test_is_that_of_r_and_of_scipy_ties_among_them(data, score_matrices, r):
+    found = friedman_test(score_matrices[data])
+    assert found.statistic == pytest.approx(r[data, "friedman"]["all"], rel=1e-10)
+    assert found.p_value == pytest.approx(r[data, "friedman_p"]["all"], rel=1e-9)
+    if len(score_matrices[data]) > 2:
+        theirs = stats.friedmanchisquare(*np.round(1e6 * score_matrices[data]))
+        assert found.statistic == pytest.approx(theirs.statistic, rel=1e-10)
+
+
+def test_ranks_and_their_variance_are_those_of_the_definition(score_matrices):
+    for data in DATA:
+        whole = np.round(1e6 * score_matrices[data])
+        ranks = stats.rankdata(whole, axis=0)
+        found = friedman_test(score_matrices[data])
+        np.testing.assert_allclose(found.mean_ranks, ranks.mean(axis=1), rtol=1e-12)
+        assert found.variance == pytest.approx(ranks.var(axis=0, ddof=1).mean(), rel=1e-12)
+    assert friedman_test(DRAWN).variance == pytest.approx(6 * 7 / 12, rel=1e-12)
+
+
+def test_the_tail_of_the_studentised_range_is_r_s_and_scipy_s(r):
+    for systems in (2, 3, 18, 50):
+        values = np.array([0.5, 2, 4, 6, 9])
+        ours = studentised_range_tail(values, systems)
+        # R's integral is good to about 1e-6 for many systems, its quantile to 1e-4; scipy computes 1 - cdf.
+        np.testing.assert_allclose(ours, list(r["studentised", str(systems)].values()), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(ours, stats.studentized_range.sf(values, systems, np.inf), atol=2e-11)
+    for systems in (2, 18, 50):
+        quantile = studentised_range_quantile(0.95, systems)
+        assert quantile == pytest.approx(stats.studentized_range.ppf(0.95, systems, np.inf), rel=1e-7)
+        assert quantile == pytest.approx(r["critical", str(systems)]["0.95"], rel=1e-4)
+
+
+def test_the_range_of_two_is_a_normal_difference_far_into_the_tail():
+    values = np.array([0.0, 1.0, 5.0, 10.0, 30.0])
+    np.testing.assert_allclose(studentised_range_tail(values, 2), 2 * stats.norm.sf(values / np.sqrt(2)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_the_tail_is_the_share_of_ranges_in_a_simulation(count):
+    ranges = np.ptp(np.random.default_rng(1).normal(size=(200_000, count)), axis=1)
+    for value in (2.0, 3.5):
+        share = studentised_range_tail(np.array([value]), count)[0]
+        assert np.mean(ranges > value) == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / 200_000))
+
+
+def test_tukey_s_p_values_and_intervals_are_those_of_the_formula():
+    friedman = friedman_test(DRAWN)
+    found = tukey_test(friedman, 0.9)
+    error = np.sqrt(6 * 7 / 12 / 40)
+    differences = friedman.mean_ranks[found.first] - friedman.mean_ranks[found.second]
+    np.testing.assert_allclose(found.difference, differences, rtol=1e-12)
+    expected = stats.studentized_range.sf(np.abs(differences) / error, 6, np.inf)
+    np.testing.assert_allclose(found.p_value, expected, atol=1e-10)
+    reach = stats.studentized_range.ppf(0.9, 6, np.inf) * error
+    np.testing.assert_allclose(found.upper - found.difference, reach, rtol=1e-6)
+    np.testing.assert_allclose(found.difference - found.lower, reach, rtol=1e-6)
+    np.testing.assert_array_equal((found.lower > 0) | (found.upper < 0), found.p_value < 0.1)
+
+
+def test_any_pair_of_equal_systems_is_told_apart_in_at_most_one_study_of_twenty():
+    rng = np.random.default_rng(6)
+    wrong = sum((tukey_test(friedman_test(rng.normal(size=(5, 50)))).p_value <= 0.05).any() for _ in range(400))
+    assert wrong / 400 == pytest.approx(0.05, abs=0.033)  # three standard errors
+
+
+def test_systems_that_always_tie_have_p_1_even_where_rounding_sets_them_apart():
+    scores = np.array([[0.3, 0.6, 0.9], [0.1 + 0.2, 0.2 + 0.4, 0.2 + 0.7]])
+    assert not np.array_equal(scores[0], scores[1])
+    friedman = friedman_test(scores)
+    assert (friedman.statistic, friedman.p_value, friedman.variance) == (0, 1, 0)
+    found = tukey_test(friedman)
+    assert (found.p_value[0], found.lower[0], found.upper[0]) == (1, 0, 0)
+
+
+def test_the_better_system_has_the_higher_rank_and_the_table_says_which():
+    scores = np.arange(3)[:, None] + np.zeros((3, 20))
+    friedman = friedman_test(scores)
+    np.testing.assert_array_equal(friedman.mean_ranks, [1, 2, 3])
+    assert friedman.statistic == pytest.approx(40)  # q (s - 1), its greatest value
+    frame = tukey_test(friedman).to_frame(["a", "b", "c"])
+    assert frame["first"].tolist() == ["a", "a", "b"]
+    assert frame["difference"].tolist() == [-1, -2, -1]
+    assert frame["significant"].all()
+    assert tukey_test(friedman).to_frame()["second"].tolist() == [1, 2, 2]
+
+
+def test_what_cannot_be_ranked_is_refused():
+    with pytest.raises(InputError, match=r"scores must be \(systems, queries\), got \(2,\)"):
+        friedman_test(np.ones(2))
+    friedman = friedman_test(DRAWN)
+    with pytest.raises(InputError, match="confidence must be between 0 and 1, got 1"):
+        tukey_test(friedman, 1.0)
+    with pytest.raises(InputError, match="expected the names of 6 systems, got 1"):
+        tukey_test(friedman).to_frame(["a"])
