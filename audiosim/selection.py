@@ -1,6 +1,6 @@
 """Which pair is worth judging next, and when enough is judged."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -128,3 +128,16 @@ class Selection:
 
 def _mean(said: Mapping[str, float]) -> float:
     return sum(said.values()) / len(said)
+
+
+def confidences(
+    pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
+) -> list[tuple[int, float]]:
+    """How the confidence in the ranking grew while judgments were made: (judgments, confidence) at some moments.
+
+    judgments  in the order in which they were made
+    moments    how many, evenly spaced, before the first judgment and after the last among them
+    """
+    places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
+    starts = (Selection.start(pool, measure, estimator, judgments[:place]) for place in places)
+    return [(place, selection.confidence) for place, selection in zip(places, starts, strict=True)]

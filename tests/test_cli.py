@@ -387,3 +387,60 @@ def test_what_cannot_be_trained_is_one_line_and_leaves_no_file(run, tmp_path, mo
     assert len(last) == 1
     assert last[0].startswith(message)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_evaluate_gives_systems_and_pairs_by_measure(run):
+    measures = ["--measure", "CG@5", "--measure", "nDCG@5"]
+    found = parsed(run("evaluate", DEMO, "--judgments", TRUTH, *measures, "--test", "sign", "--format", "json"))
+    assert list(found) == ["CG@5", "nDCG@5"]
+    assert [len(found[name][rows]) for name in found for rows in ("systems", "pairs")] == [10, 45, 10, 45]
+    code, out, _ = run("evaluate", DEMO, "--judgments", TRUTH, "--format", "csv")
+    assert code == 0
+    assert len(out.splitlines()) == 11
+
+
+@pytest.mark.parametrize("command", ["evaluate", "reliability"])
+def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, command):
+    code, out, err = run(command, DEMO)
+    assert (code, out) == (1, "")
+    assert err.startswith("audiosim: demo: 600 retrieved pairs are not judged")
+    zero = run(command, DEMO, "--unjudged", "zero")  # all scores 0: systems can be listed, variances not shared out
+    assert zero[0] == (0 if command == "evaluate" else 1)
+    assert len(zero[2].splitlines()) == zero[0]
+
+
+def test_reliability_gives_shares_coefficients_and_queries(run):
+    (study,) = parsed(run("reliability", DEMO, "--judgments", TRUTH, "--format", "json")).values()
+    assert study["system"] + study["query"] + study["residual"] == pytest.approx(1)
+    assert 0 < study["dependability"] < study["generalizability"] < 1
+    code, out, _ = run("reliability", DEMO, "--judgments", TRUTH)
+    assert (code, "…" in out) == (0, False)
+
+
+def test_satisfaction_learns_from_answers(run, tmp_path):
+    lines = ["answer\tquery\tA1\tB1\tbroad_A1\tbroad_B1"]
+    lines += [
+        f"{answer}\tq\ta\tb\t{a}\t{b}" for answer, a, b in (("a", 2, 0), ("b", 0, 1), ("good", 2, 2), ("bad", 0, 0))
+    ]
+    (tmp_path / "answers.tsv").write_text("\n".join(lines) + "\n")
+    (found,) = parsed(run("satisfaction", tmp_path / "answers.tsv", "--measure", "CG@1", "--format", "json")).values()
+    assert found["answers"] == 4
+    assert [row["lists"] for row in found["bins"]][::9] == [2, 2]
+    assert run("satisfaction", tmp_path / "answers.tsv", "--measure", "CG@1")[0] == 0
+
+
+def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, tmp_path):
+    for judgments in ("none", TRUTH):
+        assert run("report", DEMO, "--judgments", judgments, "-o", tmp_path / "page.html") == (0, "", "")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert page.startswith("<!doctype html>")
+        assert "timbre-full" in page
+
+
+def test_reproduce_without_the_data_says_so(run, tmp_path):
+    code, out, err = run("reproduce", tmp_path, "--format", "json")
+    rows = json.loads(out)
+    assert code == 0
+    assert {"source", "quantity", "printed", "computed", "agrees"} == set(rows[0])
+    assert "is not in" in err
+    assert all(row["agrees"] for row in rows if "Appendix" in row["source"])

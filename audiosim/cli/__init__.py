@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import typer
 
-from audiosim.cli import ranking, serving, sound, training
+from audiosim.cli import evaluating, ranking, serving, sound, training
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -27,6 +27,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "estimate": ranking.estimate,
     "next": ranking.next_pairs,
     "simulate": ranking.simulate,
+    "evaluate": evaluating.evaluate,
+    "report": evaluating.report,
+    "reliability": evaluating.reliability,
+    "satisfaction": evaluating.satisfaction,
+    "reproduce": evaluating.reproduce,
     "serve": serving.serve,
 }
 for name, command in COMMANDS.items():

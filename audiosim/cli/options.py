@@ -46,13 +46,19 @@ JudgmentsFile = Annotated[
 As = Annotated[Format, typer.Option("--format", help="table for people, json or csv for programs.")]
 
 
-def open_collection(
-    folder: Path, model: str | None, judgments: str | None, cutoff: int | None
-) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and the estimator for it; what was guessed is said on stderr."""
+def load_collection(folder: Path, judgments: str | None) -> Collection:
+    """The collection of a folder; what was guessed is said on stderr."""
     collection = Collection.load(folder, judgments=judgments)
     for guess in collection.guesses:
         sys.stderr.write(f"note: {guess}\n")
+    return collection
+
+
+def open_collection(
+    folder: Path, model: str | None, judgments: str | None, cutoff: int | None
+) -> tuple[Collection, Pool, RelevanceEstimator]:
+    """A collection, its pool, and the estimator for it."""
+    collection = load_collection(folder, judgments)
     pool = build_pool(collection, cutoff)
     return collection, pool, make_estimator(pool, model or default_model(collection.scale))
 

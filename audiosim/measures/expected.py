@@ -12,6 +12,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.measures.gains import discounts as discounts_of_ranks
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in, gains
 from audiosim.stats.moments import Moments
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
 
 
 def discounts(measure: Measure) -> Array:
-    """(cutoff,) the weight of each rank: 1 for CG, 1 / log2(rank + 1) for DCG.
+    """(cutoff,) the weight of each rank: 1 for CG, 1 / log2(rank + 1) for DCG, or its like in another base.
 
-    The user-oriented forms of Urbano (2013), equations 3.3 and 3.4.
+    The user-oriented forms of Urbano (2013), equations 3.3 and 3.4. A measure that is no such sum of gains is refused.
     """
-    ranks = np.arange(1, measure.cutoff + 1)
-    return np.ones(measure.cutoff) if measure.name == "CG" else 1 / np.log2(ranks + 1)
+    if measure.name not in ("CG", "DCG") or measure.word("gain") != "linear" or measure.word("form") != "bounded":
+        raise InputError(f"{measure} cannot be expected yet, only CG and DCG with linear gain and bounded form can")
+    return (
+        np.ones(measure.cutoff) if measure.name == "CG" else discounts_of_ranks(measure.cutoff, measure.number("base"))
+    )
 
 
 def rank_weights(measure: Measure, pool: Pool) -> sparse.csr_array:
@@ -180,6 +184,7 @@ def estimate(
     measure  such as "CG@5"
     """
     measure = as_measure(measure)
+    discounts(measure)
     pool = build_pool(collection, measure.cutoff)
     estimator = built_in(pool, model)
     grades = pool.spread(collection.grades())

@@ -52,6 +52,80 @@ def bar_plot(bars: Sequence[tuple[str, float, str]], title: str) -> str:
     return _drawing(LABELS + BARS + NUMBERS, len(bars) * ROW, title, parts)
 
 
+def interval_plot(rows: Sequence[tuple[str, float, float, float, str]], title: str) -> str:
+    """Intervals with their middles on one axis, one under the other, each with its label before it.
+
+    rows   (label, low, middle, high, what a pointer over it shows)
+    title  what the values are
+    """
+    start = min(low for _, low, _, _, _ in rows)
+    span = (max(high for _, _, _, high, _ in rows) - start) or 1.0
+    parts = [*_ticks(start, span, len(rows) * ROW)]
+    for place, (label, low, middle, high, shown) in enumerate(rows):
+        y = place * ROW + ROW / 2
+        left, centre, right = (LABELS + (value - start) / span * BARS for value in (low, middle, high))
+        parts += [
+            _text(LABELS - 10, y, "end", label),
+            f'<line class="plot-line" x1="{left:.1f}" y1="{y}" x2="{right:.1f}" y2="{y}"/>',
+            f'<circle class="plot-dot" cx="{centre:.1f}" cy="{y}" r="4.5"><title>{escape(shown)}</title></circle>',
+        ]
+    return _drawing(LABELS + BARS + NUMBERS, len(rows) * ROW + 30, title, parts)
+
+
+def _ticks(start: float, span: float, height: float) -> list[str]:
+    """Upright lines at five values from start on, the values below them."""
+    parts = []
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        x = LABELS + share * BARS
+        parts += [
+            f'<line class="plot-grid" x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{height}"/>',
+            _text(x, height + 16, "middle", f"{start + share * span:.2f}"),
+        ]
+    return parts
+
+
+def curve_plot(
+    curves: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: str, up: str, low: float = 0.0
+) -> str:
+    """Curves over one axis of numbers from 0 on, their names at their ends.
+
+    curves  (name, points (x, y)), y from `low` to 1
+    across  title of the x axis
+    up      title of the y axis
+    low     where the y axis starts
+    """
+    most = max(x for _, points in curves for x, _ in points) or 1.0
+    parts = [*_curve_axes(most, low, across, up)]
+    for number, (name, points) in enumerate(curves):
+        path = " ".join(f"{_x(x / most):.1f},{_y((y - low) / (1 - low)):.1f}" for x, y in points)
+        last = points[-1]
+        parts += [
+            f'<polyline class="plot-line plot-{number}" points="{path}"/>',
+            _text(_x(last[0] / most) - 4, _y((last[1] - low) / (1 - low)) + (16 if number else -12), "end", name),
+        ]
+    return _drawing(LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM, f"{up} by {across}", parts)
+
+
+def _curve_axes(most: float, low: float, across: str, up: str) -> list[str]:
+    parts = []
+    for tick in (0, 0.25, 0.5, 0.75, 1):
+        parts += [
+            f'<line class="plot-grid" x1="{_x(0)}" y1="{_y(tick)}" x2="{_x(1)}" y2="{_y(tick)}"/>',
+            _text(_x(tick), _y(0) + 16, "middle", f"{tick * most:,.0f}"),
+            _text(_x(0) - 8, _y(tick), "end", f"{low + tick * (1 - low):.2f}".removeprefix("0")),
+        ]
+    return [*parts, *_frame(across, up)]
+
+
+def _frame(across: str, up: str) -> list[str]:
+    middle = _y(0.5)
+    return [
+        f'<path class="plot-axis" d="M{_x(0)} {_y(1)}V{_y(0)}H{_x(1)}"/>',
+        _text(_x(0.5), _y(0) + 38, "middle", across),
+        f'<g transform="rotate(-90 14 {middle})">{_text(14, middle, "middle", up)}</g>',
+    ]
+
+
 def _square_axes(across: str, up: str) -> list[str]:
     parts = []
     for tick in (0, 0.25, 0.5, 0.75, 1):
@@ -62,13 +136,7 @@ def _square_axes(across: str, up: str) -> list[str]:
             _text(_x(tick), _y(0) + 16, "middle", shown),
             _text(_x(0) - 8, _y(tick), "end", shown),
         ]
-    middle = _y(0.5)
-    return [
-        *parts,
-        f'<path class="plot-axis" d="M{_x(0)} {_y(1)}V{_y(0)}H{_x(1)}"/>',
-        _text(_x(0.5), _y(0) + 38, "middle", across),
-        f'<g transform="rotate(-90 14 {middle})">{_text(14, middle, "middle", up)}</g>',
-    ]
+    return [*parts, *_frame(across, up)]
 
 
 def _text(x: float, y: float, anchor: str, text: str) -> str:

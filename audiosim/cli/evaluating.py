@@ -1,0 +1,152 @@
+"""Commands on full judgments and on people: evaluate, report, reliability, satisfaction, reproduce."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from audiosim.cli.options import (
+    As,
+    CollectionFolder,
+    Format,
+    JudgmentsFile,
+    ModelName,
+    load_collection,
+    open_collection,
+    print_result,
+)
+from audiosim.evaluation import TESTS, reliability_of
+from audiosim.evaluation import evaluate as evaluate_systems
+from audiosim.measures.expected import estimate as estimate_ranking
+from audiosim.measures.judged import Unjudged
+from audiosim.measures.measure import parse_measure
+from audiosim.report.evaluation import evaluation_view, reliability_view, reproduction_view, satisfaction_view
+from audiosim.selection import confidences
+
+Measures = Annotated[
+    list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
+]
+OfUnjudged = Annotated[
+    Unjudged, typer.Option(help="What a retrieved document without judgment does: zero gains 0, skip passes it over.")
+]
+
+
+def evaluate(
+    folder: CollectionFolder,
+    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    judgments: JudgmentsFile = None,
+    unjudged: OfUnjudged = "error",
+    test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(TESTS)}.")] = "t",
+    seed: Annotated[int, typer.Option(help="For the tests that draw.", min=0)] = 0,
+    form: As = Format.table,
+) -> None:
+    """Score systems whose documents are all judged: means, people satisfied, tests between all pairs.
+
+    Intervals are of 95 %. P-values are adjusted for all pairs by Holm and by Benjamini and Hochberg.
+
+    Example: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test permutation`
+    """
+    collection = load_collection(folder, judgments)
+    found = {
+        measure: evaluate_systems(collection, measure, unjudged=unjudged, test=test, rng=np.random.default_rng(seed))
+        for measure in measures
+    }
+    rows = [{"measure": measure} | row for measure, one in found.items() for row in one.system_rows()]
+    value = {measure: one.to_dict() for measure, one in found.items()}
+    print_result(form, value, rows, lambda: evaluation_view(found))
+
+
+def report(
+    folder: CollectionFolder,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    model: ModelName = None,
+    judgments: JudgmentsFile = None,
+) -> None:
+    """Write one page that needs no other file: ranking, intervals, all pairs, people, stability.
+
+    Where not all pairs are judged it shows what is expected of them, by the first measure.
+
+    Example: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
+    """
+    from audiosim.corpus.formats import write_text
+    from audiosim.report.evaluation_page import campaign_page, evaluation_page
+
+    what = parse_measure(measures[0])
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    if set(pool.pairs) <= set(collection.grades()):
+        page = evaluation_page(
+            collection.name, {measure: evaluate_systems(collection, measure) for measure in measures}
+        )
+    else:
+        ranking = estimate_ranking(collection, estimator, what)
+        page = campaign_page(collection.name, ranking, confidences(pool, what, estimator, collection.judgments))
+    write_text(output, [page])
+
+
+def reliability(
+    folder: CollectionFolder,
+    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    judgments: JudgmentsFile = None,
+    unjudged: OfUnjudged = "error",
+    form: As = Format.table,
+) -> None:
+    """How stable the evaluation is, and how many queries would do: a generalizability study.
+
+    Example: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
+    """
+    collection = load_collection(folder, judgments)
+    found = {measure: reliability_of(collection, measure, unjudged) for measure in measures}
+    rows = [{"measure": measure} | study for measure, study in found.items()]
+    print_result(form, found, rows, lambda: reliability_view(found))
+
+
+def satisfaction(
+    answers: Annotated[
+        Path, typer.Argument(metavar="ANSWERS", help="Answers of people who compared two lists.", show_default=False)
+    ],
+    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    form: As = Format.table,
+) -> None:
+    """From effectiveness to people: what share of them each score satisfies, learned from their answers.
+
+    ANSWERS has the columns answer (a, b, good, bad), query, A1 ..., B1 ... and the grades of the documents.
+
+    Example: `audiosim satisfaction answers.tsv --measure CG@5`
+    """
+    from audiosim.measures.answers import read_answers
+    from audiosim.measures.preferences import preferences
+
+    read = read_answers(answers)
+    found = {measure: preferences(read, measure) for measure in measures}
+    rows: list[dict[str, Any]] = [
+        {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]
+    ]
+    value = {measure: one.to_dict() for measure, one in found.items()}
+    print_result(form, value, rows, lambda: satisfaction_view(found))
+
+
+def reproduce(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Has mirex2011, a collection, and preferences/answers.tsv.", show_default=False
+        ),
+    ],
+    form: As = Format.table,
+) -> None:
+    """Every published number that public data allows, beside the printed one.
+
+    Example: `audiosim reproduce data --format csv`
+    """
+    from audiosim.reproduce import rows as published_rows
+
+    rows = [row.to_dict() for row in published_rows(folder)]
+    print_result(form, rows, rows, lambda: reproduction_view(rows))
+    missing = sum(row["computed"] is None for row in rows)
+    if missing:
+        sys.stderr.write(f"note: the data for {missing} of {len(rows)} numbers is not in {folder}\n")

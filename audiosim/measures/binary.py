@@ -1,0 +1,46 @@
+"""Measures that know only whether a document is relevant: P, AP and RR.
+
+In all of them `relevant` is (..., n), best rank first; ranks past n hold nothing relevant.
+"""
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans
+from audiosim.measures.gains import share_of
+
+
+def precision(relevant: Booleans, cutoff: int) -> Array:
+    """(...,) Precision, 0 to 1.
+
+        1/k  sum over i <= k of  1(r_i >= l_min)      (2.2), (2.5)
+
+    The same in chapters 2, 3 and 5 of Urbano (2013).
+    """
+    return np.asarray(relevant[..., :cutoff].sum(axis=-1) / cutoff)
+
+
+def ap(relevant: Booleans, best: Array | float, cutoff: int) -> Array:
+    """(...,) Average precision, 0 to 1; 0 where nothing relevant could be retrieved.
+
+        1/best  sum over i <= k of  1(r_i >= l_min) P@i
+
+    best  (...,) how many relevant documents there could be: those among the judged ones (2.3, 2.6), their number or
+          k if it is less (5.6), or k (3.1)
+
+    Urbano (2013), chapters 2, 5 and 3; Harman (1993).
+    """
+    relevant = relevant[..., :cutoff]
+    precisions = np.cumsum(relevant, axis=-1) / np.arange(1, relevant.shape[-1] + 1)
+    return share_of(np.sum(relevant * precisions, axis=-1), best)
+
+
+def rr(relevant: Booleans, cutoff: int) -> Array:
+    """(...,) Reciprocal rank, 0 to 1; 0 where nothing relevant is retrieved down to the cutoff.
+
+        1 / min {i <= k : r_i >= l_min}      (3.2)
+
+    Urbano (2013); (2.4) and (2.7) are the same without a cutoff. Kantor & Voorhees (1996).
+    """
+    relevant = relevant[..., :cutoff]
+    # The first relevant rank is the one with the greatest reciprocal.
+    return np.asarray(np.max(relevant / np.arange(1.0, relevant.shape[-1] + 1), axis=-1, initial=0.0))

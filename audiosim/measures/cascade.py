@@ -1,0 +1,58 @@
+"""Measures of a listener who stops at the first document that satisfies: ERR and EDCG.
+
+In both gains are (..., n), best rank first; ranks past n gain 0. The listener stops at rank i with
+
+    P_i = p_i (1 - p_1) ... (1 - p_(i-1)),  p = gain / (highest gain + 1)      (2.15)
+
+which for exponential gains is (2.13) of Chapelle et al. (2009), doi:10.1145/1645953.1646033.
+"""
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.measures.gains import discounted, share_of
+
+
+def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
+    """(...,) Expected reciprocal rank, 0 to 1.
+
+        E = sum over i <= k of  P_i / i           (2.14), down to the cutoff, where no ideal ranking is given
+        E of the ranking / E of the ideal one     (3.7)
+
+    highest  the gain of the highest grade
+    ideal    (..., m) gains of the ideal ranking: k times the highest gain for chapter 3; all judged documents of the
+             query, best first, for a score relative to what can be retrieved, which Urbano (2013) has for RBP (5.8) but
+             does not write down for ERR
+
+    Chapelle et al. (2009), doi:10.1145/1645953.1646033; Urbano (2013). An ideal ranking without gains gives 0.
+    """
+    reciprocals = 1 / np.arange(1.0, cutoff + 1)
+    found = discounted(_stops(gains, highest, cutoff), reciprocals)
+    return found if ideal is None else share_of(found, discounted(_stops(ideal, highest, cutoff), reciprocals))
+
+
+def edcg(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
+    """(...,) Expected discounted cumulative gain, 0 to 1, in gain units where no ideal ranking is given.
+
+        E = sum over i <= k of  g_i P_i           chapter 2, in words after (2.14)
+        E of the ranking / E of the ideal one     (3.10)
+
+    highest  the gain of the highest grade
+    ideal    (..., m) gains of the ideal ranking, as for `err`
+
+    Urbano (2013). An ideal ranking without gains gives 0.
+    """
+    found = _expected_gain(gains, highest, cutoff)
+    return found if ideal is None else share_of(found, _expected_gain(ideal, highest, cutoff))
+
+
+def _expected_gain(gains: Array, highest: float, cutoff: int) -> Array:
+    return np.asarray(np.sum(gains[..., :cutoff] * _stops(gains, highest, cutoff), axis=-1))
+
+
+def _stops(gains: Array, highest: float, cutoff: int) -> Array:
+    """(..., n) the probability P_i that the listener stops at each rank, down to the cutoff."""
+    stops = np.asarray(gains[..., :cutoff] / (highest + 1))
+    goes_on = np.cumprod(1 - stops[..., :-1], axis=-1)
+    stops[..., 1:] *= goes_on
+    return stops

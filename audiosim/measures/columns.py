@@ -1,0 +1,159 @@
+"""The columns of large TREC files, as arrays; a file that is not plain enough for this is left to `audiosim.corpus`.
+
+Plain is ASCII, a fixed number of columns with one space or tab between, every line ended by LF. What is read here is
+read the same there, more slowly, and every complaint is made there.
+"""
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+
+WORD = 8
+WIDEST = 8 * WORD
+PLAIN_DIGITS = 16
+TENS = 10.0 ** np.arange(PLAIN_DIGITS)
+ZEROS = np.uint64(int.from_bytes(b"0" * WORD))
+Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+KEPT = np.array([(1 << 8 * n) - 1 for n in range(WORD)] + [2**64 - 1], dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The fields of a file, by line and column.
+
+    text    the bytes of the file, and some zeros
+    starts  (lines, columns) where each field starts
+    ends    (lines, columns) where it ends
+    """
+
+    text: Bytes
+    starts: Integers
+    ends: Integers
+
+    @classmethod
+    def read(cls, path: Path, columns: int) -> "Columns | None":
+        """The fields of a file, None where the file is not plain, or cannot be read at all."""
+        try:
+            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        except (OSError, EOFError, zlib.error):
+            return None
+        return cls.split(data, columns) if data.isascii() else None
+
+    @classmethod
+    def split(cls, data: bytes, columns: int) -> "Columns | None":
+        """The fields of ASCII text, None where it is not plain."""
+        text = np.frombuffer(data + b"\n" * (not data.endswith(b"\n")) + bytes(WIDEST), dtype=np.uint8)
+        ends = np.flatnonzero(text[:-WIDEST] <= ord(" "))
+        if not len(ends) or len(ends) % columns:
+            return None
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        marks = text[ends].reshape(-1, columns)
+        apart = (marks[:, :-1] == ord(" ")) | (marks[:, :-1] == ord("\t"))
+        plain = bool(apart.all() and (marks[:, -1] == ord("\n")).all() and (ends > starts).all())
+        return cls(text, starts.reshape(-1, columns), ends.reshape(-1, columns)) if plain else None
+
+    def width(self, column: int) -> int:
+        """The length of the longest field of a column."""
+        return int((self.ends[:, column] - self.starts[:, column]).max())
+
+    def narrow(self, *columns: int) -> bool:
+        """Whether every field of some columns is narrow enough for `words`."""
+        return all(self.width(column) <= WIDEST for column in columns)
+
+    def words(self, column: int) -> Words:
+        """(lines, w) the bytes of each field, eight to a word, zeros after the last; for narrow columns."""
+        starts, ends = self.starts[:, column], self.ends[:, column]
+        # A word starts at every byte of the text: they overlap.
+        everywhere = np.ndarray((len(self.text) - WORD + 1,), np.dtype("<u8"), self.text, strides=(1,))
+        words = np.empty((len(starts), -(-self.width(column) // WORD)), dtype=np.uint64)
+        for i in range(words.shape[1]):
+            left = np.clip(ends - starts - i * WORD, 0, WORD)
+            words[:, i] = everywhere[np.minimum(starts + i * WORD, len(everywhere) - 1)] & KEPT[left]
+        return words
+
+    def name(self, line: int, column: int) -> str:
+        """One field as text."""
+        return self.text[self.starts[line, column] : self.ends[line, column]].tobytes().decode("ascii")
+
+    def numbers(self, column: int) -> Array | None:
+        """(lines,) the numbers of a column, None where one of them is not finite or not a number."""
+        if not self.narrow(column):
+            return None
+        letters = self._letters(column)
+        plain = _decimals(letters) if letters.shape[1] <= PLAIN_DIGITS else None
+        return _floats(letters) if plain is None else plain
+
+    def whole_numbers(self, column: int) -> Integers | None:
+        """(lines,) the whole numbers of a column, None where one is not of one to eight digits."""
+        if self.width(column) > WORD:
+            return None
+        numbers = _eight_digits(self.words(column)[:, 0], self.ends[:, column] - self.starts[:, column])
+        return None if numbers is None else numbers.astype(np.int64)
+
+    def _letters(self, column: int) -> Bytes:
+        return self.words(column).astype("<u8").view(np.uint8)[:, : self.width(column)]
+
+
+def _decimals(letters: Bytes) -> Array | None:
+    """Numbers without exponent, None where there are others; few enough digits for division to round once."""
+    minus = letters[:, 0] == ord("-")
+    whole = np.zeros(len(letters), dtype=np.int64)
+    places, points, digits = (np.zeros(len(letters), dtype=np.int8) for _ in range(3))
+    for i, letter in enumerate(np.ascontiguousarray(letters.T)):
+        digit = letter - np.uint8(ord("0"))
+        is_digit, is_point = digit < 10, letter == ord(".")
+        if not (is_digit | is_point | (letter == 0) | (minus & (i == 0))).all():
+            return None
+        whole = np.where(is_digit, whole * 10 + digit, whole)
+        places += is_digit & (points > 0)
+        digits += is_digit
+        points += is_point
+    if (points > 1).any() or not digits.all():
+        return None
+    return np.asarray(np.where(minus, -whole, whole) / TENS[places])
+
+
+def _floats(letters: Bytes) -> Array | None:
+    """Numbers as Python reads them, but for underscores; None where one is not finite or not a number."""
+    if (letters == ord("_")).any():
+        return None
+    try:
+        values = np.ascontiguousarray(letters).view(f"S{letters.shape[1]}")[:, 0].astype(np.float64)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def changes(words: Words) -> Booleans:
+    """(lines,) whether a field differs from that on the line above; true for the first."""
+    return np.concatenate([[True], (words[1:] != words[:-1]).any(axis=1)])
+
+
+def hashes(words: Words, codes: Integers, kinds: int) -> Words:
+    """(lines,) a hash of each field with a code from 0 to kinds - 1 before it, so that they sort by code."""
+    bits = np.uint64(max(1, (kinds - 1).bit_length()))
+    mixed = np.zeros(len(words), dtype=np.uint64)
+    for i in range(words.shape[1]):
+        mixed = (mixed ^ words[:, i]) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed >> bits) | (codes.astype(np.uint64) << (np.uint64(64) - bits))
+
+
+def _eight_digits(words: Words, lengths: Integers) -> Words | None:
+    """The numbers that words of up to eight digits spell, None where there is another letter.
+
+    All eight digits at once: neighbours become numbers of two digits, these of four, these one of eight.
+    """
+    gap = (8 * (WORD - lengths)).astype(np.uint64)
+    digits = (words - (ZEROS >> gap)) << gap
+    if ((digits | (digits + np.uint64(0x0606060606060606))) & np.uint64(0xF0F0F0F0F0F0F0F0)).any():
+        return None
+    digits = (digits * np.uint64(10) + (digits >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    digits = (digits * np.uint64(100) + (digits >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+    return (digits * np.uint64(10_000) + (digits >> np.uint64(32))) & np.uint64(0xFFFFFFFF)

@@ -1,0 +1,81 @@
+"""Grades of one scale as levels of another: the artificial scales of Urbano (2013), section 3.1.2, and any other."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import BINARY, FINE, Scale
+from audiosim.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """Reads the grades of one scale as levels of another.
+
+    source      the scale that grades are on
+    target      the scale that they are read on
+    thresholds  the lowest grade of each level of the target but its lowest, rising
+    """
+
+    source: Scale
+    target: Scale
+    thresholds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rising = all(low < high for low, high in zip(self.thresholds, self.thresholds[1:], strict=False))
+        wanted = len(self.target.levels) - 1
+        if len(self.thresholds) != wanted or not rising or not all(map(math.isfinite, self.thresholds)):
+            raise InputError(f"expected {wanted} rising thresholds for {self.target}, got {list(self.thresholds)}")
+
+    def __call__(self, grades: Array) -> Array:
+        """The levels of the grades; NaN stays NaN."""
+        levels = np.array(self.target.levels)[np.searchsorted(self.thresholds, np.nan_to_num(grades), side="right")]
+        return np.where(np.isnan(grades), np.nan, levels)
+
+
+def artificial_graded(levels: int, source: Scale = FINE) -> Grading:
+    """The scale 0 to n - 1 that splits a scale from 0 to 100 into n intervals of equal length.
+
+        level = number of thresholds up to the grade, thresholds = round(i (maximum + 1) / n) for i = 1 to n - 1
+
+    With 3 levels, 34 and 67: Urbano (2013), section 3.1.2, which rounds as this does; the 50.5 of 4 levels becomes 51,
+    as only that divides whole grades as 50.5 does.
+    """
+    if levels < 2:
+        raise InputError(f"a scale needs at least two levels, got {levels}")
+    length = (source.maximum + 1) / levels
+    thresholds = tuple(float(math.floor(i * length + 0.5)) for i in range(1, levels))
+    target = Scale(f"graded-{levels}", tuple(float(level) for level in range(levels)))
+    return Grading(source, target, thresholds)
+
+
+def artificial_binary(minimum: float, source: Scale = FINE) -> Grading:
+    """The scale on which grades from a minimum on are relevant, 1, and others not, 0. Urbano (2013), section 3.1.2."""
+    if not 0 < minimum <= source.maximum:
+        raise InputError(f"the lowest relevant grade must be above 0 and at most {source.maximum:g}, got {minimum:g}")
+    return Grading(source, BINARY, (float(minimum),))
+
+
+def graded(source: Scale, levels: Callable[[float], float]) -> Grading:
+    """Any other scale: the levels that a function gives to the grades of a scale.
+
+    levels  grade -> level, never falling, with at least two levels
+    """
+    given = [float(levels(grade)) for grade in source.levels]
+    if given != sorted(given):
+        raise InputError("the levels of a scale must not fall as the grades rise")
+    target = Scale("custom", tuple(sorted(set(given))))
+    return Grading(source, target, tuple(source.levels[given.index(level)] for level in target.levels[1:]))
+
+
+def regrade(collection: Collection, grading: Grading) -> Collection:
+    """The collection with its judgments read on another scale."""
+    if collection.scale.levels != grading.source.levels:
+        raise InputError(f"expected judgments on the {grading.source.name} scale, got {collection.scale.name}")
+    grades = grading(np.array([judgment.grade for judgment in collection.judgments], dtype=np.float64)).tolist()
+    judgments = [replace(judgment, grade=grade) for judgment, grade in zip(collection.judgments, grades, strict=True)]
+    return replace(collection, scale=grading.target, judgments=tuple(judgments))

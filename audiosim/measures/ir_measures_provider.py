@@ -1,0 +1,146 @@
+"""Our measures for users of ir_measures, where that package is installed:
+
+    import ir_measures
+    from audiosim.measures.ir_measures_provider import register
+
+    register()
+    ir_measures.calc_aggregate([ir_measures.parse_measure("Q(beta=0.5)@5")], qrels, run)
+
+ir_measures looks for no providers by itself, so `register` is to be called once. It adds Q, GAP, ADR and EDCG with the
+parameters that they have here, and computes the ERR that ir_measures knows, which is that of gdeval.
+
+A document without judgment gains 0, as in all of ir_measures. Equal scores are ordered as trec_eval does it.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+import ir_measures
+import numpy as np
+from ir_measures import measures, providers
+from ir_measures.providers.base import Any as AnyValue
+from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
+
+from audiosim.corpus.model import Scale
+from audiosim.errors import InputError
+from audiosim.measures.judged import JudgedRuns, best_first, grades_of
+from audiosim.measures.measure import PARAMETERS, Measure
+
+GDEVAL_HIGHEST = 4
+INFO = measures.ParamInfo
+
+
+def _parameters(name: str) -> dict[str, measures.ParamInfo]:
+    """What ir_measures is to know of the parameters of one of our measures."""
+    own = {
+        parameter.name: INFO(dtype=str if parameter.choices else (int, float), desc=parameter.expected)
+        for parameter in PARAMETERS[name]
+    }
+    highest = INFO(dtype=int, desc="highest relevance of the scale; the highest in the qrels if not provided")
+    return {"cutoff": INFO(dtype=int, required=True, desc="last rank that counts"), **own, "max_rel": highest}
+
+
+class _Q(measures.Measure):  # type: ignore[misc]
+    """Q-measure, Urbano (2013), equations 2.11, 3.5 and 5.7."""
+
+    __name__ = NAME = "Q"
+    PRETTY_NAME = "Q-measure"
+    SHORT_DESC = "Average precision for graded relevance: precision blended with cumulative gain."
+    SUPPORTED_PARAMS: ClassVar = _parameters("Q")
+
+
+class _GAP(measures.Measure):  # type: ignore[misc]
+    """Graded average precision, Urbano (2013), equations 2.16, 3.8 and 5.9."""
+
+    __name__ = NAME = "GAP"
+    PRETTY_NAME = "Graded Average Precision"
+    SHORT_DESC = "Expected average precision over users who differ in what they find relevant."
+    SUPPORTED_PARAMS: ClassVar = _parameters("GAP")
+
+
+class _ADR(measures.Measure):  # type: ignore[misc]
+    """Average dynamic recall, Urbano (2013), equations 2.17 and 3.9."""
+
+    __name__ = NAME = "ADR"
+    PRETTY_NAME = "Average Dynamic Recall"
+    SHORT_DESC = "Recall of what should have been retrieved so far, averaged over the ranks."
+    SUPPORTED_PARAMS: ClassVar = _parameters("ADR")
+
+
+class _EDCG(measures.Measure):  # type: ignore[misc]
+    """Expected discounted cumulative gain, Urbano (2013), equation 3.10."""
+
+    __name__ = NAME = "EDCG"
+    PRETTY_NAME = "Expected Discounted Cumulative Gain"
+    SHORT_DESC = "Expected gain of the document at which a user stops."
+    SUPPORTED_PARAMS: ClassVar = _parameters("EDCG")
+
+
+ADDED = (_Q, _GAP, _ADR, _EDCG)
+
+
+class AudiosimProvider(providers.Provider):  # type: ignore[misc]
+    """Computes Q, GAP, ADR, EDCG and ERR."""
+
+    NAME = "audiosim"
+    SUPPORTED_MEASURES: ClassVar = [kind(cutoff=AnyValue(required=True)) for kind in (*ADDED, measures._ERR)]
+
+    def _evaluator(self, wanted: Iterable[measures.Measure], qrels: TYPE_QREL) -> "_Evaluator":
+        return _Evaluator(list(wanted), QrelsConverter(qrels).as_dict_of_dict())
+
+
+class _Evaluator(providers.Evaluator):  # type: ignore[misc]
+    def __init__(self, wanted: list[measures.Measure], qrels: dict[str, dict[str, int]]) -> None:
+        super().__init__(wanted, set(qrels))
+        self.judged = {
+            query: {document: float(grade) for document, grade in grades.items() if grade >= 0}
+            for query, grades in qrels.items()
+        }
+
+    def _iter_calc(self, run: TYPE_RUN) -> Iterator[ir_measures.Metric]:
+        retrieved = RunConverter(run).as_dict_of_dict()
+        queries = tuple(query for query in retrieved if query in self.judged)
+        rankings = [[_best_first(retrieved[query]) for query in queries]]
+        deepest = max(measure["cutoff"] for measure in self.measures)
+        grades = grades_of("qrels", queries, rankings, self.judged, deepest, "zero")
+        judged = best_first([self.judged[query] for query in queries])
+        for measure in self.measures:
+            runs = JudgedRuns(_scale(measure, self.judged), ("run",), queries, grades, judged)
+            values = runs.scores(_ours(measure)).values[0].tolist()
+            for query, value in zip(queries, values, strict=True):
+                yield ir_measures.Metric(query_id=query, measure=measure, value=value)
+
+
+def _best_first(scores: dict[str, float]) -> list[str]:
+    return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
+
+
+def _scale(measure: measures.Measure, judged: dict[str, dict[str, float]]) -> Scale:
+    """Whole relevances from 0 to the highest."""
+    found = int(max((grade for grades in judged.values() for grade in grades.values()), default=1))
+    least = GDEVAL_HIGHEST if measure.NAME == "ERR" else 1
+    highest = measure.params.get("max_rel", max(found, least))
+    if found > highest:
+        raise InputError(f"max_rel of {measure} must be at least {found}, which is in the qrels, got {highest}")
+    return Scale("qrels", tuple(np.arange(highest + 1.0).tolist()))
+
+
+def _ours(measure: measures.Measure) -> Measure:
+    """Our name for a measure of ir_measures; gdeval's ERR has exponential gains and no ideal ranking."""
+    chosen = {name: value for name, value in measure.params.items() if name not in ("cutoff", "max_rel")}
+    if measure.NAME == "ERR":
+        chosen = {"gain": "exponential", "form": "original"}
+    return Measure(measure.NAME, measure["cutoff"], tuple(chosen.items()))
+
+
+def register() -> AudiosimProvider:
+    """Make our measures known to ir_measures and its default pipeline; to call it again changes nothing."""
+    known = providers.registry.get(AudiosimProvider.NAME)
+    if isinstance(known, AudiosimProvider):
+        return known
+    for kind in ADDED:
+        measures.register(kind())
+    provider = AudiosimProvider()
+    providers.register(provider)
+    ir_measures.DefaultPipeline.providers.append(provider)
+    return provider

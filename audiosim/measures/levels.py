@@ -1,0 +1,81 @@
+"""Measures that compare levels of relevance with each other: GAP and ADR."""
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import Scale
+from audiosim.measures.gains import share_of
+
+
+def satisfied_users(grades: Array, scale: Scale) -> Array:
+    """(...,) the share of users for whom each grade is relevant, with uniform thresholds; nothing (NaN) suits none.
+
+        F(r) = number of levels above the lowest, up to r / number of levels above the lowest
+
+    Robertson et al. (2010), doi:10.1145/1835449.1835550: p_l = 1 / (n_L - 1).
+    """
+    thresholds = np.array(scale.levels[1:])
+    reached = np.searchsorted(thresholds, np.nan_to_num(grades, nan=-1.0), side="right")
+    return np.asarray(reached / len(thresholds))
+
+
+def gap(shares: Array, best: Array | float, cutoff: int) -> Array:
+    """(...,) Graded average precision, 0 to 1; 0 where nothing relevant could be retrieved.
+
+        1/best  sum over i <= k of  1/i  sum over j <= i of  min(F(r_i), F(r_j))
+
+    The inner part is E[P@i], as min(F(r_i), F(r_j)) is the chance that a user finds both documents relevant.
+
+    shares  (..., n) F of the grade at each rank, best rank first
+    best    (...,) the sum of F over all judged documents (2.16), over the best k of them (5.9), or k (3.8)
+
+    Robertson et al. (2010), doi:10.1145/1835449.1835550; Urbano (2013).
+    """
+    shares = shares[..., :cutoff]
+    total = np.zeros(shares.shape[:-1])
+    for i in range(shares.shape[-1]):
+        total += np.minimum(shares[..., : i + 1], shares[..., i : i + 1]).sum(axis=-1) / (i + 1)
+    return share_of(total, best)
+
+
+def adr(grades: Array, ideal: Array, ranks: Integers | int) -> Array:
+    """(...,) Average dynamic recall, 0 to 1; 0 over no rank.
+
+        1/n  sum over i <= n of  1/i  number of ranks j <= i with r_j >= ideal_i      (2.17)
+
+    grades  (..., w) grade at each rank, best rank first, NaN where nothing was retrieved; nothing comes after w
+    ideal   (..., m) grades of all judged documents of the query, best first; 0 after m
+    ranks   (...,) n: the cutoff k for chapter 2; for chapter 5 that, or the number of judged documents above 0 if it is
+            less: this is the length of the ground truth in Typke et al. (2006), and what gains 0 is in no group there
+
+    The document at rank j counts from rank t_j = max(j, 1 + number of ideal_i > r_j) on, so it adds 1/t_j + ... + 1/n.
+    Urbano (2013), after Typke, Veltkamp & Wiering (2006).
+    """
+    ranks = np.asarray(ranks)
+    deepest = int(ranks.max(initial=0))
+    grades, ideal = grades[..., :deepest], ideal[..., :deepest]
+    better = np.zeros(np.broadcast_shapes(grades.shape, (*ideal.shape[:-1], 1)), dtype=np.int64)
+    for i in range(ideal.shape[-1]):
+        better += ideal[..., i : i + 1] > grades
+    harmonic = _harmonic(deepest)
+    before = np.maximum(np.arange(grades.shape[-1]), better)
+    added = np.maximum(0, harmonic[ranks[..., None]] - harmonic[before])
+    return share_of(np.sum(np.where(np.isnan(grades), 0, added), axis=-1), ranks.astype(np.float64))
+
+
+def strict_adr(grades: Array, highest: float, cutoff: int) -> Array:
+    """(...,) Average dynamic recall of documents of the highest grade, 0 to 1.
+
+        1/k  sum over i <= k of  1/i  number of ranks j <= i with r_j = highest      (3.9)
+
+    Urbano (2013), chapter 3: the ideal ranking has the highest grade at every rank.
+    """
+    grades = grades[..., :cutoff]
+    harmonic = _harmonic(cutoff)
+    added = harmonic[-1] - harmonic[: grades.shape[-1]]
+    return np.asarray((grades >= highest) @ added / cutoff)
+
+
+def _harmonic(ranks: int) -> Array:
+    """(ranks + 1,) the sums 1 + 1/2 + ... + 1/i, from i = 0."""
+    return np.concatenate([[0.0], np.cumsum(1 / np.arange(1.0, ranks + 1))])

@@ -1,0 +1,137 @@
+"""What it costs to score runs from files, beside trec_eval (pytrec_eval), ir_measures and ranx.
+
+    python benchmarks/measures.py [--systems 50] [--queries 1000] [--documents 100] [--runs 3] [--slow]
+
+Every program is a process of its own: it starts, loads the run files and the judgments, computes the mean scores of
+each system and ends. Wall clock, the best of the runs; all compute the same measures down to the last document, and
+the means must agree. Peers run where they are installed (pip install audiosim[bench]). `--slow` adds the ERR of
+ir_measures, which is a Perl script that takes minutes.
+"""
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+LIMIT_S = 3.0
+CANDIDATES, POSSIBLE = 300, 7000
+
+READ = """
+import json, sys, warnings
+from pathlib import Path
+warnings.simplefilter("ignore")
+folder, depth = Path(sys.argv[1]), int(sys.argv[2])
+runs, qrels = sorted(folder.glob("*.trec")), folder / "judgments.qrels"
+means = {}
+"""
+
+OURS = f"""{READ}
+from audiosim.corpus.model import parse_scale
+from audiosim.measures.files import judged_files
+judged = judged_files(runs, qrels, depth, parse_scale(range(5)))
+written = {{"nDCG": "nDCG", "RBP": "RBP(form=original)", "ERR": "ERR(gain=exponential,form=original)"}}
+for name in sys.argv[3:]:
+    means[name] = judged.scores(f"{{written[name]}}@{{depth}}").means.tolist()
+print(json.dumps(means))
+"""
+
+TREC_EVAL = f"""{READ}
+import pytrec_eval
+with qrels.open() as stream:
+    evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(stream), {{f"ndcg_cut.{{depth}}"}})
+means["nDCG"] = []
+for path in runs:
+    with path.open() as stream:
+        found = evaluator.evaluate(pytrec_eval.parse_run(stream))
+    means["nDCG"].append(sum(values[f"ndcg_cut_{{depth}}"] for values in found.values()) / len(found))
+print(json.dumps(means))
+"""
+
+IR_MEASURES = f"""{READ}
+import ir_measures
+known = {{"nDCG": ir_measures.nDCG @ depth, "ERR": ir_measures.ERR @ depth}}
+wanted = {{name: known[name] for name in sys.argv[3:]}}
+evaluator = ir_measures.evaluator(list(wanted.values()), list(ir_measures.read_trec_qrels(str(qrels))))
+found = [evaluator.calc_aggregate(ir_measures.read_trec_run(str(path))) for path in runs]
+print(json.dumps({{name: [means[measure] for means in found] for name, measure in wanted.items()}}))
+"""
+
+RANX = f"""{READ}
+from ranx import Qrels, Run, evaluate
+judgments, wanted = Qrels.from_file(str(qrels), kind="trec"), [f"ndcg@{{depth}}", "rbp.80"]
+found = [evaluate(judgments, Run.from_file(str(path), kind="trec"), wanted, make_comparable=True) for path in runs]
+highest = 4  # ranx gives RBP in gain units
+print(json.dumps({{"nDCG": [f[wanted[0]] for f in found], "RBP": [f[wanted[1]] / highest for f in found]}}))
+"""
+
+PEERS = {"pytrec_eval": (TREC_EVAL, ["nDCG"]), "ir_measures": (IR_MEASURES, ["nDCG"]), "ranx": (RANX, ["nDCG", "RBP"])}
+
+
+def write_files(folder: Path, systems: int, queries: int, documents: int) -> None:
+    """Runs and judgments as TREC files; each run ranks some of the judged candidates of a query, best score first."""
+    rng = np.random.default_rng(1)
+    names = np.array([f"d{i:06d}" for i in range(POSSIBLE)])
+    candidates = [names[rng.choice(POSSIBLE, max(CANDIDATES, documents), replace=False)] for _ in range(queries)]
+    grades = [rng.choice(5, len(some), p=[0.5, 0.2, 0.15, 0.1, 0.05]) for some in candidates]
+    with (folder / "judgments.qrels").open("w") as stream:
+        for query, (some, given) in enumerate(zip(candidates, grades, strict=True), start=1):
+            stream.writelines(f"{query} 0 {name} {grade}\n" for name, grade in zip(some, given, strict=True))
+    for system in range(systems):
+        with (folder / f"system{system:03d}.trec").open("w") as stream:
+            for query, some in enumerate(candidates, start=1):
+                ranked = some[rng.permutation(len(some))[:documents]]
+                scores = np.arange(documents, 0, -1) - rng.random(documents) / 2  # no ties: ranx breaks them otherwise
+                lines = enumerate(zip(ranked, scores, strict=True), start=1)
+                stream.writelines(f"{query} Q0 {name} {rank} {score:.7f} s{system}\n" for rank, (name, score) in lines)
+
+
+def measured(script: str, arguments: list[str], runs: int) -> tuple[float, dict[str, list[float]]]:
+    """The best wall clock of a process, in seconds, and the means that it printed."""
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+        times.append(time.perf_counter() - start)
+    means: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    return min(times), means
+
+
+def compare(peer: str, script: str, names: list[str], folder: list[str], runs: int) -> bool:
+    """Whether we are faster than a peer on the measures that it has, with the same means."""
+    theirs, their_means = measured(script, [*folder, *names], runs)
+    ours, our_means = measured(OURS, [*folder, *names], runs)
+    close = 1e-9 if "ERR" not in names else 1e-5  # that one prints five decimals
+    agree = all(np.allclose(our_means[name], their_means[name], rtol=0, atol=close) for name in names)
+    verdict = f"{theirs / ours:.1f} times as fast" if agree else "MEANS DIFFER"
+    print(f"{peer:12} {'+'.join(names):10} {theirs:8.2f} s   audiosim {ours:6.2f} s   {verdict}")
+    return agree and ours < theirs
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Score runs from files, beside other programs.")
+    parser.add_argument("--systems", type=int, default=50)
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--documents", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--slow", action="store_true", help="also the ERR of ir_measures, in Perl")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        write_files(Path(name), options.systems, options.queries, options.documents)
+        folder = [name, str(options.documents)]
+        ours, _ = measured(OURS, [*folder, "nDCG", "RBP", "ERR"], options.runs)
+        lines = options.systems * options.queries * options.documents
+        print(f"audiosim     nDCG+RBP+ERR {ours:6.2f} s for {lines:,} lines   limit {LIMIT_S} s")
+        peers = [(peer, *PEERS[peer]) for peer in PEERS if importlib.util.find_spec(peer)]
+        peers += [("ir_measures", IR_MEASURES, ["ERR"])] if options.slow else []
+        faster = [compare(peer, script, names, folder, options.runs) for peer, script, names in peers]
+    return 0 if ours <= LIMIT_S and all(faster) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Reading large files as arrays gives what the careful reader gives, and leaves it all complaints."""
+
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audiosim.corpus import formats
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import BROAD, FINE
+from audiosim.errors import FormatError, InputError
+from audiosim.measures import files
+from audiosim.measures.columns import Columns
+from audiosim.measures.files import judged_files
+from audiosim.measures.judged import judged_runs
+
+DOCUMENTS = [f"{'long-name-of-a-' * (i % 3)}document{i}" for i in range(40)]
+
+
+def write(folder, seed=0, systems=3, queries=6):
+    """Runs with ties, out of order, of different lengths, and judgments of most of what they retrieve."""
+    rng = np.random.default_rng(seed)
+    lines = [
+        f"q{q} 0 {document} {rng.choice([-1, 0, 1, 2], p=[0.1, 0.4, 0.3, 0.2])}"
+        for q in range(queries)
+        for document in rng.permutation(DOCUMENTS)[:30]
+    ]
+    (folder / "judgments.qrels").write_text("\n".join(lines) + "\n")
+    paths = []
+    for s in range(systems):
+        run = []
+        for q in rng.permutation(queries + 1)[:queries]:
+            retrieved = rng.permutation(DOCUMENTS)[: rng.integers(1, 25)]
+            scores = rng.choice([-3.25, 0.1, 0.10, 7, 1e3], len(retrieved))
+            run += [f"q{q} Q0 {d} {r} {x} system{s}" for r, (d, x) in enumerate(zip(retrieved, scores, strict=True), 1)]
+        paths.append(folder / f"system{s}.trec")
+        paths[-1].write_text("\n".join(run) + "\n")
+    return paths, folder / "judgments.qrels"
+
+
+def carefully(paths, judgments, cutoff, unjudged):
+    scale, judged = formats.read_judgments(judgments)
+    return judged_runs(Collection("c", "c", scale, 5, formats.read_runs(paths), judgments=judged), cutoff, unjudged)
+
+
+def assert_same(ours, theirs):
+    assert (ours.scale, ours.systems, ours.queries) == (theirs.scale, theirs.systems, theirs.queries)
+    np.testing.assert_array_equal(ours.grades, theirs.grades)
+    np.testing.assert_array_equal(ours.judged, theirs.judged)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("unjudged", ["zero", "skip"])
+@pytest.mark.parametrize("cutoff", [1, 5, 30])
+def test_files_read_as_arrays_are_the_collection_read_with_care(tmp_path, seed, unjudged, cutoff):
+    paths, judgments = write(tmp_path, seed)
+    ours = files._plain(paths, judgments, cutoff, None, unjudged, 2)
+    assert ours is not None
+    assert_same(ours, carefully(paths, judgments, cutoff, unjudged))
+
+
+def test_judged_files_of_any_form_score(tmp_path):
+    paths, judgments = write(tmp_path)
+    plain = judged_files(paths, judgments, 5, unjudged="zero")
+    windows = tmp_path / "windows.trec"
+    windows.write_bytes(paths[0].read_bytes().replace(b"\n", b"\r\n"))
+    zipped = tmp_path / "zipped.trec.gz"
+    zipped.write_bytes(gzip.compress(paths[1].read_bytes()))
+    assert_same(judged_files([windows, zipped, paths[2]], judgments, 5, unjudged="zero"), plain)
+    assert_same(judged_files([paths[0], zipped, paths[2]], judgments, 5, unjudged="zero"), plain)
+    assert judged_files(paths, judgments, 5, scale=FINE, unjudged="zero").scale == FINE
+
+
+def test_missing_judgments_are_the_error_that_a_collection_gives(tmp_path):
+    paths, judgments = write(tmp_path)
+    with pytest.raises(InputError, match=r"judgments.qrels: \d+ retrieved pairs are not judged, the first is document"):
+        judged_files(paths, judgments, 5)
+    with pytest.raises(InputError, match="unknown choice 'no' for unjudged documents"):
+        judged_files(paths, judgments, 5, unjudged="no")
+
+
+LINE = "q1 Q0 a 1 2.5 A"
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (f"{LINE}\nq1 Q0 a 2 2 A\n", "2: document a is twice"),
+        (f"{LINE}\nq1 Q0 b 1 2 A\n", "2: rank 1 is twice"),
+        (f"{LINE}\nq1 Q0 b x 2 A\n", "2: expected a whole number for the rank"),
+        (f"{LINE}\nq1 Q0 b 2 nan A\n", "2: expected a finite number for score"),
+        (f"{LINE}\nq1 Q0 b 2 1_0 A\n", "2: expected a finite number for score"),
+        (f"{LINE}\nq1 Q0 b 2 1.0.0 A\n", "2: expected a finite number for score"),
+        (f"{LINE}\nq1 Q0 b 2 -1-1 A\n", "2: expected a finite number for score"),
+        (f"{LINE}\nq1 Q0 b 2\n", "2: expected 6 columns"),
+        (f"{LINE}\nq1 Q0 b 2 1 A q1\nQ0 c 3 1 A\n", "2: expected 6 columns"),
+        ("", "1: the file is empty"),
+    ],
+)
+def test_what_is_wrong_in_a_run_is_said_by_line(tmp_path, run, message):
+    (tmp_path / "run.trec").write_text(run)
+    (tmp_path / "judgments.qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
+    with pytest.raises(FormatError, match=message):
+        judged_files([tmp_path / "run.trec"], tmp_path / "judgments.qrels", 5)
+
+
+@pytest.mark.parametrize(
+    ("judgments", "message"),
+    [
+        ("q1 0 a 1\nq1 0 a 1\n", "2: query q1 and document a are on line 1 already"),
+        ("q1 0 a 1\nq1 0 b x\n", "2: expected a finite number for grade"),
+        ("q1 0 a 1\nq1 0 b 1.5\n", "2: grade 1.5 is on none of the scales"),
+    ],
+)
+def test_what_is_wrong_in_judgments_is_said_by_line(tmp_path, judgments, message):
+    (tmp_path / "run.trec").write_text(LINE)
+    (tmp_path / "judgments.qrels").write_text(judgments)
+    with pytest.raises(FormatError, match=message):
+        judged_files([tmp_path / "run.trec"], tmp_path / "judgments.qrels", 5)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        f"{LINE}\nq2 Q0 a 1 2 A\nq1 Q0 b 2 2 A\n",
+        f"{LINE}\nq1 Q0 b 2 2 B\n",
+        f"{LINE}\nq1 Q0 b 2  2 A\n",
+        f"{LINE}\nq1 Q0 ä 2 2 A\n",
+        f"{LINE}\nq1 Q0 {'b' * 80} 2 2 A\n",
+        "q1 Q0 b 5 2 A\nq1 Q0 a 1 3 A\n",
+        "q1 Q0 a -1 2 A\n",
+        f"q1 Q0 a 1 {'9' * 70} A\n",
+        "q1 Q0 a 1111111111111111111 2 A\n",
+        "q1 a b c d\n",
+    ],
+)
+def test_a_run_that_is_not_plain_is_left_to_the_careful_reader(tmp_path, run):
+    (tmp_path / "run.trec").write_text(run, encoding="utf-8")
+    (tmp_path / "judgments.qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
+    paths, judgments = [tmp_path / "run.trec"], tmp_path / "judgments.qrels"
+    assert files._plain(paths, judgments, 5, None, "zero", 1) is None
+    if "d\n" not in run:
+        assert_same(judged_files(paths, judgments, 5, unjudged="zero"), carefully(paths, judgments, 5, "zero"))
+
+
+def test_a_run_twice_a_broken_archive_and_a_missing_file_are_left_to_the_careful_reader(tmp_path):
+    paths, judgments = write(tmp_path)
+    with pytest.raises(FormatError, match="system system0 is in"):
+        judged_files([paths[0], paths[0]], judgments, 5, unjudged="zero")
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"q1 Q0 a 1 2 A\n")[:-6])
+    with pytest.raises(FormatError, match="the gzip data is broken"):
+        judged_files([tmp_path / "broken.gz"], judgments, 5)
+    with pytest.raises(InputError, match="cannot be read"):
+        judged_files([tmp_path / "none"], judgments, 5)
+    with pytest.raises(InputError, match="has no runs"):
+        judged_files([], judgments, 5)
+    with pytest.raises(FormatError, match="grade 1 is not on the"):
+        judged_files(paths, judgments, 5, scale=replace(BROAD, levels=(0.0, 2.0)))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(allow_nan=False, allow_infinity=False).map(repr),
+            st.decimals(-(10**6), 10**6, places=6).map(str),
+            st.integers(-(10**14), 10**14).map(str),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_numbers_are_those_that_python_reads(texts):
+    columns = Columns.split("".join(f"a {text}\n" for text in texts).encode(), 2)
+    assert columns is not None
+    numbers = columns.numbers(1)
+    assert numbers is not None
+    assert numbers.tolist() == [float(text) for text in texts]
+
+
+@given(st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30), min_size=1))
+def test_fields_are_told_apart_by_every_letter(texts):
+    columns = Columns.split("".join(f"{text}\tx\n" for text in texts).encode(), 2)
+    assert columns is not None
+    assert [columns.name(i, 0) for i in range(len(texts))] == texts
+    words = [row.tobytes().rstrip(b"\0").decode() for row in columns.words(0)]
+    assert words == texts

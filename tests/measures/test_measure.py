@@ -1,0 +1,106 @@
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audiosim.errors import InputError
+from audiosim.measures.measure import NAMES, PARAMETERS, Measure, as_measure, parse_measure
+
+
+def values(parameter):
+    if parameter.choices:
+        return st.sampled_from(parameter.choices)
+    return st.floats(parameter.low, min(parameter.high, 1e300), exclude_min=not parameter.closed, exclude_max=True)
+
+
+@st.composite
+def measures(draw):
+    name = draw(st.sampled_from(NAMES))
+    chosen = draw(st.fixed_dictionaries({}, optional={p.name: values(p) for p in PARAMETERS[name]}))
+    if chosen.get("form") == "original":
+        chosen.pop("ideal", None)
+    pairs = draw(st.permutations(list(chosen.items())))
+    return Measure(name, draw(st.integers(1, 999_999)), tuple(pairs))
+
+
+@given(measures())
+def test_a_measure_survives_being_written_and_read(measure):
+    again = parse_measure(str(measure))
+    assert again == measure
+    assert hash(again) == hash(measure)
+    assert str(again) == str(measure)
+    assert pickle.loads(pickle.dumps(measure)) == measure
+
+
+@given(measures(), st.randoms())
+def test_the_order_in_which_parameters_are_written_means_nothing(measure, random):
+    shuffled = list(measure.parameters)
+    random.shuffle(shuffled)
+    assert Measure(measure.name, measure.cutoff, tuple(shuffled)) == measure
+
+
+# The spellings are those of the public contract.
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("CG@5", "CG@5"),
+        ("DCG@10", "DCG@10"),
+        ("DCG(gain=exponential)@5", "DCG(gain=exponential)@5"),
+        ("P(min=40)@5", "P(min=40)@5"),
+        ("nDCG(ideal=user)@5", "nDCG(ideal=user)@5"),
+        ("RBP(p=0.8)@5", "RBP@5"),
+        ("nDCG(ideal=judged,form=bounded,base=2,gain=linear)@5", "nDCG@5"),
+        ("nDCG( form = original , base = 3.0 )@05", "nDCG(base=3,form=original)@5"),
+        ("Q(beta=1e-3)@5", "Q(beta=0.001)@5"),
+    ],
+)
+def test_what_is_written_is_printed_without_defaults_and_in_one_order(text, printed):
+    assert str(parse_measure(text)) == printed
+
+
+def test_what_is_chosen_can_be_asked_for():
+    measure = parse_measure("RBP(p=0.5)@5")
+    assert (measure.number("p"), measure.word("gain"), measure.word("ideal")) == (0.5, "linear", "judged")
+    assert parse_measure("P@5").number("min") == 0
+    assert parse_measure("P@5").word("form") == ""
+
+
+def test_a_measure_is_taken_as_it_is_or_parsed():
+    assert as_measure("CG@5") == Measure("CG", 5)
+    assert as_measure(Measure("CG", 5)) == Measure("CG", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CG", "unknown measure 'CG', expected a name and a cutoff such as CG@5"),
+        ("CG@", "unknown measure 'CG@', expected a name and a cutoff"),
+        ("CG(gain=linear@5", "unknown measure 'CG(gain=linear@5', expected a name and a cutoff"),
+        (
+            "XCG@5",
+            "unknown measure 'XCG', expected one of P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR",
+        ),
+        ("CG@0", "the cutoff of CG must be at least 1, got 0"),
+        ("CG()@5", "CG()@5: expected parameters such as gain=exponential in brackets, got ''"),
+        ("CG(gain)@5", "CG(gain)@5: expected parameters such as gain=exponential in brackets, got 'gain'"),
+        ("RBP(p=0.5,p=0.6)@5", "RBP(p=0.5,p=0.6)@5: p is written twice, expected it once"),
+        ("P(gain=linear)@5", "P has no parameter 'gain', expected min"),
+        ("CG(ideal=user)@5", "CG has no parameter 'ideal', expected gain or form"),
+        ("CG(gain=cubic)@5", "gain of CG must be linear or exponential, got cubic"),
+        ("nDCG(ideal=mine)@5", "ideal of nDCG must be judged or user, got mine"),
+        ("DCG(form=first)@5", "form of DCG must be bounded or original, got first"),
+        ("RBP(p=1)@5", "p of RBP must be a number between 0 and 1, got 1"),
+        ("RBP(p=high)@5", "p of RBP must be a number between 0 and 1, got high"),
+        ("RBP(p=0_1)@5", "p of RBP must be a number between 0 and 1, got 0_1"),
+        ("DCG(base=1)@5", "base of DCG must be a number above 1, got 1"),
+        ("Q(beta=-1)@5", "beta of Q must be a number, 0 or more, got -1"),
+        ("P(min=0)@5", "min of P must be a grade above 0, got 0"),
+        ("P(min=inf)@5", "min of P must be a grade above 0, got inf"),
+        ("Q(form=original,ideal=user)@5", "Q has form=original or ideal=user, expected one of them"),
+    ],
+)
+def test_a_measure_that_is_none_is_refused(text, message):
+    with pytest.raises(InputError) as error:
+        parse_measure(text)
+    assert message in str(error.value)

@@ -1,0 +1,345 @@
+"""The measures against their definitions, written as loops over ranks, and against worked examples from outside."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.measures.gains import dcg, first_discounts
+from audiosim.measures.groups import adr_of_groups
+from audiosim.measures.measure import NAMES, PARAMETERS, Measure, parse_measure
+from audiosim.measures.scores import score
+
+FIVE = Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0))
+
+
+def gain_of(measure, grade):
+    return 2**grade - 1 if measure.word("gain") == "exponential" else grade
+
+
+def discount_of(measure, rank):
+    b = measure.number("base")
+    if measure.word("form") == "original":
+        return 1 if rank < b else math.log(rank, b)
+    return math.log(rank + b - 1, b)
+
+
+def ideal_of(measure, scale, judged):
+    """The grades of the ideal ranking, down to the cutoff."""
+    if measure.word("ideal") == "user":
+        return [scale.maximum] * measure.cutoff
+    ideal = sorted(judged, reverse=True)
+    return (ideal + [0.0] * measure.cutoff)[: measure.cutoff]
+
+
+def most(measure, number):
+    """How many relevant documents count: equations 2.6 and 2.11, 3.1 and 3.5, 5.6 and 5.7."""
+    if measure.word("ideal") == "user":
+        return measure.cutoff
+    return number if measure.word("form") == "original" else min(number, measure.cutoff)
+
+
+def ratio(score, best):
+    return score / best if best else 0.0
+
+
+def is_relevant(measure, grade):
+    return grade >= measure.number("min") if measure.number("min") else grade > 0
+
+
+def p_by_definition(measure, scale, grades, judged):
+    return sum(is_relevant(measure, r) for r in grades) / measure.cutoff
+
+
+def ap_by_definition(measure, scale, grades, judged):
+    total = 0.0
+    for i in range(1, len(grades) + 1):
+        if is_relevant(measure, grades[i - 1]):
+            total += sum(is_relevant(measure, r) for r in grades[:i]) / i
+    return ratio(total, most(measure, sum(is_relevant(measure, r) for r in judged)))
+
+
+def rr_by_definition(measure, scale, grades, judged):
+    return next((1 / i for i, r in enumerate(grades, start=1) if is_relevant(measure, r)), 0.0)
+
+
+def cg_by_definition(measure, scale, grades, judged):
+    total = sum(gain_of(measure, r) for r in grades)
+    if measure.word("form") == "original":
+        return total
+    return total / (measure.cutoff * gain_of(measure, scale.maximum))
+
+
+def discounted_by_definition(measure, grades):
+    return sum(gain_of(measure, r) / discount_of(measure, i) for i, r in enumerate(grades, start=1))
+
+
+def dcg_by_definition(measure, scale, grades, judged):
+    total = discounted_by_definition(measure, grades)
+    if measure.word("form") == "original":
+        return total
+    return total / discounted_by_definition(measure, [scale.maximum] * measure.cutoff)
+
+
+def ndcg_by_definition(measure, scale, grades, judged):
+    best = discounted_by_definition(measure, ideal_of(measure, scale, judged))
+    return ratio(discounted_by_definition(measure, grades), best)
+
+
+def q_by_definition(measure, scale, grades, judged):
+    ideal, beta, total = ideal_of(measure, scale, judged), measure.number("beta"), 0.0
+    for i in range(1, len(grades) + 1):
+        if grades[i - 1] > 0:
+            relevant = sum(r > 0 for r in grades[:i])
+            gained = sum(gain_of(measure, r) for r in grades[:i])
+            total += (relevant + beta * gained) / (i + beta * sum(gain_of(measure, r) for r in ideal[:i]))
+    return ratio(total, most(measure, sum(r > 0 for r in judged)))
+
+
+def rbp_by_definition(measure, scale, grades, judged):
+    p = measure.number("p")
+
+    def total(ranking):
+        return sum(gain_of(measure, r) * p**i for i, r in enumerate(ranking))
+
+    if measure.word("form") == "original":
+        return (1 - p) / gain_of(measure, scale.maximum) * total(grades)
+    return ratio(total(grades), total(ideal_of(measure, scale, judged)))
+
+
+def cascade_by_definition(measure, scale, grades, judged, contribution):
+    def total(ranking):
+        expected, goes_on = 0.0, 1.0
+        for i, r in enumerate(ranking, start=1):
+            stops = gain_of(measure, r) / (gain_of(measure, scale.maximum) + 1)
+            expected += goes_on * stops * contribution(i, r)
+            goes_on *= 1 - stops
+        return expected
+
+    if measure.word("form") == "original":
+        return total(grades)
+    return ratio(total(grades), total(ideal_of(measure, scale, judged)))
+
+
+def err_by_definition(measure, scale, grades, judged):
+    return cascade_by_definition(measure, scale, grades, judged, lambda i, _: 1 / i)
+
+
+def edcg_by_definition(measure, scale, grades, judged):
+    return cascade_by_definition(measure, scale, grades, judged, lambda _, r: gain_of(measure, r))
+
+
+def gap_by_definition(measure, scale, grades, judged):
+    # Straight from the text before 2.16: levels by number, p_l uniform.
+    levels, chance = list(scale.levels), 1 / (len(scale.levels) - 1)
+    rank_of = levels.index
+    total = 0.0
+    for i in range(1, len(grades) + 1):
+        for level in range(1, rank_of(grades[i - 1]) + 1):
+            total += chance * sum(rank_of(r) >= level for r in grades[:i]) / i
+    counted = {"original": judged, "bounded": ideal_of(measure, scale, judged)}[measure.word("form")]
+    return ratio(total, sum(chance for r in counted for _ in range(rank_of(r))))
+
+
+def adr_by_definition(measure, scale, grades, judged):
+    ideal = ideal_of(measure, scale, judged)
+    form = measure.word("form"), measure.word("ideal")
+    n = min(measure.cutoff, sum(r > 0 for r in judged)) if form == ("bounded", "judged") else measure.cutoff
+    total = sum(sum(r >= ideal[i - 1] for r in grades[:i]) / i for i in range(1, n + 1))
+    return ratio(total, n)
+
+
+DEFINITIONS = {
+    "P": p_by_definition,
+    "AP": ap_by_definition,
+    "RR": rr_by_definition,
+    "CG": cg_by_definition,
+    "DCG": dcg_by_definition,
+    "nDCG": ndcg_by_definition,
+    "Q": q_by_definition,
+    "RBP": rbp_by_definition,
+    "ERR": err_by_definition,
+    "EDCG": edcg_by_definition,
+    "GAP": gap_by_definition,
+    "ADR": adr_by_definition,
+}
+CHOICES = {
+    "gain": ["linear", "exponential"],
+    "min": [0.5, 1, 2, 3],
+    "base": [2, 3, 10, 1.5],
+    "beta": [0, 1, 0.3, 10],
+    "p": [0.8, 0.5, 0.95],
+}
+
+
+@st.composite
+def cases(draw):
+    """A measure with any parameters, a scale, and a ranking of some judged documents."""
+    name = draw(st.sampled_from(NAMES))
+    choices = {p.name: st.sampled_from(CHOICES.get(p.name, p.choices)) for p in PARAMETERS[name]}
+    chosen = draw(st.fixed_dictionaries({}, optional=choices))
+    if chosen.get("form") == "original":
+        chosen.pop("ideal", None)
+    scale = draw(st.sampled_from([BINARY, BROAD, FIVE, Scale("custom", (0.0, 0.5, 1.0, 3.0))]))
+    judged = draw(st.lists(st.sampled_from(scale.levels), max_size=14))
+    retrieved = draw(st.permutations(judged))[: draw(st.integers(0, 14))]
+    return Measure(name, draw(st.integers(1, 12)), tuple(chosen.items())), scale, retrieved, judged
+
+
+@given(cases())
+def test_every_measure_is_its_definition(case):
+    # Sums of at most 14 terms in another order differ by some roundings: 1e-12 is far above them.
+    measure, scale, retrieved, judged = case
+    found = score(measure, scale, np.array(retrieved, dtype=float), np.sort(np.array(judged, dtype=float))[::-1])
+    expected = DEFINITIONS[measure.name](measure, scale, retrieved[: measure.cutoff], judged)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@given(cases())
+def test_bounded_scores_are_0_to_1(case):
+    measure, scale, retrieved, judged = case
+    found = score(measure, scale, np.array(retrieved, dtype=float), np.sort(np.array(judged, dtype=float))[::-1])
+    assert found >= 0
+    assert found <= 1 + 1e-12 or (measure.name in ("CG", "DCG", "EDCG") and measure.word("form") == "original")
+
+
+@given(cases(), st.integers(1, 4))
+def test_what_is_not_retrieved_changes_nothing(case, missing):
+    measure, scale, retrieved, judged = case
+    judged = np.sort(np.array(judged, dtype=float))[::-1]
+    shorter = score(measure, scale, np.array(retrieved, dtype=float), judged)
+    padded = score(measure, scale, np.array([*retrieved, *[np.nan] * missing]), np.append(judged, np.zeros(missing)))
+    assert padded == pytest.approx(shorter, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("chosen", ["", "(form=original)", "(ideal=user)", "(gain=exponential)"])
+def test_all_rankings_at_once_score_as_one_by_one(name, chosen):
+    allowed = {parameter.name for parameter in PARAMETERS[name]}
+    if chosen and chosen.strip("()").split("=")[0] not in allowed:
+        chosen = ""
+    rng = np.random.default_rng(2)
+    grades = rng.integers(0, 5, (4, 6, 7)).astype(float)
+    grades[rng.random(grades.shape) < 0.1] = np.nan
+    judged = -np.sort(-rng.integers(0, 5, (6, 9)).astype(float))
+    measure = parse_measure(f"{name}{chosen}@5")
+    together = score(measure, FIVE, grades, judged)
+    alone = [[score(measure, FIVE, grades[s, q], judged[q]) for q in range(6)] for s in range(4)]
+    np.testing.assert_allclose(together, alone, rtol=1e-13)
+
+
+# Järvelin & Kekäläinen (2002), worked example: gain vector G', base 2, printed to two decimals.
+GAINS = np.array([3, 2, 3, 0, 0, 1, 2, 2, 3, 0], dtype=float)
+CUMULATED = [3, 5, 8, 8, 8, 9, 11, 13, 16, 16]
+DISCOUNTED = [3, 5, 6.89, 6.89, 6.89, 7.28, 7.99, 8.66, 9.61, 9.61]
+
+
+@pytest.mark.parametrize("cutoff", range(1, 11))
+def test_cg_and_dcg_as_first_published_match_the_published_example(cutoff):
+    four = Scale("four", (0.0, 1.0, 2.0, 3.0))
+    ours = [score(Measure(name, cutoff, (("form", "original"),)), four, GAINS, GAINS) for name in ("CG", "DCG")]
+    assert ours[0] == CUMULATED[cutoff - 1]
+    assert ours[1] == pytest.approx(DISCOUNTED[cutoff - 1], abs=0.005)
+    assert ours[1] == dcg(GAINS, first_discounts(cutoff))
+
+
+# Urbano (2013), section 4.1: the score printed to four decimals.
+def test_the_user_oriented_q_of_the_thesis_comes_out():
+    grades = np.array([64.0, 35, 85, 87, 30])
+    assert score(parse_measure("Q(ideal=user)@5"), FINE, grades, grades) == pytest.approx(0.6095, abs=5e-5)
+
+
+# Urbano (2013), section 5.2.1: what two systems differ by, for queries with 5 and with 1 relevant documents, and with
+# 1,000 of them for the form as first published.
+def test_average_precision_differs_as_the_thesis_says():
+    five, one = np.ones(5), np.array([1.0, 0, 0, 0, 0])
+    first_four, thousand = np.array([1.0, 1, 1, 1, 0]), np.ones(1000)
+
+    def difference(written, a, b, judged):
+        return float(np.diff([score(parse_measure(written), BINARY, x, judged) for x in (b, a)])[0])
+
+    assert difference("AP(ideal=user)@5", five, first_four, five) == pytest.approx(0.2)
+    assert difference("AP(ideal=user)@5", one, np.zeros(5), one) == pytest.approx(0.2)
+    assert difference("AP@5", five, first_four, five) == pytest.approx(0.2)
+    assert difference("AP@5", one, np.zeros(5), one) == pytest.approx(1)
+    assert difference("AP(form=original)@5", five, first_four, thousand) == pytest.approx(0.001)
+    assert difference("AP@5", five, first_four, thousand) == pytest.approx(0.2)
+
+
+# Urbano (2013), section 3.1, after Al-Maskari et al. (2007): nDCG is 1 for the only relevant document of the lowest
+# relevance, and below 1 for four highly relevant ones after it.
+def test_ndcg_behaves_as_counter_intuitively_as_the_thesis_says():
+    ndcg = parse_measure("nDCG@5")
+    lowest = np.array([1.0, 0, 0, 0, 0])
+    assert score(ndcg, FIVE, lowest, lowest) == 1
+    late = np.array([1.0, 4, 4, 4, 4])
+    assert score(ndcg, FIVE, late, np.sort(late)[::-1]) < 1
+
+
+binary_rankings = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8)
+
+
+# Urbano (2013), Table 3.1: which measures are the same on a binary scale.
+@given(binary_rankings, binary_rankings)
+def test_measures_that_the_thesis_calls_equivalent_on_a_binary_scale_are(retrieved, more):
+    grades = np.array(retrieved)
+    judged = np.sort(np.array(retrieved + more))[::-1]
+
+    def of(written):
+        return score(parse_measure(written), BINARY, grades, judged)
+
+    assert of("CG@5") == pytest.approx(of("P@5"), rel=1e-13)
+    for form in ("ideal=user", "ideal=judged", "form=original"):
+        assert of(f"GAP({form})@5") == pytest.approx(of(f"AP({form})@5"), rel=1e-13)
+        assert of(f"Q({form},beta=0)@5") == pytest.approx(of(f"AP({form})@5"), rel=1e-13)
+    for name in ("CG", "DCG", "Q", "RBP", "ERR", "EDCG"):
+        assert of(f"{name}(gain=exponential)@5") == pytest.approx(of(f"{name}@5"), rel=1e-13)
+
+
+@given(cases())
+def test_a_user_s_ndcg_is_dcg(case):
+    # Urbano (2013), section 3.1.1.
+    _, scale, retrieved, judged = case
+    grades, judged = np.array(retrieved, dtype=float), np.sort(np.array(judged, dtype=float))[::-1]
+    ours = [score(parse_measure(written), scale, grades, judged) for written in ("nDCG(ideal=user)@6", "DCG@6")]
+    assert ours[0] == pytest.approx(ours[1], rel=1e-13)
+
+
+@given(st.lists(st.sampled_from(FIVE.levels), min_size=1, max_size=10), st.randoms())
+def test_adr_is_that_of_the_paper_on_groups_of_equal_grade(judged, random):
+    # Typke et al. (2006) have only documents that are relevant in the ground truth, and as many ranks as there are.
+    documents = dict(enumerate(judged))
+    ranking = list(documents)
+    random.shuffle(ranking)
+    groups = [[d for d, r in documents.items() if r == level] for level in (4, 3, 2, 1)]
+    groups = [group for group in groups if group]
+    found = score(Measure("ADR", 10), FIVE, np.array([documents[d] for d in ranking]), np.sort(np.array(judged))[::-1])
+    assert found == pytest.approx(adr_of_groups(ranking, groups) if groups else 0, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ideal_ranking_scores_1_and_nothing_relevant_scores_0(name):
+    judged = np.array([100.0, 80, 80, 60, 40, 20, 1, 0, 0])
+    assert score(parse_measure(f"{name}@5"), FINE, judged, judged) == pytest.approx(
+        {"CG": 0.72, "DCG": float(score(parse_measure("nDCG(ideal=user)@5"), FINE, judged, judged))}.get(name, 1)
+    )
+    for form in ("", "(form=original)", "(ideal=user)"):
+        if not form or form[1:5] in {parameter.name[:4] for parameter in PARAMETERS[name]}:
+            expected = 1 if (name, form) == ("ADR", "(form=original)") else 0
+            assert score(parse_measure(f"{name}{form}@5"), FINE, np.zeros(5), np.zeros(9)) == expected
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"P", "CG", "DCG"}))
+def test_ranks_after_the_last_document_change_nothing_in_measures_relative_to_the_judged_ones(name):
+    grades, judged = np.array([3.0, 0, 4]), np.array([4.0, 3, 0])
+    far, near = (score(Measure(name, cutoff), FIVE, grades, judged) for cutoff in (999_999, 3))
+    assert far == pytest.approx(near, rel=1e-12)
+
+
+def test_exponential_gains_of_fine_grades_are_finite():
+    grades = np.array([100.0, 99, 0])
+    for name in ("CG", "DCG", "nDCG", "Q", "RBP", "ERR", "EDCG"):
+        assert 0 < score(parse_measure(f"{name}(gain=exponential)@3"), FINE, grades, grades) <= 1

@@ -1,0 +1,169 @@
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from audiosim import Collection
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.evaluation import TESTS, evaluate, reliability_of
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import ordinal
+from audiosim.report.evaluation_page import campaign_page, evaluation_page
+from audiosim.selection import Selection, confidences
+
+DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return Collection.load(DEMO, judgments=DEMO / "truth.qrels")
+
+
+@pytest.fixture(scope="module")
+def scores(demo):
+    """CG@5 of every system for every query, by plain arithmetic."""
+    grades = demo.grades()
+    queries = list(dict.fromkeys(query for run in demo.runs for query in run.rankings))
+    return {
+        run.system: np.array([sum(grades[q, d] for d in run.rankings[q][:5]) / 500 for q in queries])
+        for run in demo.runs
+    }
+
+
+def test_means_and_intervals_are_those_of_scipy(demo, scores):
+    rows = evaluate(demo, "CG@5").system_rows()
+    assert [row["mean"] for row in rows] == sorted((row["mean"] for row in rows), reverse=True)
+    for row in rows:
+        values = scores[row["system"]]
+        expected = stats.t.interval(0.95, 23, values.mean(), stats.sem(values))
+        assert (row["low"], row["high"]) == pytest.approx(expected)
+        assert row["mean"] == pytest.approx(values.mean())
+
+
+@pytest.mark.parametrize(
+    ("test", "peer"),
+    [
+        ("t", lambda a, b: stats.ttest_rel(a, b).pvalue),
+        ("sign", lambda a, b: stats.binomtest(int((a > b).sum()), int((a != b).sum())).pvalue),
+    ],
+)
+def test_pairs_are_compared_as_scipy_does_the_better_one_first(demo, scores, test, peer):
+    for row in evaluate(demo, "CG@5", test=test).pair_rows():
+        a, b = scores[row["a"]].round(12), scores[row["b"]].round(12)
+        assert row["difference"] == pytest.approx((a - b).mean())
+        assert row["difference"] >= 0
+        assert row["p"] == pytest.approx(peer(a, b), rel=1e-6)
+        assert row["p"] <= row["p_benjamini_hochberg"] + 1e-9 <= row["p_holm"] + 2e-9 <= 1 + 2e-9
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_every_test_gives_every_pair_a_row_and_draws_the_same_with_the_same_seed(demo, test):
+    once, again = (evaluate(demo, "CG@5", test=test, rng=np.random.default_rng(3)).to_dict() for _ in range(2))
+    assert len(once["pairs"]) == 45
+    assert once == again
+    assert once["test"] == test
+
+
+def test_success_and_satisfied_users_follow_the_published_cubic(demo, scores):
+    # Table 4.3, CG linear, Fine: coefficients read from the thesis, applied to scores by plain arithmetic.
+    from audiosim.measures.satisfaction import published_mapping
+
+    a = published_mapping("CG@5", "fine").coefficients
+    for row in evaluate(demo, "CG@5").system_rows():
+        x = scores[row["system"]]
+        shares = a[0] + a[1] * x + a[2] * x**2 + a[3] * x**3
+        assert row["satisfied"] == pytest.approx(shares.mean())
+        assert row["success"] == pytest.approx((shares > 0.5).mean())
+
+
+def test_a_measure_without_a_published_mapping_says_nothing_of_people(demo):
+    found = evaluate(demo, "P(min=55)@5")
+    assert found.satisfied is None
+    assert "satisfied" not in found.system_rows()[0]
+
+
+def test_an_evaluation_turns_into_pandas(demo):
+    frame = evaluate(demo, "nDCG@5").to_frame()
+    assert len(frame) == 10
+    assert frame["mean"].is_monotonic_decreasing
+
+
+def test_reliability_is_that_of_the_mean_squares(demo, scores):
+    # Two-way analysis of variance by hand: equations 6.3 to 6.7.
+    x = np.stack(list(scores.values()))
+    s, q = x.shape
+    system_ms = q * x.mean(axis=1).var(ddof=1)
+    query_ms = s * x.mean(axis=0).var(ddof=1)
+    rest = x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + x.mean()
+    residual = (rest**2).sum() / ((s - 1) * (q - 1))
+    system, query = (system_ms - residual) / q, (query_ms - residual) / s
+    found = reliability_of(demo, "CG@5")
+    assert found["system"] == pytest.approx(system / (system + query + residual))
+    assert found["generalizability"] == pytest.approx(system / (system + residual / q))
+    assert found["dependability"] == pytest.approx(system / (system + (query + residual) / q))
+    assert found["queries_for_generalizability"] == int(np.ceil(0.95 * residual / (system * 0.05)))
+
+
+def test_what_cannot_be_evaluated_is_refused(demo, tiny):
+    with pytest.raises(InputError, match="test must be one of t, wilcoxon, sign, bootstrap, permutation, got 'z'"):
+        evaluate(demo, "CG@5", test="z")
+    with pytest.raises(
+        InputError, match="tiny: 7 retrieved pairs are not judged, the first is document a for query q1"
+    ):
+        evaluate(tiny, "CG@2")
+    one = replace(demo, runs=tuple(replace(run, rankings={"q01": run.rankings["q01"]}) for run in demo.runs))
+    with pytest.raises(InputError, match="an evaluation needs at least two queries, collection demo has one"):
+        evaluate(one, "CG@5")
+
+
+def test_a_single_system_is_evaluated_without_pairs(demo):
+    found = evaluate(replace(demo, runs=demo.runs[:1]), "CG@5")
+    assert found.pair_rows() == []
+    assert found.to_dict()["test"] is None
+
+
+def test_confidence_over_time_is_that_of_the_selections(demo):
+    pool = build_pool(demo, 5)
+    judgments = [judgment for judgment in demo.judgments if judgment.pair in pool.positions][:50]
+    measure, estimator = parse_measure("CG@5"), ordinal(pool, "mjud")
+    curve = confidences(pool, measure, estimator, judgments, moments=6)
+    assert [judged for judged, _ in curve] == [0, 10, 20, 30, 40, 50]
+    assert curve[0][1] == Selection.start(pool, measure, estimator).confidence
+    assert curve[-1][1] == Selection.start(pool, measure, estimator, judgments).confidence
+
+
+def shown(page, tmp_path):
+    """The page as a browser shows it: the picture's size in bytes, and what the browser complained about."""
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    quiet = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+    picture = tmp_path / "page.png"
+    command = [CHROMIUM, "--headless", *quiet, "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--enable-logging=stderr", "--v=0", "--window-size=400,2000", f"--screenshot={picture}"]
+    ran = subprocess.run(
+        [*command, (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    complaints = [line for line in ran.stderr.splitlines() if "CONSOLE" in line]
+    return picture.stat().st_size, complaints
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
+@pytest.mark.parametrize("judged", ["all", "some"])
+def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged):
+    if judged == "all":
+        page = evaluation_page("Demo <&>", {"CG@5": evaluate(demo, "CG@5"), "nDCG@5": evaluate(demo, "nDCG@5")})
+    else:
+        pool = build_pool(demo, 5)
+        selection = Selection.start(pool, parse_measure("CG@5"), ordinal(pool, "mjud"), demo.judgments[:99])
+        page = campaign_page("Demo <&>", selection.ranking, [(0, 0.7), (50, 0.8), (99, 0.9)])
+    size, complaints = shown(page, tmp_path)
+    assert size > 20_000
+    assert complaints == []
+    assert "Demo &lt;&amp;&gt;" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert page.count("<svg") == page.count("aria-label=")
