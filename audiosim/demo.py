@@ -40,6 +40,7 @@ class DemoResult:
     ranking  of the systems, when judging stopped
     curve    confidence and accuracy after each judgment
     tau      Kendall's correlation of the ranking with the true one
+    batch    judgments asked for at a time
     seconds  that the demo took
     files    what was written where: (path, what it is)
     """
@@ -47,6 +48,7 @@ class DemoResult:
     ranking: Ranking
     curve: tuple[Moment, ...]
     tau: float
+    batch: int
     seconds: float
     files: tuple[tuple[Path, str], ...]
 
@@ -81,7 +83,7 @@ def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoRes
     write_judgments_csv(folder / "judgments.csv", (judgment for _, judgment in log.read()))
     log.close()
     files = tuple((folder / name, meaning) for name, meaning in FILES.items())
-    return DemoResult(campaign.ranking, curve, tau, time.monotonic() - start, files)
+    return DemoResult(campaign.ranking, curve, tau, BATCH, time.monotonic() - start, files)
 
 
 def _copy_fixture(folder: Path) -> None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.demo import BATCH, DemoResult
 from audiosim.measures.expected import Ranking
 from audiosim.report.screen import plain_table
+
+if TYPE_CHECKING:
+    from audiosim.demo import DemoResult
 
 ROWS_SHOWN = 20
 
@@ -88,12 +90,12 @@ def replay_view(result: Mapping[str, Any]) -> RenderableType:
     return Group(curve_view(result["curve"]), Text(end))
 
 
-def demo_view(result: DemoResult) -> RenderableType:
+def demo_view(result: "DemoResult") -> RenderableType:
     """The end of the demo: the ranking, what was judged, how sure and how right, and where the files are."""
     ranking, end = result.ranking, result.curve[-1]
     saved = (
         f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "
-        f"({ranking.judged / ranking.pool:.0%}), {BATCH} at a time. The truth is known here: "
+        f"({ranking.judged / ranking.pool:.0%}), {result.batch} at a time. The truth is known here: "
         f"{end.accuracy:.1%} of the pairs of systems are in the right order (tau {result.tau:.3f}), "
         f"where {end.confidence:.1%} was promised."
     )
