@@ -3,9 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Judgment, Run
+
+# How long a test takes says nothing on a busy machine; benchmarks measure time.
+settings.register_profile("audiosim", deadline=None)
+settings.load_profile("audiosim")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

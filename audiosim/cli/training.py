@@ -14,12 +14,24 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale, parse_scale
 from audiosim.errors import InputError
+from audiosim.relevance.plan import Plan, parse_shares, parse_terms
 from audiosim.relevance.published import save_model
-from audiosim.relevance.training import Plan, parse_terms
 from audiosim.relevance.training import train as train_model
 from audiosim.report.page import training_page
 from audiosim.report.screen import progress
 from audiosim.report.training import training_view
+
+JudgedShares = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARES", help="Also validate with these shares of each held-out query judged at random: 0.05,0.1,0.2."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of the draws of --judged.", min=0)]
+Significance = Annotated[
+    float | None,
+    typer.Option(metavar="LEVEL", help="Drop terms that are not significant at this level, such as .05."),
+]
 
 
 def train(
@@ -42,10 +54,9 @@ def train(
         typer.Option(help="fine, broad, binary, or levels such as 0,1,5; the collections' own if not given."),
     ] = None,
     folds: Annotated[int, typer.Option(help="Parts of the queries to hold out in turn; 0 for none.", min=0)] = 10,
-    eliminate: Annotated[
-        float | None,
-        typer.Option(metavar="LEVEL", help="Drop terms that are not significant at this level, such as .05."),
-    ] = None,
+    judged: JudgedShares = None,
+    seed: Seed = 0,
+    eliminate: Significance = None,
     own_judgment: Annotated[
         bool,
         typer.Option(
@@ -76,7 +87,10 @@ def train(
     """
     if output.suffix != ".json":
         raise InputError(f"{output}: the name of a model file must end in .json")
-    plan = Plan(parse_terms(features), name or output.stem, folds, eliminate, own_judgment, fallback, date)
+    shares = () if judged is None else parse_shares(judged)
+    plan = Plan(
+        parse_terms(features), name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed
+    )
     collections = _open_judged(folders, judgments, scale)
     with progress("validating") as show:
         trained = train_model(collections, plan, _say, show)

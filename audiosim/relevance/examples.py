@@ -49,24 +49,48 @@ class Examples:
         counts = {name: int(np.isnan(self.table[name]).sum()) for name in names}
         return {name: count for name, count in counts.items() if count}
 
+    def with_known(self, terms: Sequence[str]) -> Booleans:
+        """(n,) whether all features of some terms are known."""
+        return np.logical_not(np.isnan(self._design(terms)).any(axis=1))
+
+    def having_level(self, levels: Array) -> Booleans:
+        """(n,) whether the level is among some of them."""
+        return np.isin(self.level, np.searchsorted(self.all_levels, levels))
+
     def known(self, terms: Sequence[str]) -> "Sample":
         """The pairs whose features are all known."""
-        features = design(self.table, terms)
-        known: Booleans = np.logical_not(np.isnan(features).any(axis=1))
+        known = self.with_known(terms)
         if not known.any():
             counts = ", ".join(f"{name} for {count:,}" for name, count in self.unknown(terms).items())
             raise InputError(f"every one of the {len(known):,} judged pairs has an unknown feature: {counts}")
-        all_levels, found = np.array(self.all_levels), np.unique(self.level[known])
+        return self.sample(terms, known, np.array(self.all_levels)[np.unique(self.level[known])])
+
+    def sample(self, terms: Sequence[str], chosen: Booleans, levels: Array) -> "Sample":
+        """Some of the pairs, with some terms; those of levels that are not given are left out.
+
+        chosen  (n,)
+        levels  rising, of all levels
+        """
+        places = np.searchsorted(self.all_levels, levels)
+        chosen = chosen & self.having_level(levels)
         return Sample(
             terms=tuple(terms),
-            features=features[known],
-            levels=all_levels[found],
-            level=np.searchsorted(found, self.level[known]),
-            truth=self.truth[known],
-            levels_truth=all_levels[found] / self.scale.maximum,
-            group=self.group[known],
-            collection=self.collection[known],
+            features=self._design(terms)[chosen],
+            levels=levels,
+            level=np.searchsorted(places, self.level[chosen]),
+            truth=self.truth[chosen],
+            levels_truth=levels / self.scale.maximum,
+            group=self.group[chosen],
+            collection=self.collection[chosen],
         )
+
+    def of(self, chosen: Booleans | Integers) -> "Examples":
+        """Some of the pairs: which, or at which places."""
+        columns = {name: getattr(self, name)[chosen] for name in ("level", "truth", "group", "collection")}
+        return replace(self, **columns, table={name: column[chosen] for name, column in self.table.items()})
+
+    def _design(self, terms: Sequence[str]) -> Array:
+        return design(self.table, terms) if terms else np.empty((len(self.level), 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +186,7 @@ def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], ow
     The features are computed within each collection; those of judgments see all its other judgments.
     """
     scale = judged[0][0].scale
-    tables, grades = [], []
-    for pool, given in judged:
-        table = columns(pool, given, names) | (own_columns(pool, given, names) if own_judgment else {})
-        known = ~np.isnan(given)
-        tables.append({name: column[known] for name, column in table.items()})
-        grades.append(given[known])
-    stacked = np.concatenate(grades)
+    stacked = np.concatenate([given[~np.isnan(given)] for _, given in judged])
     query = [(place, code) for place, (pool, given) in enumerate(judged) for code in pool.query[~np.isnan(given)]]
     places, group = np.unique(np.array(query), axis=0, return_inverse=True)
     return Examples(
@@ -178,5 +196,28 @@ def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], ow
         group=group.reshape(-1),
         collection=places[group.reshape(-1), 0],
         collections=tuple(pool.collection for pool, _ in judged),
-        table={name: np.concatenate([table[name] for table in tables]) for name in names},
+        table=features_of(judged, names, own_judgment=own_judgment),
     )
+
+
+def features_of(
+    judged: Sequence[tuple[Pool, Array]],
+    names: Sequence[str],
+    seen: Booleans | None = None,
+    own_judgment: bool = False,
+) -> dict[str, Array]:
+    """The named features of all judged pairs of some pools, each (n,), NaN where unknown.
+
+    seen          (n,) whose judgments the features see; None: all
+    own_judgment  see `make_examples`
+    """
+    tables, start = [], 0
+    for pool, given in judged:
+        judged_here = np.flatnonzero(~np.isnan(given))
+        visible = given.copy()
+        if seen is not None:
+            visible[judged_here[~seen[start : start + len(judged_here)]]] = np.nan
+        start += len(judged_here)
+        table = columns(pool, visible, names) | (own_columns(pool, visible, names) if own_judgment else {})
+        tables.append({name: column[judged_here] for name, column in table.items()})
+    return {name: np.concatenate([table[name] for table in tables]) for name in names}

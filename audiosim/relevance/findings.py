@@ -64,7 +64,8 @@ class Findings:
     coefficients         one per term
     thresholds           one for each level but the lowest
     effects              what each term explains
-    scores               of the model, historical and uniform; in sample, and on held-out rows
+    scores               of the model, historical and uniform; in sample, on held-out rows, and on those that are
+                         left to judge where a share of each held-out query is judged
     calibration          on held-out queries, in sample where there were no folds
     coverage             of the same: (nominal, actual)
     eliminated           the terms that elimination dropped, in order

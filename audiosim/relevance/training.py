@@ -1,21 +1,22 @@
 """Train a model on the judgments of some collections, and say how good it is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import date as calendar_date
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.features.registry import AUDIO, FEATURES
-from audiosim.features.table import check_terms, factors
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import factors
+from audiosim.relevance.cross_validation import Predicted, View, cross_validate
 from audiosim.relevance.examples import Examples, Sample, judged_pools, make_examples
 from audiosim.relevance.findings import Findings, JudgmentVersion, Training, coefficient_rows
+from audiosim.relevance.folds import AT_HOME, Judged, draw, ways_to_hold_out
 from audiosim.relevance.likelihood import (
     Step,
     effects,
@@ -26,6 +27,7 @@ from audiosim.relevance.likelihood import (
     null_log_likelihood,
 )
 from audiosim.relevance.own_judgment import AFFECTED, WARNING
+from audiosim.relevance.plan import Plan
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import Model, load_model, model_for_scale, model_names
 from audiosim.relevance.validation import (
@@ -34,77 +36,23 @@ from audiosim.relevance.validation import (
     calibration,
     constant_forecast,
     coverage_curve,
-    cross_validate,
-    deal,
     forecast,
     score,
 )
 from audiosim.stats.ordinal import thresholds_of
 from audiosim.stats.ordinal_fit import Fit
 
-LISTS = {
-    "output": ("fSYS", "OV", "fSYS:OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),
-    "judgment": ("fSYS", "aSYS", "aART"),
-    "audio": tuple(feature.name for feature in AUDIO),
-}
 SEES_ALL = (
-    "made of every judgment but the pair's own, those of held-out queries too: scores on held-out rows tell how good "
-    "the coefficients are where nearly all is judged, not how good the model is where little is"
+    "on held-out rows made of every judgment of the query but the pair's own: the scores there tell how good the "
+    "coefficients are where nearly all is judged, not how good the model is where little is"
 )
-SEES_OTHERS = (
-    "made of no judgment of the row's own query, held out or not; "
-    "in the rows of a fit, of held-out judgments of other queries too"
+SEES_OTHERS = "made of no judgment of a held-out query, in the rows of a fit or in those held out"
+SEES_DRAWN = (
+    "of each held-out query this share of the pairs was drawn at random (seed {seed}); the features of the rest see "
+    "their judgments and are scored. The model is fitted where all other queries are judged in full, like the one in "
+    "the file; {matched} is one of the same terms that learned from features of as few judgments of the row's own query"
 )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to train, and how.
-
-    terms         features and products a:b
-    name          of the model
-    folds         parts into which the queries are dealt for validation; 0 for none
-    eliminate     level of significance for backward elimination; None for none
-    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
-    fallback      name or file of the model for pairs with an unknown feature; None: the historical one of the
-                  same levels, or where none is published the shares of the levels here
-    date          of the training, ISO 8601
-    """
-
-    terms: tuple[str, ...]
-    name: str = "trained"
-    folds: int = 10
-    eliminate: float | None = None
-    own_judgment: bool = False
-    fallback: str | None = None
-    date: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.terms:
-            raise InputError("the list of features is empty")
-        twice = next((term for term in self.terms if self.terms.count(term) > 1), None)
-        if twice is not None:
-            raise InputError(f"feature {twice} is given twice")
-        check_terms(self.terms)
-        if self.folds < 0 or self.folds == 1:
-            raise InputError(f"expected at least 2 folds, or 0 for none, got {self.folds}")
-        if self.eliminate is not None and not 0 < self.eliminate < 1:
-            raise InputError(f"the level of elimination must be between 0 and 1, got {self.eliminate:g}")
-        if self.own_judgment and not set(AFFECTED) & self.features:
-            raise InputError("own_judgment changes aSYS and aART, neither of which is among the features")
-        if self.date is not None:
-            _check_date(self.date)
-
-    @property
-    def features(self) -> set[str]:
-        """The features that the terms multiply."""
-        return {name for term in self.terms for name in factors(term)}
-
-
-def parse_terms(text: str) -> tuple[str, ...]:
-    """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs."""
-    words = [word.strip() for word in text.split(",")]
-    return tuple(term for word in words if word for term in LISTS.get(word, (word,)))
+MATCHED = "model fitted at this share"
 
 
 def train(
@@ -119,9 +67,8 @@ def train(
     say          is told what is left out, and why
     progress     is told how many fits of the validation are done, and of how many
     """
-    judged = judged_pools(collections)
-    names = sorted(plan.features)
-    examples = make_examples(judged, names, plan.own_judgment)
+    pools = judged_pools(collections)
+    examples = make_examples(pools, sorted(plan.features), plan.own_judgment)
     notes = _Notes(say)
     if plan.own_judgment:
         notes.add(WARNING)
@@ -129,18 +76,11 @@ def train(
     sample = examples.known(terms)
     _note_rows(examples, sample, notes)
     found = fit_sample(sample, groups=True)
-    findings = _findings(examples, sample, found, plan, steps, progress, notes)
+    judged = Judged(pools, examples, as_given=plan.own_judgment)
+    findings = _findings(judged, sample, found, plan, steps, progress, notes)
     if set(AFFECTED) & {name for term in terms for name in factors(term)}:
-        findings = replace(findings, versions=_versions(judged, terms))
-    return Training(_model(judged, sample, found, plan, findings), findings)
-
-
-class _Way(NamedTuple):
-    """A way to hold rows out: what it is called, the fold of each row, (n,), and the names of the folds."""
-
-    label: str
-    fold: Integers
-    names: tuple[str, ...]
+        findings = replace(findings, versions=_versions(pools, terms))
+    return Training(_model(pools, sample, found, plan, findings), findings)
 
 
 class _Notes:
@@ -154,13 +94,6 @@ class _Notes:
         for sentence in sentences:
             self.said.append(sentence)
             self._say(sentence)
-
-
-def _check_date(text: str) -> None:
-    try:
-        calendar_date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"expected a date such as 2011-10-24, got {text!r}") from None
 
 
 def _choose_terms(examples: Examples, plan: Plan, notes: _Notes) -> tuple[tuple[str, ...], list[Step]]:
@@ -188,7 +121,7 @@ def _note_rows(examples: Examples, sample: Sample, notes: _Notes) -> None:
 
 
 def _findings(
-    examples: Examples,
+    judged: Judged,
     sample: Sample,
     found: Fit,
     plan: Plan,
@@ -197,10 +130,10 @@ def _findings(
     notes: _Notes,
 ) -> Findings:
     coefficients, thresholds = coefficient_rows(sample, found)
-    null, rows = null_log_likelihood(sample), len(sample.level)
-    seen = forecast(found, sample)
+    examples, null, rows = judged.examples, null_log_likelihood(sample), len(sample.level)
+    seen = forecast(found, sample.features)
     scores = _scores("in sample", seen, constant_forecast(sample.shares, sample), examples, sample, plan)
-    held, unseen = _validate(examples, sample, plan, progress, notes)
+    held, unseen = _validate(judged, sample, plan, progress, notes)
     last = seen if unseen is None else unseen
     return Findings(
         judged=len(examples.level),
@@ -225,11 +158,19 @@ def _findings(
 
 
 def _scores(
-    where: str, model: Forecast, historical: Forecast, examples: Examples, sample: Sample, plan: Plan
+    where: str,
+    model: Forecast,
+    historical: Forecast,
+    examples: Examples,
+    sample: Sample,
+    plan: Plan,
+    matched: Forecast | None = None,
 ) -> list[Score]:
     count = len(sample.levels)
-    named = {
-        "model, OWN judgment" if plan.own_judgment else "model": model,
+    named = {"model, OWN judgment" if plan.own_judgment else "model": model}
+    if matched is not None:
+        named[MATCHED] = matched
+    named |= {
         "historical, of these": historical,
         "uniform": constant_forecast(np.full(count, 1 / count), sample),
     }
@@ -240,49 +181,67 @@ def _scores(
 
 
 def _validate(
-    examples: Examples, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: _Notes
+    judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: _Notes
 ) -> tuple[list[Score], Forecast | None]:
     """The scores on held-out rows, by query and by collection, and what was predicted of them by query."""
-    ways = _ways(examples, sample, plan.folds)
-    if ways and not plan.own_judgment:
-        _note_learned(sample, notes)
-    total, done = sum(len(way.names) for way in ways), 0
-
-    def told() -> None:
-        nonlocal done
-        done += 1
-        progress(done, total)
-
+    known = judged.examples.with_known(sample.terms)
+    ways = ways_to_hold_out(judged.examples, known, plan.folds)
+    views = {way.label: [View(way.label, known)] for way in ways}
+    if ways:
+        views[ways[0].label] += _judged_in_part(judged.examples, sample, plan, ways[0].label)
+        _note_learned(sample, plan, notes)
     scores, first = [], None
+    told = _count(sum(len(way.names) for way in ways), progress)
     for way in ways:
-        predicted, reasons = cross_validate(sample, way.fold, way.names, told)
+        found, reasons = cross_validate(judged, way, views[way.label], sample.terms, sample.levels, told)
         notes.add(*reasons)
-        scores += _scores(way.label, predicted["model"], predicted["historical"], examples, sample, plan)
-        first = first or predicted["model"]
+        for view, predicted in zip(views[way.label], found, strict=True):
+            _note_fewer(view, predicted, notes)
+            both = predicted.model, predicted.historical
+            scores += _scores(view.label, *both, judged.examples, predicted.sample, plan, predicted.matched)
+            first = first or predicted.model
     return scores, first
 
 
-def _note_learned(sample: Sample, notes: _Notes) -> None:
+def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:
+    """A view for each judged share, of the rows not drawn; none where no term reads its own query."""
+    if not any(FEATURES[name].reads in AT_HOME for name in _features(sample)):
+        return []
+    lots = [draw(examples.group, share, plan.seed) for share in plan.judged]
+    return [
+        View(f"{label}, {100 * share:g} % of each judged", ~lot, lot)
+        for share, lot in zip(plan.judged, lots, strict=True)
+    ]
+
+
+def _count(total: int, progress: Callable[[int, int], None]) -> Callable[[], None]:
+    done = count(1)
+    return lambda: progress(next(done), total)
+
+
+def _note_fewer(view: View, predicted: Predicted, notes: _Notes) -> None:
+    if predicted.fewer:
+        notes.add(
+            f"{view.label}: {predicted.fewer:,} of {len(predicted.sample.level):,} pairs lack a feature and are "
+            "predicted by a fit of the terms that are known for them"
+        )
+
+
+def _note_learned(sample: Sample, plan: Plan, notes: _Notes) -> None:
+    if plan.own_judgment:
+        return
     reads = {name: FEATURES[name].reads for name in sorted(_features(sample))}
-    own = [name for name, queries in reads.items() if queries in {"own query", "all queries"}]
+    own = [name for name, queries in reads.items() if queries in AT_HOME]
     other = [name for name, queries in reads.items() if queries == "other queries"]
     if own:
         notes.add(f"{', '.join(own)}: {SEES_ALL}")
     if other:
         notes.add(f"{', '.join(other)}: {SEES_OTHERS}")
-
-
-def _ways(examples: Examples, sample: Sample, folds: int) -> list[_Way]:
-    """By query, unless no folds are wanted; by collection where several have rows."""
-    ways = []
-    if folds:
-        names = tuple(f"fold {fold}" for fold in range(1, folds + 1))
-        ways.append(_Way(f"{folds} folds by query", deal(sample.group, folds), names))
-        found, code = np.unique(sample.collection, return_inverse=True)
-        if len(found) > 1:
-            named = tuple(examples.collections[place] for place in found)
-            ways.append(_Way("leaving out a collection", code.reshape(-1), named))
-    return ways
+    if plan.judged and not own:
+        notes.add("no term that is left reads the judgments of its own query: there are no scores by judged share")
+    elif plan.judged:
+        shares = ", ".join(f"{100 * share:g} %" for share in plan.judged)
+        notes.add(f"{shares} of each judged: {SEES_DRAWN.format(seed=plan.seed, matched=MATCHED)}")
 
 
 def _features(sample: Sample) -> set[str]:
@@ -308,7 +267,7 @@ def _versions(judged: Sequence[tuple[Pool, Array]], terms: tuple[str, ...]) -> t
     flattered = make_examples(judged, names, own_judgment=True).known(terms)
     found = [_version("left out", honest), _version("included", flattered)]
     if np.array_equal(honest.levels, flattered.levels):
-        unseen = forecast(fit_sample(flattered), honest)
+        unseen = forecast(fit_sample(flattered), honest.features)
         found.append(_describe("included in the fit, left out in use", unseen, honest, None))
     return tuple(found)
 
@@ -316,7 +275,8 @@ def _versions(judged: Sequence[tuple[Pool, Array]], terms: tuple[str, ...]) -> t
 def _version(label: str, sample: Sample) -> JudgmentVersion:
     found = fit_sample(sample)
     null = null_log_likelihood(sample)
-    return _describe(label, forecast(found, sample), sample, nagelkerke(found.log_likelihood, null, len(sample.level)))
+    r_squared = nagelkerke(found.log_likelihood, null, len(sample.level))
+    return _describe(label, forecast(found, sample.features), sample, r_squared)
 
 
 def _describe(label: str, predicted: Forecast, sample: Sample, r_squared: float | None) -> JudgmentVersion:

@@ -1,6 +1,5 @@
 """How good predictions of levels are, on the rows of a fit and on rows that it never saw."""
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,6 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.relevance.examples import Sample
-from audiosim.relevance.likelihood import fit_sample, identifiable
 from audiosim.stats.ordinal import expectation, level_probabilities, variance
 from audiosim.stats.ordinal_fit import Fit, fit
 
@@ -59,9 +57,12 @@ class Calibrated(NamedTuple):
     rows: int
 
 
-def forecast(found: Fit, sample: Sample) -> Forecast:
-    """What a fit predicts of some rows."""
-    predictor = sample.features @ found.coefficients
+def forecast(found: Fit, features: Array) -> Forecast:
+    """What a fit predicts of some rows.
+
+    features  (n, k) of its terms
+    """
+    predictor = features @ found.coefficients
     return Forecast(level_probabilities(found.thresholds, predictor), predictor + found.thresholds.mean())
 
 
@@ -133,54 +134,3 @@ def calibration(probabilities: Array, sample: Sample) -> list[Calibrated]:
         Calibrated(float(expected[rows].mean()), float(sample.truth[rows].mean()), len(rows))
         for rows in np.array_split(order, min(GROUPS, len(order)))
     ]
-
-
-def deal(group: Integers, folds: int) -> Integers:
-    """(n,) the fold of each row: the groups, in their order, are dealt out to the folds in turn."""
-    groups, place = np.unique(group, return_inverse=True)
-    if folds < 2:
-        raise InputError(f"expected at least 2 folds, or 0 for none, got {folds}")
-    if len(groups) < folds:
-        raise InputError(f"{len(groups)} queries with judgments are too few for {folds} folds")
-    return np.asarray(place.reshape(-1) % folds)
-
-
-def cross_validate(
-    sample: Sample, fold: Integers, names: Sequence[str], told: Callable[[], None]
-) -> tuple[dict[str, Forecast], list[str]]:
-    """What is predicted of each row by fits to the rows of all other folds: the model's word, and historical's.
-
-    fold   (n,)
-    names  of the folds, such as "fold 1"
-    told   is called after each fold
-
-    Terms that the other folds cannot tell apart are left out of that fit, in a sentence for each.
-    """
-    shape = (len(sample.level), len(sample.levels))
-    model, historical = np.empty(shape), np.empty(shape)
-    predictor, notes = np.empty(len(sample.level)), []
-    for code, name in enumerate(names):
-        held = fold == code
-        rest = sample.rows(~held)
-        _check_levels(rest, name)
-        terms, reasons = identifiable(rest)
-        notes += [f"without {name}, {reason}" for reason in reasons]
-        model[held], predictor[held] = _predict_held(rest.having(terms), sample.rows(held).having(terms), name)
-        historical[held] = rest.shares
-        told()
-    return {"model": Forecast(model, predictor), "historical": Forecast(historical, None)}, notes
-
-
-def _check_levels(rest: Sample, name: str) -> None:
-    if not np.all(rest.shares):
-        missing = rest.labels[int(np.argmin(rest.shares))]
-        raise InputError(f"all judgments of level {missing} are in {name}: use fewer folds, or 0 for none")
-
-
-def _predict_held(rest: Sample, held: Sample, name: str) -> tuple[Array, Array]:
-    try:
-        predicted = forecast(fit_sample(rest), held)
-    except InputError as error:
-        raise InputError(f"without {name}: {error}") from None
-    assert predicted.predictor is not None
-    return predicted.probabilities, predicted.predictor

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.relevance.findings import Training
+from audiosim.relevance.findings import Findings, Training
 from audiosim.relevance.own_judgment import WARNING
 from audiosim.report.screen import plain_table
 
@@ -17,6 +17,7 @@ EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
 SCORES = (
     "predictor",
     "sample",
+    "rows",
     "rmse",
     "mean_variance",
     "log_score",
@@ -25,7 +26,7 @@ SCORES = (
     "coverage_95",
     "calibration_slope",
 )
-SCORE_HEADS = ("Predictor", "Where", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
+SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
 VERSIONS = ("own_judgment", "rows", "r_squared", "rmse", "mean_variance", "coverage_95")
 VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
 STEPS = ("term", "chi_squared", "p", "rows")
@@ -49,8 +50,7 @@ def training_view(trained: Training) -> RenderableType:
     parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
     parts += [Text(summary(trained)), _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows())]
     parts += [_titled("What each term explains", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
-    parts += [_titled("How good it is", SCORES, SCORE_HEADS, [row._asdict() for row in findings.scores])]
-    parts += [Text(SCORES_MEAN)]
+    parts += [*_scores(findings), Text(SCORES_MEAN)]
     if findings.eliminated:
         rows = [row._asdict() for row in findings.eliminated]
         parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
@@ -72,6 +72,17 @@ def summary(trained: Training) -> str:
         f"Log-likelihood {findings.log_likelihood:.4f}, without terms {findings.null_log_likelihood:.4f}; "
         f"Nagelkerke's R² {findings.r_squared:.4f}."
     )
+
+
+def _scores(findings: Findings) -> list[RenderableType]:
+    """A table for each choice of rows, whose names are too long for a column of a terminal."""
+    keep = [place for place, key in enumerate(SCORES) if key != "sample"]
+    keys, heads = tuple(SCORES[place] for place in keep), tuple(SCORE_HEADS[place] for place in keep)
+    samples = dict.fromkeys(row.sample for row in findings.scores)
+    return [
+        _titled(f"How good it is, {sample}", keys, heads, [r._asdict() for r in findings.scores if r.sample == sample])
+        for sample in samples
+    ]
 
 
 def spell(key: str, value: Any) -> str:

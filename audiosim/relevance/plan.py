@@ -1,0 +1,100 @@
+"""What to train, and how."""
+
+from dataclasses import dataclass
+from datetime import date as calendar_date
+
+from audiosim.errors import InputError
+from audiosim.features.registry import AUDIO, FEATURES
+from audiosim.features.table import check_terms, factors
+from audiosim.relevance.folds import AT_HOME
+from audiosim.relevance.own_judgment import AFFECTED
+
+LISTS = {
+    "output": ("fSYS", "OV", "fSYS:OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),
+    "judgment": ("fSYS", "aSYS", "aART"),
+    "audio": tuple(feature.name for feature in AUDIO),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train, and how.
+
+    terms         features and products a:b
+    name          of the model
+    folds         parts into which the queries are dealt for validation; 0 for none
+    eliminate     level of significance for backward elimination; None for none
+    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
+    fallback      name or file of the model for pairs with an unknown feature; None: the historical one of the
+                  same levels, or where none is published the shares of the levels here
+    date          of the training, ISO 8601
+    judged        shares, in [0, 1), of each held-out query that are judged in further rounds of the validation
+    seed          of the draws of these
+    """
+
+    terms: tuple[str, ...]
+    name: str = "trained"
+    folds: int = 10
+    eliminate: float | None = None
+    own_judgment: bool = False
+    fallback: str | None = None
+    date: str | None = None
+    judged: tuple[float, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise InputError("the list of features is empty")
+        twice = next((term for term in self.terms if self.terms.count(term) > 1), None)
+        if twice is not None:
+            raise InputError(f"feature {twice} is given twice")
+        check_terms(self.terms)
+        if self.folds < 0 or self.folds == 1:
+            raise InputError(f"expected at least 2 folds, or 0 for none, got {self.folds}")
+        if self.eliminate is not None and not 0 < self.eliminate < 1:
+            raise InputError(f"the level of elimination must be between 0 and 1, got {self.eliminate:g}")
+        if self.own_judgment and not set(AFFECTED) & self.features:
+            raise InputError("own_judgment changes aSYS and aART, neither of which is among the features")
+        if self.date is not None:
+            _check_date(self.date)
+        if self.judged:
+            self._check_judged()
+
+    def _check_judged(self) -> None:
+        out = next((share for share in self.judged if not 0 <= share < 1), None)
+        if out is not None:
+            raise InputError(f"a judged share must be from 0 to below 1, got {out:g}")
+        if self.seed < 0:
+            raise InputError(f"the seed must be 0 or more, got {self.seed}")
+        if not self.folds:
+            raise InputError("judged shares are of held-out queries: they need folds")
+        if self.own_judgment:
+            raise InputError("own_judgment shows every judgment: it does not go with judged shares")
+        if not any(FEATURES[name].reads in AT_HOME for name in self.features):
+            raise InputError("judged shares change nothing: no feature reads the judgments of its own query")
+
+    @property
+    def features(self) -> set[str]:
+        """The features that the terms multiply."""
+        return {name for term in self.terms for name in factors(term)}
+
+
+def parse_terms(text: str) -> tuple[str, ...]:
+    """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs."""
+    words = [word.strip() for word in text.split(",")]
+    return tuple(term for word in words if word for term in LISTS.get(word, (word,)))
+
+
+def parse_shares(text: str) -> tuple[float, ...]:
+    """The shares of a list such as `0.05,0.1`."""
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(f"expected shares such as 0.05,0.1,0.2, got {text!r}") from None
+
+
+def _check_date(text: str) -> None:
+    try:
+        calendar_date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"expected a date such as 2011-10-24, got {text!r}") from None

@@ -1,0 +1,104 @@
+"""How good trained models are on queries they never saw, each figure beside what is expected of it.
+
+    python benchmarks/relevance.py [COLLECTION]
+
+COLLECTION is a folder with judgments; the expectations are of MIREX 2011, which is taken where none is named.
+Errors are of grades over the scale's maximum, on ten folds by query in which no feature of a row of the fit sees a
+held-out judgment. Where a share of each held-out query is judged, the rest is scored: the mean over draws.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.corpus.collection import Collection
+from audiosim.relevance.findings import Findings
+from audiosim.relevance.plan import Plan, parse_terms
+from audiosim.relevance.training import train
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
+HELD_OUT = "10 folds by query"
+THESIS = "output"
+BEST = "fSYS,fART,sGEN,fGEN,sGEN:fGEN,oSYS,oGEN,oGEN:oGEN,fART:fPOOL,cART,fTEAM,cGEN"
+UNJUDGED = {  # terms without judgments of the query itself: what RMSE is expected to stay within
+    "the thesis's terms": (THESIS, 0.2446),
+    "  and oSYS": (f"{THESIS},oSYS", 0.2425),
+    "  and oSYS, oGEN": (f"{THESIS},oSYS,oGEN", 0.2370),
+    "the best known": (BEST, 0.2325),
+}
+SHARES = (0.05, 0.1, 0.2)
+LIMITS = (0.236, 0.230, 0.225)
+JUDGED = {
+    "M_jud's, and the thesis's": f"{THESIS},aSYS,aART",
+    "the thesis's, and aDOC": f"{THESIS},aDOC",
+    "the thesis's, and aDOC, aGEN, aART": f"{THESIS},aDOC,aGEN,aART",
+    "the best known, and aDOC, aGEN, aART": f"{BEST},aDOC,aGEN,aART",
+}
+PREDICTORS = {"fit to all": "model", "fit at share": "model fitted at this share"}
+SEEDS = 3
+VERSIONS = {  # M_jud in sample, by the pair's own judgment: R^2 and RMSE
+    "included": (0.887, 0.096),
+    "left out": (0.61, 0.17),
+}
+
+
+def findings(collection: Collection, terms: str, **plan: object) -> Findings:
+    """The report of training some terms."""
+    return train([collection], Plan(parse_terms(terms), **plan)).findings
+
+
+def unjudged(collection: Collection) -> Iterator[str]:
+    """Error, log score and coverage where nothing of the query is judged."""
+    yield "nothing of the query judged"
+    for label, (terms, limit) in UNJUDGED.items():
+        scores = {row.predictor: row for row in findings(collection, terms).scores if row.sample == HELD_OUT}
+        model = scores["model"]
+        yield f"{label:38} RMSE {model.rmse:.4f}  at most {limit:.4f}"
+        yield f"{'':38} log score {model.log_score:.4f}  at most 2.0980"
+        yield f"{'':38} 95 % sets hold {model.coverage_95:.3f}  expected .93 to .97"
+    yield f"{'levels’ shares':38} RMSE {scores['historical, of these'].rmse:.4f}"
+
+
+def judged(collection: Collection) -> Iterator[str]:
+    """Error where a share of the query is judged, by the model and by one fitted at this share."""
+    yield f"\na share of the query judged, mean of {SEEDS} draws"
+    for label, terms in JUDGED.items():
+        found = [findings(collection, terms, judged=SHARES, seed=seed) for seed in range(SEEDS)]
+        for share, limit in zip(SHARES, LIMITS, strict=True):
+            sample = f"{HELD_OUT}, {100 * share:g} % of each judged"
+            for name, predictor in PREDICTORS.items():
+                rows = [r for report in found for r in report.scores if (r.predictor, r.sample) == (predictor, sample)]
+                error, inside = (np.mean([getattr(row, key) for row in rows]) for key in ("rmse", "coverage_95"))
+                line = f"{label:38} {100 * share:2g} %, {name:12} RMSE {error:.4f}  at most {limit:.4f}"
+                yield f"{line}; 95 % sets hold {inside:.3f}"
+
+
+def own_judgment(collection: Collection) -> Iterator[str]:
+    """What M_jud seems to be with the pair's own judgment among its features, and what it is."""
+    yield "\nM_jud in sample, by the pair's own judgment"
+    for row in findings(collection, "judgment", folds=0).versions:
+        squared, error = VERSIONS.get(row.own_judgment, (None, None))
+        if row.r_squared is not None:
+            yield f"{row.own_judgment:38} R^2 {row.r_squared:.4f}  expected about {squared}"
+        beside = "" if error is None else f"  expected about {error}"
+        yield f"{row.own_judgment:38} RMSE {row.rmse:.4f}{beside}; promised {np.sqrt(row.mean_variance):.4f}"
+
+
+def main() -> None:
+    """Print the figures."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED
+    if not folder.is_dir():
+        print(f"skipped: no collection at {folder.name}; name one: python benchmarks/relevance.py FOLDER")
+        return
+    collection, start = Collection.load(folder), time.process_time()
+    for part in (unjudged, judged, own_judgment):
+        for line in part(collection):
+            print(line, flush=True)
+    print(f"\n{time.process_time() - start:.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    main()
