@@ -1,10 +1,12 @@
 """Small collections whose every number can be worked out by hand, and where the real data is."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from audiosim import cli
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Judgment, Run
 
@@ -74,3 +76,37 @@ TINY_TRUTH = {
 def tiny_truth() -> list[Judgment]:
     """A grade for every pair of the tiny collection's pool."""
     return [Judgment(query, document, float(grade)) for (query, document), grade in TINY_TRUTH.items()]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command in this process: exit code, stdout, stderr."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["audiosim", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return call
+
+
+class Counted:
+    """A learned feature that counts the rows it computes."""
+
+    def __init__(self, inner):
+        self.inner, self.rows = inner, []
+
+    def compute(self, pool, grades, rows):
+        self.rows.append(rows.tolist())
+        return self.inner.compute(pool, grades, rows)
+
+    def touched(self, pool, index):
+        return self.inner.touched(pool, index)
+
+
+@pytest.fixture
+def counted():
+    """Turns a learned feature into one that counts the rows it computes."""
+    return Counted

@@ -8,24 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from audiosim import cli
-
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this process: exit code, stdout, stderr."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["audiosim", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return call
 
 
 def parsed(outcome):

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.score_matrix import check_scores, nearness
+from audiosim.stats.score_matrix import check_scores, nearness, pair_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,14 +66,9 @@ class RankComparison:
         """
         import pandas as pd
 
-        last = int(self.second.max())
-        if systems is not None and len(systems) != last + 1:
-            raise InputError(f"expected the names of {last + 1} systems, got {len(systems)}")
-        names = np.arange(last + 1) if systems is None else np.asarray(systems)
         return pd.DataFrame(
-            {
-                "first": names[self.first],
-                "second": names[self.second],
+            pair_names(self.first, self.second, systems)
+            | {
                 "lower": self.lower,
                 "difference": self.difference,
                 "upper": self.upper,

@@ -25,7 +25,7 @@ from audiosim.stats.resampling import (
     permutation_p_values,
     permutations,
 )
-from audiosim.stats.score_matrix import Differences, check_scores, paired_differences, ratio
+from audiosim.stats.score_matrix import Differences, check_scores, pair_names, paired_differences, ratio
 from audiosim.stats.signed_rank import signed_rank_p_values, signed_ranks, walsh_intervals
 
 if TYPE_CHECKING:
@@ -77,13 +77,9 @@ class Comparison:
         """
         import pandas as pd
 
-        last = int(self.second.max())
-        if systems is not None and len(systems) != last + 1:
-            raise InputError(f"expected the names of {last + 1} systems, got {len(systems)}")
-        names = np.arange(last + 1) if systems is None else np.asarray(systems)
         columns = ("difference", "standardised", "estimate", "lower", "upper", "statistic", "p_value")
         return pd.DataFrame(
-            {"first": names[self.first], "second": names[self.second]}
+            pair_names(self.first, self.second, systems)
             | {column: getattr(self, column) for column in columns}
             | {"holm": holm(self.p_value), "benjamini_hochberg": benjamini_hochberg(self.p_value)}
             | {"exact": self.exact}

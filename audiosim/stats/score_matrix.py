@@ -1,10 +1,10 @@
 """Scores of systems on queries: checked, and the differences of all pairs of systems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
@@ -104,3 +104,14 @@ def over_pairs(values: Array) -> Iterator[tuple[slice, Array]]:
 
 def _rounded(values: Array, near: float) -> Array:
     return np.where(np.abs(values) <= near, 0.0, values)
+
+
+def pair_names(
+    first: Integers, second: Integers, systems: Sequence[str] | None
+) -> dict[str, NDArray[np.int64] | NDArray[np.str_]]:
+    """The columns `first` and `second` of a table of pairs: the names of the systems, or their places where None."""
+    count = int(second.max()) + 1
+    if systems is not None and len(systems) != count:
+        raise InputError(f"expected the names of {count} systems, got {len(systems)}")
+    names = np.arange(count) if systems is None else np.asarray(systems)
+    return {"first": names[first], "second": names[second]}

@@ -79,25 +79,11 @@ def test_a_judgment_of_an_unknown_genre_or_artist_touches_nobody_by_it(tiny):
     assert [len(FEATURES[name].values.touched(pool, 6)) for name in ("aGEN", "aART", "oGEN")] == [0, 0, 0]
 
 
-class Counted:
-    """A learned feature that counts the rows it computes."""
-
-    def __init__(self, inner):
-        self.inner, self.rows = inner, []
-
-    def compute(self, pool, grades, rows):
-        self.rows.append(rows.tolist())
-        return self.inner.compute(pool, grades, rows)
-
-    def touched(self, pool, index):
-        return self.inner.touched(pool, index)
-
-
-def test_only_the_rows_that_are_touched_are_computed_again(tiny):
+def test_only_the_rows_that_are_touched_are_computed_again(tiny, counted):
     pool = build_pool(tiny)
-    counted = Counted(MeanOfGroup(queries))
+    counter = counted(MeanOfGroup(queries))
     grades = np.full(7, np.nan)
-    table = Table.of(pool, grades, [FEATURES["fSYS"], Feature("mine", "judgment", "own query", 1, "counted", counted)])
+    table = Table.of(pool, grades, [FEATURES["fSYS"], Feature("mine", "judgment", "own query", 1, "counted", counter)])
     grades[4] = 20
     table = table.after(grades)
     assert table.computed.tolist() == [0, 1, 5]
@@ -105,7 +91,7 @@ def test_only_the_rows_that_are_touched_are_computed_again(tiny):
     table = table.after(grades)
     assert table.computed.tolist() == [0, 1, 2, 3, 5]
     assert len(table.after(grades).computed) == 0
-    assert counted.rows == [list(range(7)), [0, 1, 5], [0, 1, 2, 3, 5]]
+    assert counter.rows == [list(range(7)), [0, 1, 5], [0, 1, 2, 3, 5]]
 
 
 def test_a_table_of_output_features_follows_no_judgment(sounding):

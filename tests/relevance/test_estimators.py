@@ -105,20 +105,6 @@ def test_predictions_turn_into_rows(pool):
     assert len(row["probabilities"]) == 101
 
 
-class Counted:
-    """A learned feature that counts the rows it computes."""
-
-    def __init__(self, inner):
-        self.inner, self.rows = inner, []
-
-    def compute(self, pool, grades, rows):
-        self.rows.append(rows.tolist())
-        return self.inner.compute(pool, grades, rows)
-
-    def touched(self, pool, index):
-        return self.inner.touched(pool, index)
-
-
 def learned_models(terms=("aDOC", "aSYS:oSYS", "aGEN")):
     """A model of many judgment features, and those it falls back on."""
     coefficients = {"aDOC": 0.02, "aSYS:oSYS": 0.0003, "aGEN": 0.01, "aART": 0.03}
@@ -131,16 +117,16 @@ def learned_models(terms=("aDOC", "aSYS:oSYS", "aGEN")):
     return model("mine", terms, "less"), model("less", ["aART"], "none"), model("none", [], None)
 
 
-def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool):
+def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool, counted):
     # c for q1 shares its query with a, b, d; judged again the same it moves nothing.
-    counted = Counted(MeanOfGroup(queries))
-    known = {**FEATURES, "aDOC": Feature("aDOC", "judgment", "own query", 1, "counted", counted)}
+    counter = counted(MeanOfGroup(queries))
+    known = {**FEATURES, "aDOC": Feature("aDOC", "judgment", "own query", 1, "counted", counter)}
     estimator = OrdinalEstimator(pool, learned_models(("aDOC",)), known)
     grades = nothing_judged(pool)
     grades[4] = 20
     first = estimator.predict(grades)
     assert estimator.predict(grades.copy()) is first
-    assert counted.rows == [list(range(7)), [0, 1, 5]]
+    assert counter.rows == [list(range(7)), [0, 1, 5]]
 
 
 def test_a_model_whose_features_are_not_at_hand_is_refused(pool):

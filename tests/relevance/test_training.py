@@ -1,13 +1,11 @@
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
-from audiosim import cli
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.mfcc import Parameters
 from audiosim.corpus.collection import Collection
@@ -455,10 +453,10 @@ def test_shares_are_read_as_numbers():
         parse_shares("5%")
 
 
-def test_the_command_takes_shares_and_seed_and_shows_them(run, drawn, tmp_path):
+def test_the_command_takes_shares_and_seed_and_shows_them(said, drawn, tmp_path):
     drawn.save(tmp_path / "drawn")
     options = ["--features", "fSYS,sGEN,aDOC", "--folds", "2", "--judged", "0.1,0.2", "--seed", "4"]
-    out = run("train", tmp_path / "drawn", *options, "-o", tmp_path / "m.json", "--report", tmp_path / "m.html")
+    out = said("train", tmp_path / "drawn", *options, "-o", tmp_path / "m.json", "--report", tmp_path / "m.html")
     assert "How good it is, 2 folds by query, 10 % of each judged" in out
     page = (tmp_path / "m.html").read_text(encoding="utf-8")
     assert "2 folds by query, 20 % of each judged" in page
@@ -467,16 +465,13 @@ def test_the_command_takes_shares_and_seed_and_shows_them(run, drawn, tmp_path):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this process, where all goes well: what it said."""
+def said(run):
+    """The command where all goes well: what it said."""
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["audiosim", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        assert not ended.value.code, said.err
-        return said.out
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        return out
 
     return call
 
@@ -491,10 +486,10 @@ def sounding(collection, folder, rng):
     AudioIndex.of(sounds, Parameters(coefficients=3)).save(folder / "sounds.index")
 
 
-def test_a_collection_with_sound_is_trained_on_the_features_of_sound(run, tmp_path):
+def test_a_collection_with_sound_is_trained_on_the_features_of_sound(said, tmp_path):
     sounding(unjudged(), tmp_path / "heard", np.random.default_rng(8))
     options = ["--features", "audio", "--judged", "0.2", "--format", "json", "-o", tmp_path / "m.json"]
-    fields = json.loads(run("train", tmp_path / "heard", *options))
+    fields = json.loads(said("train", tmp_path / "heard", *options))
     assert fields["terms"] == ["qSIM", "aSIM", "kSIM"]
     # Grades are drawn by closeness to the query: nearness to it must be what tells most.
     effects = {row["term"]: row["drop_one"] for row in fields["report"]["effects"]}
@@ -503,15 +498,15 @@ def test_a_collection_with_sound_is_trained_on_the_features_of_sound(run, tmp_pa
     scores = {(row["predictor"], row["sample"]): row["rmse"] for row in fields["report"]["scores"]}
     for sample in ("10 folds by query", "10 folds by query, 20 % of each judged"):
         assert scores["model", sample] < 0.9 * scores["historical, of these", sample]
-    predicted = run("predict", tmp_path / "heard", "--judgments", "none", "--model", tmp_path / "m.json")
+    predicted = said("predict", tmp_path / "heard", "--judgments", "none", "--model", tmp_path / "m.json")
     assert "historical-broad" in predicted
 
 
-def test_sound_alone_can_rank_pairs_that_nobody_judged(run, tmp_path):
+def test_sound_alone_can_rank_pairs_that_nobody_judged(said, tmp_path):
     sounding(unjudged(), tmp_path / "heard", np.random.default_rng(8))
-    run("train", tmp_path / "heard", "--features", "qSIM", "--folds", "2", "-o", tmp_path / "q.json")
+    said("train", tmp_path / "heard", "--features", "qSIM", "--folds", "2", "-o", tmp_path / "q.json")
     options = ["--judgments", "none", "--model", tmp_path / "q.json", "--format", "json"]
-    rows = json.loads(run("predict", tmp_path / "heard", *options))
+    rows = json.loads(said("predict", tmp_path / "heard", *options))
     assert {row["model"] for row in rows} == {"q"}
 
 
