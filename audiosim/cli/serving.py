@@ -23,7 +23,7 @@ def demo(
 
     Sound files, an index, predictions, a judging campaign with a simulated listener, the ranking and how right it is.
 
-    Example: `audiosim demo /tmp/demo`
+    Example: `audiosim demo my-demo`
     """
     from audiosim.demo import run_demo
 

@@ -38,7 +38,7 @@ def check_problem(answer, status, message):
         ("GET", "/v1/collections/big", 404, "^unknown collection 'big', expected one of small, coarse$"),
         ("GET", "/v1/models/mout", 404, "^unknown model 'mout', expected one of historical-broad, historical-fine"),
         ("GET", "/v1/collections/small?model=best", 404, "^unknown model 'best', expected one of historical, ljudge"),
-        ("GET", "/v1/collections/small?model=/tmp/m.json", 404, "^unknown model '/tmp/m.json', expected one of"),
+        ("GET", "/v1/collections/small?model=/m.json", 404, "^unknown model '/m.json', expected one of"),
         ("GET", "/v1/collections/small?model=remote:http://a", 404, "^unknown model 'remote:http://a', expected"),
         ("GET", "/v1/collections/small?model=mout-broad", 422, "^model mout-broad is for the broad scale, the coll"),
         ("GET", "/v1/collections/small?cutoff=0", 422, "^cutoff: input should be greater than or equal to 1$"),
