@@ -44,8 +44,6 @@ def main() -> None:
         app()
     except AudiosimError as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
@@ -55,6 +53,6 @@ def main() -> None:
         _fail(f"{error.filename}: {error.strerror}")
 
 
-def _fail(message: str, code: int = 1) -> None:
+def _fail(message: str) -> None:
     sys.stderr.write(f"audiosim: {message}\n")
-    sys.exit(code)
+    sys.exit(1)
