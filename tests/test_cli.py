@@ -104,7 +104,10 @@ def test_what_was_guessed_is_said(run, tmp_path):
     [
         (["estimate", "nowhere"], "audiosim: nowhere: no such folder, expected a collection"),
         (["estimate", DEMO, "--model", "mouth"], "audiosim: unknown model 'mouth', expected a .json file or one of "),
-        (["estimate", DEMO, "--measure", "XG@5"], "audiosim: unknown measure 'XG', expected one of "),
+        (
+            ["estimate", DEMO, "--measure", "XG@5"],
+            "audiosim: unknown measure 'XG', expected one of P, AP, RR, CG, DCG, nDCG, Q, RBP, ",
+        ),
         (["simulate", DEMO], "audiosim: 600 of the pool's 600 pairs have no judgment, such as query "),
         (["neighbours", "nowhere"], "audiosim: nowhere: is not an index, expected a folder with index.json"),
     ],

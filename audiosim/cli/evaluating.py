@@ -14,14 +14,16 @@ from audiosim.cli.options import (
     JudgmentsFile,
     ModelName,
     load_collection,
-    open_collection,
     print_result,
 )
+from audiosim.corpus.pool import build_pool
 from audiosim.evaluation import TESTS, reliability_of
 from audiosim.evaluation import evaluate as evaluate_systems
-from audiosim.measures.expected import estimate as estimate_ranking
+from audiosim.measures.expected import estimate_pool
 from audiosim.measures.judged import Unjudged
 from audiosim.measures.measure import parse_measure
+from audiosim.plugins import make_estimator
+from audiosim.relevance.estimators import default_model
 from audiosim.report.evaluation import evaluation_view, reliability_view, reproduction_view, satisfaction_view
 from audiosim.selection import confidences
 
@@ -77,13 +79,16 @@ def report(
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
 
     what = parse_measure(measures[0])
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
-    if set(pool.pairs) <= set(collection.grades()):
+    collection = load_collection(folder, judgments)
+    pool = build_pool(collection, what.cutoff)
+    grades = pool.spread(collection.grades())
+    if not np.isnan(grades).any():
         page = evaluation_page(
             collection.name, {measure: evaluate_systems(collection, measure) for measure in measures}
         )
     else:
-        ranking = estimate_ranking(collection, estimator, what)
+        estimator = make_estimator(pool, model or default_model(collection.scale))
+        ranking = estimate_pool(pool, estimator, what, grades)
         page = campaign_page(collection.name, ranking, confidences(pool, what, estimator, collection.judgments))
     write_text(output, [page])
 

@@ -15,7 +15,7 @@ from audiosim.cli.options import (
     open_collection,
     print_result,
 )
-from audiosim.measures.expected import estimate as estimate_ranking
+from audiosim.measures.expected import estimate_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.report.screen import progress
 from audiosim.report.views import ranking_view, replay_view, rows_view
@@ -63,8 +63,8 @@ def estimate(
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
     what = parse_measure(measure)
-    collection, _, estimator = open_collection(folder, model, judgments, what.cutoff)
-    ranking = estimate_ranking(collection, estimator, what)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    ranking = estimate_pool(pool, estimator, what, pool.spread(collection.grades()))
     print_result(form, ranking.to_dict(), ranking.system_rows(), lambda: ranking_view(ranking))
 
 

@@ -186,7 +186,13 @@ def estimate(
     measure = as_measure(measure)
     discounts(measure)
     pool = build_pool(collection, measure.cutoff)
-    estimator = built_in(pool, model)
-    grades = pool.spread(collection.grades())
+    return estimate_pool(pool, built_in(pool, model), measure, pool.spread(collection.grades()))
+
+
+def estimate_pool(pool: Pool, estimator: RelevanceEstimator, measure: Measure, grades: Array) -> Ranking:
+    """Rank the systems of a pool from the judgments there are.
+
+    grades  (n,) NaN where unjudged
+    """
     moments = gains(pool, estimator.predict(grades), grades)
     return rank(measure, pool, estimator.name, moments, int(np.sum(~np.isnan(grades))))

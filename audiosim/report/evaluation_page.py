@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from audiosim.evaluation import Evaluation, reliability
+from audiosim.evaluation import STABLE, Evaluation
 from audiosim.measures.expected import Ranking
 from audiosim.report.html import document, figure, folded, joined, table
 from audiosim.report.plots import curve_plot, interval_plot
@@ -133,14 +133,15 @@ def _matrix(systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float,
 def _stability(measure: str, one: Evaluation) -> str:
     if len(one.scores.systems) < 2:
         return ""
-    curve, study = crossed(one.scores.values).curve(SIZES), reliability(one.scores)
+    study = crossed(one.scores.values)
+    curve = study.curve(SIZES)
     relative, absolute = curve.relative.tolist(), curve.absolute.tolist()
     curves = [
         ("E rho²", list(zip(SIZES, relative, strict=True))),
         ("Phi", list(zip(SIZES, absolute, strict=True))),
     ]
     rows = [{"queries": n, "relative": r, "absolute": a} for n, r, a in zip(SIZES, relative, absolute, strict=True)]
-    needed = [study["queries_for_generalizability"], study["queries_for_dependability"]]
+    needed = study.queries_for_relative(STABLE), study.queries_for_absolute(STABLE)
     said = ", ".join("no number" if count is None else str(count) for count in needed)
     return joined(
         [

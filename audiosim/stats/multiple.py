@@ -33,7 +33,8 @@ def benjamini_hochberg(p_values: ArrayLike) -> Array:
     """
     values = _checked(p_values)
     order = np.argsort(values, kind="stable")
-    scaled = values[order] * len(values) / np.arange(1, len(values) + 1)
+    # The factor first: m / j is 1 for the largest and never less, so that no p-value falls by rounding.
+    scaled = values[order] * (len(values) / np.arange(1, len(values) + 1))
     return _restored(np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0), order)
 
 
