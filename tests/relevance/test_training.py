@@ -379,7 +379,8 @@ def test_where_no_term_is_known_the_shares_of_the_levels_predict(drawn):
 
 def in_the_mood(collection, rng):
     """The collection with grades that depend on a mood of the query alone, and on chance."""
-    mood = {query: rng.normal(scale=2) for query in {judgment.query for judgment in collection.judgments}}
+    queries = dict.fromkeys(judgment.query for judgment in collection.judgments)  # in their order: a set has none
+    mood = {query: rng.normal(scale=2) for query in queries}
     return regraded(collection, lambda _, pair: np.digitize(mood[pair.query] + rng.logistic(), [-1, 1]))
 
 
