@@ -15,9 +15,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import write_judgments_csv, write_run
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
-from audiosim.measures.expected import Ranking, score_weights
 from audiosim.measures.measure import Measure
-from audiosim.simulate import Moment, agreement, moment
+from audiosim.measures.ranking import Ranking
+from audiosim.simulate import Moment, agreement, moment, true_scores
 
 MARK = ".audiosim-demo"
 SYSTEM = "audiosim-nearest"
@@ -71,19 +71,24 @@ def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoRes
     say     is told of each step
     """
     start = time.monotonic()
-    _copy_fixture(folder)
-    _add_baseline(folder, _describe_sound(folder, say))
-    collection = Collection.load(folder)
+    collection = prepare_demo(folder, say)
     log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", collection.identifier)
     campaign = Campaign(collection, None, Measure("CG", collection.cutoff), log, BATCH)
     pool = campaign.selection.pool
     say(f"{len(pool.systems)} systems answer {len(pool.queries)} queries: {len(pool.pairs)} pairs, none judged yet")
     truth = pool.spread(Collection.load(folder, folder / "truth.qrels").grades())
     curve, tau = _judge(campaign, truth, target)
-    write_judgments_csv(folder / "judgments.csv", (judgment for _, judgment in log.read()))
+    write_judgments_csv(folder / "judgments.csv", campaign.judgments())
     log.close()
     files = tuple((folder / name, meaning) for name, meaning in FILES.items())
     return DemoResult(campaign.ranking, curve, tau, BATCH, time.monotonic() - start, files)
+
+
+def prepare_demo(folder: Path, say: Callable[[str], None]) -> Collection:
+    """The demo's collection in a folder, its sound described and a baseline system made of it; nothing judged."""
+    _copy_fixture(folder)
+    _add_baseline(folder, _describe_sound(folder, say))
+    return Collection.load(folder)
 
 
 def _copy_fixture(folder: Path) -> None:
@@ -115,7 +120,7 @@ def _add_baseline(folder: Path, index: AudioIndex) -> None:
 def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[Moment, ...], float]:
     """Ask and tell until the target is reached; how sure and how right the ranking was at each moment, and tau."""
     pool = campaign.selection.pool
-    scores = score_weights(campaign.selection.measure, pool) @ (truth / pool.scale.maximum)
+    scores = true_scores(campaign.selection, truth)
     curve = [moment(campaign.selection, scores)]
     while not campaign.selection.reached(target):
         for pair in campaign.ask(BATCH):

@@ -28,3 +28,15 @@ class SoundError(InputError):
 
 class ServiceError(AudiosimError):
     """A service that was asked did not answer as agreed."""
+
+
+class StoreError(AudiosimError):
+    """The log of a campaign could not be read or written: disk full, read-only, locked, not reached."""
+
+
+class LeaseError(InputError):
+    """A pair is with another assessor for the time being."""
+
+
+class ClosedError(InputError):
+    """A campaign is paused or closed."""

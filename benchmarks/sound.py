@@ -1,136 +1,193 @@
-"""What describing sound costs, stage by stage, beside librosa; what comparing costs; what the neighbours are worth.
+"""What describing sound costs, stage by stage, beside librosa and essentia; and what a second worker brings.
 
-    python benchmarks/sound.py [FOLDER] [--clips 24] [--runs 5]
+    python benchmarks/sound.py [FOLDER] [--clips 6] [--runs 5] [--repeats 100]
 
-FOLDER has sound files, and a documents.tsv with genres and artists where the worth is to be shown.
-Times are of the processor, on one thread; the median over runs and clips.
+FOLDER has sound files. The clips are written anew in each format, at 22,050 Hz mono and at 44.1 kHz stereo.
+Times are of the processor, in ms per clip, on one thread, medians over runs and clips; the programs take
+turns, so that a busy machine hurts them alike. The second worker is timed by the clock. The limits are ours.
 """
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import lazy_loader
 import numpy as np
 import soundfile
+import soxr
 from threadpoolctl import threadpool_limits
 
 from audiosim.audio import decode, mfcc
-from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.index import extract
 from audiosim.audio.sources import find_sounds
-from audiosim.corpus.formats import read_documents
 from audiosim.stats import gaussian
 
-librosa = lazy_loader.load("librosa")  # so that workers, which import this file, do not import it too
+librosa = lazy_loader.load("librosa")
 ROOT = Path(__file__).parents[1]
 FOLDERS = [ROOT.parent / "shared" / "data" / "sounds", ROOT / "fixtures"]
+FORMATS = {f"{rate_hz}.{end}": rate_hz for rate_hz in (22_050, 44_100) for end in ("wav", "flac", "mp3", "ogg")}
+
+WHOLE_MS, LIBROSA, ESSENTIA, BARE, MORE_MS, SCALING = 5.0, 4.0, 5.0, 1.25, 4.0, 1.8
+
+Times = dict[str, float]
+Describe = Callable[[Path], object]
 
 
 def milliseconds(work: Callable[[], object]) -> float:
     """Processor time of one call."""
-    start = time.process_time()
+    start = time.process_time_ns()
     work()
-    return 1000 * (time.process_time() - start)
+    return (time.process_time_ns() - start) / 1e6
 
 
-def ours(path: Path) -> dict[str, float]:
-    """Our stages on one clip."""
+def ours(path: Path) -> object:
+    return gaussian.fit(mfcc.frames(decode.read(path)))
+
+
+def by_librosa(path: Path) -> object:
+    samples, rate_hz = librosa.load(path, sr=22_050)
+    return mean_and_covariance(librosa.feature.mfcc(y=samples, sr=rate_hz, n_mfcc=20))
+
+
+def essentias() -> Describe | None:
+    """Essentia put together to do the same; None where it is not installed."""
+    try:
+        import essentia
+    except ImportError:
+        return None
+    essentia.log.infoActive = essentia.log.warningActive = False
+    from essentia.standard import MFCC, FrameGenerator, MonoLoader, Spectrum, Windowing
+
+    taper, spectrum = Windowing(type="hann"), Spectrum()
+    bands = MFCC(inputSize=1025, sampleRate=22_050, highFrequencyBound=11_025, numberBands=128, numberCoefficients=20)
+
+    def describe(path: Path) -> object:
+        samples = MonoLoader(filename=str(path), sampleRate=22_050)()
+        frames = FrameGenerator(samples, frameSize=2048, hopSize=512)
+        return mean_and_covariance(np.array([bands(spectrum(taper(frame)))[1] for frame in frames]).T)
+
+    return describe
+
+
+def mean_and_covariance(frames: np.ndarray) -> object:
+    return frames.mean(axis=1), np.cov(frames)
+
+
+def stages(path: Path) -> Times:
+    """Our stages on one file, each by itself, and the bare decode."""
+    rate_hz = soundfile.info(path).samplerate
     signal = decode.read(path)
     frames = mfcc.frames(signal)
+    decoded = milliseconds(lambda: decode.read(path, rate_hz))
     return {
-        "decode": milliseconds(lambda: decode.read(path)),
+        "bare": milliseconds(lambda: soundfile.read(path, dtype="float32")),
+        "decode": decoded,
+        "resample": milliseconds(lambda: decode.read(path)) - decoded if rate_hz != signal.rate_hz else 0.0,
         "frames": milliseconds(lambda: mfcc.frames(signal)),
         "gaussian": milliseconds(lambda: gaussian.fit(frames)),
     }
 
 
-def librosas(path: Path) -> dict[str, float]:
-    """The same stages as its manual would have them; soundfile decodes, since librosa.load calls it too."""
-    samples, rate_hz = load_like_librosa(path)
-    frames = librosa.feature.mfcc(y=samples, sr=rate_hz, n_mfcc=20)
-    return {
-        "decode": milliseconds(lambda: load_like_librosa(path)),
-        "frames": milliseconds(lambda: librosa.feature.mfcc(y=samples, sr=rate_hz, n_mfcc=20)),
-        "gaussian": milliseconds(lambda: (frames.mean(axis=1), np.cov(frames))),
-    }
+def written(sounds: list[Path], folder: Path) -> dict[str, list[Path]]:
+    """Each clip in each format; the second channel is the first a little later and softer."""
+    files: dict[str, list[Path]] = {name: [] for name in FORMATS}
+    for number, sound in enumerate(sounds):
+        samples = decode.read(sound).samples
+        double = soxr.resample(samples, 22_050, 44_100)
+        stereo = np.stack([double, 0.9 * np.roll(double, 40)], axis=1)
+        for name, rate_hz in FORMATS.items():
+            path = folder / f"{number}.{name}"
+            soundfile.write(path, samples if rate_hz == 22_050 else stereo, rate_hz)
+            files[name].append(path)
+    return files
 
 
-def load_like_librosa(path: Path) -> tuple[np.ndarray, int]:
-    samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
-    mono = librosa.to_mono(samples.T)
-    return librosa.resample(mono, orig_sr=rate_hz, target_sr=22_050), 22_050
+def measured(paths: list[Path], runs: int, others: Mapping[str, Describe]) -> Times:
+    """The medians, over files and runs, of our stages, of our whole, and of others."""
+    whole = {"all": ours, **others}
+    for one in whole.values():  # the first call loads and builds
+        one(paths[0])
+    seen = [
+        stages(path) | {name: milliseconds(partial(one, path)) for name, one in whole.items()}
+        for _ in range(runs)
+        for path in paths
+    ]
+    return {name: float(np.median([row[name] for row in seen])) for name in seen[0]}
 
 
-def stages(paths: list[Path], runs: int) -> Iterator[str]:
-    """One line per stage; the two take turns, so that a busy machine hurts both."""
-    seen = [(ours(path), librosas(path)) for _ in range(runs) for path in paths]
-    yield f"{'ms per clip':12}{'audiosim':>10}{'librosa':>10}"
-    totals = [0.0, 0.0]
-    for stage in ("decode", "frames", "gaussian"):
-        medians = [float(np.median([pair[side][stage] for pair in seen])) for side in (0, 1)]
-        totals = [total + median for total, median in zip(totals, medians, strict=True)]
-        yield f"{stage:12}{medians[0]:10.2f}{medians[1]:10.2f}"
-    yield f"{'all':12}{totals[0]:10.2f}{totals[1]:10.2f}"
-    yield f"{'clips/s':12}{1000 / totals[0]:10.1f}{1000 / totals[1]:10.1f}   one core"
+def table(files: Mapping[str, list[Path]], runs: int, others: Mapping[str, Describe]) -> Iterator[str]:
+    columns = ["bare", "decode", "resample", "frames", "gaussian", "all", *others]
+    yield f"{'ms per clip':12}" + "".join(f"{name:>10}" for name in columns) + f"{'clips/s':>10}"
+    judged = []
+    for name, paths in files.items():
+        found = measured(paths, runs, others)
+        yield f"{name:12}" + "".join(f"{found[column]:10.2f}" for column in columns) + f"{1000 / found['all']:10.0f}"
+        judged += list(verdicts(name, found))
+    yield from ("", *judged)
 
 
-def whole(sounds: dict[str, Path], jobs: int) -> tuple[AudioIndex, str]:
-    """The index of all, and what it took by the clock, workers started from cold."""
-    start = time.perf_counter()
-    index = extract(sounds, jobs)
-    seconds = time.perf_counter() - start
-    done = f"{len(index.ids)} clips in {seconds:.1f} s with n_jobs={jobs}: {len(index.ids) / seconds:.1f} clips/s"
-    return index, f"{done}, {len(index.failed)} failed"
+def verdicts(name: str, found: Times) -> Iterator[str]:
+    """What was found beside the limits."""
+    if name == "22050.wav":
+        yield verdict(name, "all, ms", found["all"], found["all"] <= WHOLE_MS, f"at most {WHOLE_MS}")
+        for other, least in (("librosa", LIBROSA), ("essentia", ESSENTIA)):
+            if other in found:
+                ratio = found[other] / found["all"]
+                yield verdict(name, f"times {other}", ratio, ratio >= least, f"at least {least}")
+    if not name.endswith("wav"):
+        most = BARE * found["bare"] + MORE_MS
+        limit = f"at most {BARE} bare + {MORE_MS}: {most:.2f}"
+        yield verdict(name, "decode, ms", found["decode"], found["decode"] <= most, limit)
+    if name.startswith("44100"):
+        most, cost = found["decode"] + MORE_MS, found["decode"] + found["resample"]
+        yield verdict(name, "decode + resample, ms", cost, cost <= most, f"at most decode + {MORE_MS}: {most:.2f}")
+        over = cost - found["bare"]
+        yield verdict(name, "over the bare decode, ms", over, over <= MORE_MS, f"{MORE_MS} if all of it counts")
 
 
-def comparing(n: int, runs: int) -> str:
-    """All pairs of n random Gaussians."""
-    rng = np.random.default_rng(0)
-    frames = rng.standard_normal((n, 20, 60))
-    means, covariances = 5 * rng.standard_normal((n, 20)), frames @ np.swapaxes(frames, 1, 2) / 60
-    seconds = []
-    for _ in range(runs):
+def verdict(name: str, what: str, value: float, holds: bool, limit: str) -> str:
+    return f"{name:12}{what:26}{value:8.2f}   {'holds ' if holds else 'MISSED'}   {limit}"
+
+
+def scaling(paths: list[Path], repeats: int) -> Iterator[str]:
+    """Clips per second once the workers run: what a fourth of the clips takes is taken off."""
+    sounds = {f"{path.stem}-{turn}": path for turn in range(repeats) for path in paths}
+    few = dict(list(sounds.items())[: len(sounds) // 4])
+    rates = []
+    for jobs in (1, 2):
         start = time.perf_counter()
-        gaussian.divergence(gaussian.pack(means, covariances))
-        seconds.append(time.perf_counter() - start)
-    median = float(np.median(seconds))
-    return f"all pairs of {n} Gaussians in {median:.2f} s: {n * n / median / 1e6:.1f} million pairs/s"
-
-
-def worth(index: AudioIndex, table: Path) -> Iterator[str]:
-    """Mean share of the five nearest that are of the query's genre, beside that of five drawn at random."""
-    documents = read_documents(table)
-    artist = {identifier: document.artist for identifier, document in documents.items()}
-    genre = {identifier: documents[identifier].genre for identifier in index.ids}
-    for label, artists in (("all", {}), ("same artist left out", artist)):
-        nearest = index.neighbours(None, 5, artists)
-        others = index.neighbours(None, len(index.ids), artists)
-        precision = np.mean([genre[near.identifier] == genre[q] for q, found in nearest.items() for near in found])
-        shares = [
-            np.mean([genre[near.identifier] == genre[q] for near in found]) for q, found in others.items() if found
-        ]
-        yield f"same-genre precision at 5, {label}: {precision:.3f} (chance {np.mean(shares):.3f})"
+        extract(few, jobs)
+        middle = time.perf_counter()
+        extract(sounds, jobs)
+        end = time.perf_counter()
+        rates.append((len(sounds) - len(few)) / ((end - middle) - (middle - start)))
+        warm = f"{rates[-1]:.1f} clips/s once it runs"
+        yield f"{len(sounds)} clips, n_jobs={jobs}: {end - middle:.2f} s from cold, {warm}"
+    ratio = rates[1] / rates[0]
+    yield verdict("22050.wav", "two workers / one", ratio, ratio >= SCALING, f"at least {SCALING}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=next((f for f in FOLDERS if f.is_dir()), None))
-    parser.add_argument("--clips", type=int, default=24)
+    parser.add_argument("--clips", type=int, default=6)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=100)
     options = parser.parse_args()
-    table = options.folder / "documents.tsv"
-    sounds = find_sounds(table if table.is_file() else options.folder)
-    step = max(1, len(sounds) // options.clips)
-    with threadpool_limits(1):
-        print(*stages(list(sounds.values())[::step], options.runs), sep="\n")
-    index = None
-    for jobs in (1, -1):
-        index, line = whole(sounds, jobs)
-        print(line)
-    print(comparing(7000, min(3, options.runs)))
-    if index is not None and table.is_file():
-        print(*worth(index, table), sep="\n")
+    sounds = list(find_sounds(options.folder).values())
+    essentia = essentias()
+    others = {"librosa": by_librosa} | ({"essentia": essentia} if essentia else {})
+    if essentia is None:
+        print("essentia: not installed")
+    with TemporaryDirectory() as folder:
+        files = written(sounds[:: max(1, len(sounds) // options.clips)][: options.clips], Path(folder))
+        with threadpool_limits(1):
+            print(*table(files, options.runs, others), sep="\n")
+        for line in scaling(files["22050.wav"], options.repeats):
+            print(line)
 
 
 if __name__ == "__main__":

@@ -4,61 +4,194 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
+from service.access import Access
+from service.campaigns import Judging
+from service.connections import Connection
 from service.exchange import describe_types
+from service.guarded import Guarded
+from service.limits import Gate, Limited, Limits
+from service.logs import Form, RequestLog, start_logging
+from service.memory import keep_freed_memory
+from service.metrics import Metrics, Progresses
+from service.observed import Observed, Seen
 from service.problems import answer_problems
-from service.routes import catalogue, health, predictions
+from service.routes import (
+    catalogue,
+    exports,
+    health,
+    open_inference,
+    organising,
+    pages,
+    predictions,
+    sessions,
+    sounds,
+    standing,
+)
+from service.routes import judging as judging_routes
+from service.routes.standing import Followers
 from service.served import Served
+from service.starting import Starting
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
 KEEP_ALIVE_S = 60
+MOST_CONNECTIONS = 900
 
 
-def create_app(collections: Sequence[Collection], model: str | Mapping[str, str] | None = None) -> FastAPI:
+def create_app(
+    collections: Sequence[Collection],
+    model: str | Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    judging: Judging | None = None,
+    folders: Mapping[str, str | Path] | None = None,
+    access: Access | None = None,
+) -> FastAPI:
     """The service of some collections, each under its identifier, ready to answer.
 
-    model  what predicts them, as in `--model`: one for all, or by identifier; not given, the default of each scale
+    model    what predicts them, as in `--model`: one for all, or by identifier; not given, the default of each scale
+    limits   how much it takes at a time
+    judging  how their campaigns go; in memory if not given
+    folders  where their sound files are, by identifier
+    access   who may ask; everybody, from this machine alone, if not given
     """
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
-    app = FastAPI(title="audiosim", version=version("audiosim"), redirect_slashes=False)
-    app.state.served = Served(collections, models)
-    answer_problems(app)
-    for router in (health.router, catalogue.router, predictions.router):
-        app.include_router(router)
+    app = FastAPI(title="audiosim", version=version("audiosim"), redirect_slashes=False, docs_url=None, redoc_url=None)
+    app.state.served = Served(collections, models, judging, folders)
+    app.state.access = Access() if access is None else access
+    app.state.followers = Followers()
+    _watch(app, Limits() if limits is None else limits)
+    plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
+    # Routes are tried in this order.
+    _include(app, [predictions.direct, open_inference.direct, *(one.router for one in (*plain, sessions, pages))])
     describe_types(app)
     return app
 
 
-def run_server(app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> None:
+def _include(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """Add routes, and keep which methods each address answers to: a route by itself knows only its own."""
+    methods: dict[str, set[str]] = defaultdict(set)
+    for router in routers:
+        app.include_router(router)
+        for route in router.routes:
+            assert isinstance(route, Route)
+            methods[route.path_format].update(route.methods or ())
+    app.state.methods = {path: ", ".join(sorted(known)) for path, known in methods.items()}
+
+
+def _watch(app: FastAPI, limits: Limits) -> None:
+    """Put in front of an application, from the inside out: limits, access, problems, metrics and logs."""
+    gate = Gate(limits.at_work, limits.waiting)
+    app.state.log = None
+    figures = app.state.metrics = Metrics(gate, Progresses(app.state.served))
+
+    def finished(seen: Seen) -> None:
+        figures.finished(seen)
+        if app.state.log is not None:
+            app.state.log(seen)
+
+    app.add_middleware(Limited, limits, gate)
+    app.add_middleware(Guarded, app.state.access)
+    answer_problems(app)
+    app.add_middleware(Observed, figures.started, finished)
+
+
+def run_server(
+    make: FastAPI | Callable[[], FastAPI], host: str = "127.0.0.1", port: int = 8000, log: Form = "text"
+) -> None:
     """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
 
     To be called from the main thread, as signals are.
 
+    make  the application, or what makes it: then the service lives at once, and is ready when that is done
     port  0 for any that is free; the start line, on stderr, says which
+    log   one line per request on stderr, for people or as JSON
     """
     listening = listen(host, port)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
-    config = uvicorn.Config(
+    start_logging(log)
+    keep_freed_memory()
+    with listening, _stopping_cleanly():
+        _run(lambda: _checked((lambda: make) if isinstance(make, FastAPI) else make, host), listening, log)
+    LOG.info("stopped")
+
+
+def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> None:
+    failures: list[BaseException] = []
+
+    def made(app: FastAPI) -> None:
+        app.state.log = RequestLog(log, sys.stderr)
+        server.let_go.append(app.state.followers.let_go)
+        LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
+        for note in _notes(app):
+            LOG.warning(note)
+
+    def failed(error: BaseException) -> None:
+        failures.append(error)
+        server.should_exit = True
+
+    server = _Server(_config(Starting(make, made, failed)))
+    server.run(sockets=[listening])
+    if failures:
+        raise failures[0]
+
+
+class _Server(uvicorn.Server):
+    """Waits, when it stops, for what is in flight.
+
+    let_go  called before, each: ends what would never end by itself
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.let_go: list[Callable[[], None]] = []
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for let_go in self.let_go:
+            let_go()
+        await super().shutdown(sockets)
+
+
+def _notes(app: FastAPI) -> Iterator[str]:
+    """What whoever starts a service should know of it."""
+    if not app.state.access.locked:
+        yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
+    if any(one.judging.database is None for one in app.state.served.collections.values()):
+        yield "there is no database: judgments are lost when the service stops; --db names one"
+
+
+def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
+    """The application that is made, if it may listen there."""
+    app = make()
+    app.state.access.check_host(host)
+    return app
+
+
+def _config(app: Starting) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
+        lifespan="on",
         log_config=None,
         log_level="warning",
         access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
-    with listening, _stopping_cleanly():
-        LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
-        uvicorn.Server(config).run(sockets=[listening])
-    LOG.info("stopped")
 
 
 def listen(host: str, port: int) -> socket.socket:

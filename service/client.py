@@ -1,8 +1,10 @@
 """A typed client of the service, and `remote`, the estimator that asks a service what it would predict."""
 
+import os
+import secrets
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -15,11 +17,24 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.estimators import Prediction
 from service.wire import CollectionOut, FeaturesIn, ModelOut, PredictionsIn, PredictionsOut, ProblemOut
+from service.wire_judging import (
+    CampaignOut,
+    ImportedOut,
+    JudgmentIn,
+    NextIn,
+    NextOut,
+    RankingOut,
+    RecordOut,
+    UndoIn,
+)
 
 if TYPE_CHECKING:
     import httpx
 
 PAUSES_S = (0.1, 0.3, 0.9)
+BUSY = (429, 503)
+LONGEST_PAUSE_S = 10.0
+TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
 BATCH = 10_000
 COLLECTIONS = "/v1/collections"
 
@@ -29,19 +44,23 @@ Answer = TypeVar("Answer")
 class Client:
     """A service at an address; its connection is kept open until `close`, or the end of a `with`.
 
-    Everything it asks may be asked twice, so it asks again where a connection fails. Raises InputError
-    where the service refuses what it was asked, ServiceError where it is not there or answers nonsense.
+    Everything it asks may be asked twice, as what it writes carries a key of its own: so it asks again where a
+    connection fails or the service is busy. Raises InputError where the service refuses what it was asked,
+    ServiceError where it is not there or answers nonsense.
 
     url        root of the service, such as http://127.0.0.1:8000
     timeout_s  how long to wait for an answer
+    token      as `audiosim token` made it; the environment's AUDIOSIM_TOKEN, if there is one, where None
     """
 
-    def __init__(self, url: str, timeout_s: float = 60.0) -> None:
+    def __init__(self, url: str, timeout_s: float = 60.0, token: str | None = None) -> None:
         import httpx
 
         self.url = url.rstrip("/")
+        token = os.environ.get(TOKEN) if token is None else token
+        headers = {"authorization": f"Bearer {token}"} if token else {}
         try:
-            self._http = httpx.Client(base_url=self.url, timeout=timeout_s)
+            self._http = httpx.Client(base_url=self.url, timeout=timeout_s, headers=headers)
         except httpx.InvalidURL as error:
             raise InputError(f"not an address: {url}: {error}") from None
         self._finish = weakref.finalize(self, self._http.close)
@@ -70,7 +89,7 @@ class Client:
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, as a model and a cutoff see it; its own where none is given."""
-        return self._get(f"{COLLECTIONS}/{quote(name, safe='')}", CollectionOut, _query(model, cutoff))
+        return self._get(_path(name), CollectionOut, _query(model, cutoff))
 
     def predict(
         self,
@@ -90,7 +109,7 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
-        path = f"{COLLECTIONS}/{quote(collection, safe='')}/predictions"
+        path = _path(collection, "predictions")
         return self._ask("POST", path, PredictionsOut, _query(model, cutoff), msgspec.json.encode(asked))
 
     def predict_features(
@@ -101,15 +120,108 @@ class Client:
         path = f"/v1/models/{quote(model, safe='')}/predictions"
         return self._ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
 
+    def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
+        """Pairs to judge, now the assessor's until their leases end.
+
+        assessor  not needed where his own token says who he is
+        by_query  of as few queries as will do
+        """
+        asked = NextIn(assessor, count, by_query)
+        return self._ask("POST", _path(collection, "next"), NextOut, {}, msgspec.json.encode(asked))
+
+    def judge(
+        self,
+        collection: str,
+        query: str,
+        document: str,
+        *,
+        fine: float | None = None,
+        broad: float | None = None,
+        grade: float | None = None,
+        assessor: str | None = None,
+        key: str | None = None,
+        **more: Any,
+    ) -> RecordOut:
+        """Say how relevant a document is to a query; when this returns, that is safe.
+
+        grade  on the collection's scale, whichever it is
+        key    of this judgment, so that sending it again changes nothing; made here where None
+        more   `played_s`, `seconds`, `note` and so on, as in `JudgmentIn`
+        """
+        said = {"fine": fine, "broad": broad, "grade": grade, "assessor": assessor} | more
+        return self._tell(collection, _checked(JudgmentIn, {"query": query, "document": document} | said), key)
+
+    def cannot(
+        self,
+        collection: str,
+        query: str,
+        document: str,
+        reason: str,
+        *,
+        assessor: str | None = None,
+        key: str | None = None,
+    ) -> RecordOut:
+        """Say that a pair cannot be judged, and why."""
+        said = {"query": query, "document": document, "cannot": reason, "assessor": assessor}
+        return self._tell(collection, _checked(JudgmentIn, said), key)
+
+    def undo(
+        self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
+    ) -> RecordOut:
+        """Take back an answer: that of a number, or the assessor's last."""
+        content = msgspec.json.encode(UndoIn(assessor, number))
+        return self._ask("POST", _path(collection, "undo"), RecordOut, {}, content, key or new_key())
+
+    def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
+        """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; the campaign's where None."""
+        query = {} if measure is None else {"measure": measure}
+        return self._get(_path(collection, "ranking"), RankingOut, query)
+
+    def campaign(self, collection: str) -> CampaignOut:
+        """How far the judging of a collection is."""
+        return self._get(_path(collection, "campaign"), CampaignOut)
+
+    def export(self, collection: str, form: str = "csv") -> Iterator[str]:
+        """The lines of a file with the judgments that hold, as they come.
+
+        form  csv, qrels, jsonl, or log for all that ever happened
+        """
+        import httpx
+
+        try:
+            with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
+                if response.status_code != 200:
+                    response.read()
+                    raise _refusal(self.url, response)
+                yield from response.iter_lines()
+        except httpx.HTTPError as error:
+            raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
+
+    def import_judgments(self, collection: str, text: str, *, key: str | None = None) -> ImportedOut:
+        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing."""
+        path = _path(collection, "judgments", "import")
+        return self._ask("POST", path, ImportedOut, {}, text.encode(), key or new_key())
+
+    def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
+        content = msgspec.json.encode(said)
+        return self._ask("POST", _path(collection, "judgments"), RecordOut, {}, content, key or new_key())
+
     def _get(self, path: str, kind: type[Answer], query: Mapping[str, str] | None = None) -> Answer:
         return self._ask("GET", path, kind, query or {}, None)
 
     def _ask(
-        self, method: str, path: str, kind: type[Answer], query: Mapping[str, str], content: bytes | None
+        self,
+        method: str,
+        path: str,
+        kind: type[Answer],
+        query: Mapping[str, str],
+        content: bytes | None,
+        key: str | None = None,
     ) -> Answer:
         headers = {"content-type": "application/json"} if content is not None else {}
+        headers |= {"idempotency-key": key} if key else {}
         response = self._send(method, path, params=query, content=content, headers=headers)
-        if response.status_code != 200:
+        if response.status_code not in (200, 201):
             raise _refusal(self.url, response)
         try:
             return msgspec.json.decode(response.content, type=kind)
@@ -121,7 +233,10 @@ class Client:
 
         for pause_s in (*PAUSES_S, None):
             try:
-                return self._http.request(method, path, **what)
+                response = self._http.request(method, path, **what)
+                if pause_s is None or response.status_code not in BUSY:
+                    return response
+                time.sleep(_pause_s(response, pause_s))
             except (httpx.TimeoutException, httpx.UnsupportedProtocol) as error:
                 raise ServiceError(f"{self.url} cannot be asked: {error}") from None
             except httpx.TransportError as error:
@@ -129,6 +244,28 @@ class Client:
                     raise ServiceError(f"{self.url} cannot be reached: {error}") from None
                 time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
+
+
+def new_key() -> str:
+    """A key that nobody else makes."""
+    return secrets.token_hex(16)
+
+
+def _path(collection: str, *more: str) -> str:
+    return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
+
+
+def _pause_s(response: "httpx.Response", pause_s: float) -> float:
+    """How long to wait before asking a busy service again: as long as it says, within reason."""
+    said = response.headers.get("retry-after", "")
+    return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s
+
+
+def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
+    try:
+        return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"not to be sent: {error}") from None
 
 
 def _query(model: str | None, cutoff: int | None) -> dict[str, str]:

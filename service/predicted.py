@@ -1,7 +1,6 @@
 """What is predicted: of the pairs of a pool in one state of the judgments, or of rows of features."""
 
-from collections.abc import Collection as Several
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -20,6 +19,7 @@ from audiosim.stats.ordinal import expectation, variance
 STATUSES = ("predicted", "judged", "unknown")
 PREDICTED, JUDGED, UNKNOWN = range(3)
 ABSENT = -1
+BLOCK = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,7 @@ class Predicted:
     models         names of the models that were used
     model          (m,) which of them spoke for the row; -1 where unknown
     probabilities  (m, l) as predicted, for a judged row too; NaN where unknown
+    state          number of the state of the campaign's judgments that this rests on; None for other judgments
     """
 
     name: str
@@ -47,6 +48,7 @@ class Predicted:
     models: tuple[str, ...]
     model: Integers
     probabilities: Array
+    state: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,9 @@ class State:
     version     of the estimator's model, None where it has none
     judgments   how many were made
     grades      (n,) NaN where unjudged
-    prediction  of the n pairs, from these grades
+    prediction  of the n pairs, from these grades; where a campaign predicts anew only after several judgments, from
+                the grades that it had then
+    number      of the last event in the campaign's log; None where these are no campaign's judgments
     """
 
     pool: Pool
@@ -67,6 +71,7 @@ class State:
     judgments: int
     grades: Array
     prediction: Prediction
+    number: int | None = None
 
     @cached_property
     def judged(self) -> Booleans:
@@ -83,9 +88,16 @@ class State:
         """(n,) 0 where judged."""
         return np.where(self.judged, 0, self.prediction.variance)
 
-    def of(self, pairs: Several[Pair]) -> Predicted:
+    def _places(self, pairs: Sequence[Pair]) -> Integers:
+        """(m,) where each pair is in the pool; looked up some at a time, so that other threads run in between."""
+        look = self.pool.positions.get
+        starts = range(0, len(pairs), BLOCK)
+        blocks = [np.fromiter(map(look, pairs[start : start + BLOCK], repeat(ABSENT)), np.int64) for start in starts]
+        return np.concatenate([np.empty(0, np.int64), *blocks])
+
+    def of(self, pairs: Sequence[Pair]) -> Predicted:
         """The rows of these pairs, in their order; those outside the pool are unknown."""
-        place = np.fromiter(map(self.pool.positions.get, pairs, repeat(ABSENT)), np.int64, len(pairs))
+        place = self._places(pairs)
         unknown = place == ABSENT
         return Predicted(
             name=self.name,
@@ -98,6 +110,7 @@ class State:
             models=self.prediction.models,
             model=np.where(unknown, ABSENT, self.prediction.model[place]),
             probabilities=np.where(unknown[:, None], np.nan, self.prediction.probabilities[place]),
+            state=self.number,
         )
 
 
@@ -110,9 +123,9 @@ def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
     count = len(next(iter(table.values()), ()))
     with np.errstate(over="ignore", invalid="ignore"):
         probabilities = model.probabilities(table, count)
-    needed = np.array([table[name] for name in model.features]).reshape(len(model.features), count)
-    unknown = np.isnan(needed).any(axis=0)
-    _check_overflow(np.isnan(probabilities[:, 0]) & ~unknown)
+    unknown = np.isnan(probabilities[:, 0])
+    if unknown.any():
+        _check_overflow(unknown & ~np.isnan([table[name] for name in model.features]).any(axis=0))
     levels = np.array(model.levels)
     return Predicted(
         name=model.name,

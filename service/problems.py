@@ -14,26 +14,47 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from audiosim.errors import InputError, ServiceError
+from audiosim.errors import ClosedError, InputError, LeaseError, ServiceError, StoreError
+from service.access import DeniedError
 from service.served import NotServedError
 from service.wire import ProblemOut
 
 LOG = logging.getLogger("service")
 REQUEST_ID = "X-Request-ID"
+OPEN_INFERENCE = "/v2"
+RETRY_AFTER_S = 2
+# Nothing of ours runs inline, in a frame, or from elsewhere; nothing of ours is embedded elsewhere.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "media-src 'self' blob:; worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+SECURITY = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
 GIVEN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 def answer_problems(app: FastAPI) -> None:
     """Have an application answer every error as a problem, under the request's identifier."""
-    for kind in (StarletteHTTPException, RequestValidationError, InputError, ServiceError):
+    for kind in (StarletteHTTPException, RequestValidationError, InputError, ServiceError, StoreError, DeniedError):
         app.add_exception_handler(kind, _answer)
     app.add_middleware(RequestIds)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
     status, detail = _explain(error)
-    headers = error.headers if isinstance(error, StarletteHTTPException) else None
-    return problem(request.state.request_id, status, detail, headers)
+    headers = error.headers if isinstance(error, StarletteHTTPException | DeniedError) else None
+    if status == 405:
+        path = getattr(request.scope.get("route"), "path_format", "")
+        headers = {"Allow": request.app.state.methods.get(path, (headers or {}).get("Allow", ""))}
+    if isinstance(error, StoreError):
+        LOG.error("request %s: %s", request.scope["state"]["request_id"], error)
+        headers = {"Retry-After": str(RETRY_AFTER_S)}
+    return refusal(request.scope, status, detail, headers)
 
 
 def _explain(error: Exception) -> tuple[int, str]:
@@ -43,8 +64,16 @@ def _explain(error: Exception) -> tuple[int, str]:
         case RequestValidationError():
             first = error.errors()[0]
             return 422, f"{first['loc'][-1]}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        case DeniedError():
+            return error.status, error.detail
+        case LeaseError():
+            return 403, str(error)
+        case ClosedError():
+            return 409, str(error)
         case InputError():
             return 422, str(error)
+        case StoreError():
+            return 503, str(error)
         case ServiceError():
             return 502, str(error)
         case HTTPException():
@@ -57,6 +86,15 @@ def _explain(error: Exception) -> tuple[int, str]:
 ROUTER = {404: "nothing is served at this address", 405: "this address does not answer to this method"}
 
 
+def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer that says what went wrong, in the form that the address promises."""
+    if not scope["path"].startswith(OPEN_INFERENCE):
+        return problem(scope["state"]["request_id"], status, detail, headers)
+    body = msgspec.json.encode({"error": detail})
+    # The protocol knows 400 where we say 422.
+    return Response(body, 400 if status == 422 else status, headers, "application/json")
+
+
 def problem(request_id: str, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer that says what went wrong."""
     body = ProblemOut("about:blank", HTTPStatus(status).phrase, status, detail, request_id)
@@ -65,6 +103,8 @@ def problem(request_id: str, status: int, detail: str, headers: Mapping[str, str
 
 class RequestIds:
     """Gives every request an identifier, the client's where it sends a decent one, and every answer the same.
+
+    Every answer also gets the headers that keep browsers from doing with it what it is not for.
 
     What nobody foresaw is a bug: it is logged under the identifier and answered with 500.
     """
@@ -84,6 +124,7 @@ class RequestIds:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                message["headers"] = [*message.get("headers", ()), *SECURITY]
                 MutableHeaders(scope=message)[REQUEST_ID] = request_id
             await send(message)
 
@@ -94,7 +135,7 @@ class RequestIds:
         except Exception:
             LOG.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
             if not started:
-                bug = problem(request_id, 500, "this is a bug in the service; its log has more under the request id")
+                bug = refusal(scope, 500, "this is a bug in the service; its log has more under the request id")
                 await bug(scope, receive, send_with_id)
 
 

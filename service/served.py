@@ -1,22 +1,30 @@
-"""What is served: collections and models; pools, estimators and predictions are made once and kept."""
+"""What is served: collections with their campaigns, and models; what is made of them is made once and kept."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.campaign import Campaign, Store
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Pair
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.plugins import make_estimator
-from audiosim.relevance.estimators import Prediction, default_model
+from audiosim.measures.expected import ExpectedScores, estimate_pool, expected_scores
+from audiosim.measures.measure import Measure
+from audiosim.measures.ranking import Ranking
+from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.estimators import Prediction, RelevanceEstimator, default_model
 from audiosim.relevance.published import Model, load_model, model_names
+from service.campaigns import Judging, snapshot
 from service.predicted import State
+from service.sounds import Sounds
 
 KEPT = 8
+DEEPEST_CUTOFF = 1000
 
 
 class NotServedError(InputError):
@@ -24,67 +32,150 @@ class NotServedError(InputError):
 
 
 class Predictor:
-    """An estimator for one pool, and what it predicts from the judgments of the collection.
+    """An estimator for one pool, and what it predicts from the judgments of a campaign.
 
     Any number of threads may use one: it never changes after it is made, but for what it remembers.
+
+    pool        of the estimator
+    campaign    whose judgments count
+    leads       whether pool and estimator are those of the campaign, which then has predicted already
     """
 
-    def __init__(self, collection: Collection, pool: Pool, model: str) -> None:
-        self.pool = pool
-        self._estimator = make_estimator(pool, model)
-        self._version: str | None = getattr(self._estimator, "version", None)
+    def __init__(self, pool: Pool, estimator: RelevanceEstimator, campaign: Campaign, leads: bool = False) -> None:
+        self.pool, self.estimator = pool, estimator
+        self._campaign, self._leads = campaign, leads
+        self._version: str | None = getattr(estimator, "version", None)
         # The batches of one large pool arrive one after the other with the same judgments.
         self._recent = lru_cache(maxsize=2)(self._predict)
-        self.own = self._state(pool.spread(collection.grades()), len(collection.judgments))
+        self._last: State | None = None
 
     @property
     def name(self) -> str:
         """The name of the estimator."""
-        return self._estimator.name
+        return self.estimator.name
+
+    def now(self) -> State:
+        """What is predicted from all judgments, those included that other processes wrote to the campaign's log."""
+        self._campaign.sync()
+        return self.own
+
+    @property
+    def own(self) -> State:
+        """What is predicted from the judgments of the campaign, as far as this process has seen them."""
+        last = self._last  # read once and replaced in one step: other threads see a whole state
+        if last is None or last.number != self._campaign.standing.number:
+            last = self._last = self._led() if self._leads else self._followed()
+        return last
+
+    def _led(self) -> State:
+        number, selection = self._campaign.standing
+        count = sum(map(len, selection.told.values()))
+        known = selection.relevance
+        return State(self.pool, self.name, self._version, count, known.grades, known.prediction, number)
+
+    def _followed(self) -> State:
+        number, judgments = snapshot(self._campaign)
+        return self._state(self.pool.spread(_grades(judgments)), len(judgments), number)
 
     def given(self, grades: Mapping[Pair, float]) -> State:
         """The state in which exactly these judgments were made; those of pairs outside the pool are left out."""
-        return self._state(self.pool.spread(grades), len(grades))
+        return self._state(self.pool.spread(grades), len(grades), None)
 
-    def _state(self, grades: Array, judgments: int) -> State:
-        return State(self.pool, self.name, self._version, judgments, grades, self._recent(grades.tobytes()))
+    def _state(self, grades: Array, judgments: int, number: int | None) -> State:
+        return State(self.pool, self.name, self._version, judgments, grades, self._recent(grades.tobytes()), number)
 
     def _predict(self, grades: bytes) -> Prediction:
-        return self._estimator.predict(np.frombuffer(grades).copy())
+        return self.estimator.predict(np.frombuffer(grades).copy())
+
+
+def _grades(judgments: Sequence[Judgment]) -> dict[Pair, float]:
+    """The mean grade of each pair over its assessors, each of whom has one judgment of it."""
+    said: dict[Pair, list[float]] = {}
+    for judgment in judgments:
+        said.setdefault(judgment.pair, []).append(judgment.grade)
+    return {pair: sum(grades) / len(grades) for pair, grades in said.items()}
 
 
 class ServedCollection:
-    """A collection, the model that predicts it, and a predictor for each model and cutoff asked for.
+    """A collection, its campaign, and a predictor for each model and cutoff asked for.
+
+    The cutoff, where none is asked for, is that of the campaign's measure.
 
     collection  as loaded
     model       as in `--model`; None for the default of the collection's scale
+    judging     how its campaign goes
+    folder      where its sound files are; None: there are none
+    store       the log of its campaign; as `judging` says where None
     """
 
-    def __init__(self, collection: Collection, model: str | None = None) -> None:
-        self.collection = collection
+    def __init__(
+        self,
+        collection: Collection,
+        model: str | None,
+        judging: Judging,
+        folder: str | Path | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self.collection, self.judging = collection, judging
+        self.sounds = Sounds(collection, folder)
+        self._folder, self._store = folder, judging.store(collection) if store is None else store
         self._model = default_model(collection.scale) if model is None else model
-        self._making = Lock()
+        self.campaign = judging.open(collection, self._model, self._store)
+        self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
-        self._first = self._make_predictor(self._model, collection.cutoff)
+        self._expected = lru_cache(maxsize=KEPT)(self._expect)
+        self._rankings = lru_cache(maxsize=KEPT)(self._rank)
+        selection = self.campaign.selection
+        self._cutoff = selection.pool.cutoff
+        self._first = Predictor(selection.pool, selection.estimator, self.campaign, leads=True)
+
+    def reloaded(self) -> "ServedCollection":
+        """The same collection and log, with the collection's model file as it is now."""
+        return ServedCollection(self.collection, self._model, self.judging, self._folder, self._store)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
-        """The predictor of a model and a cutoff, those of the collection where none is given.
+        """The predictor of a model and a cutoff, those of the campaign where none is given.
 
         model  a published model, with or without its scale, `uniform`, or the collection's own
         """
         name = self._model if model in {None, self._model, self._first.name} else _published(str(model))
-        cutoff = self.collection.cutoff if cutoff is None else cutoff
-        if (name, cutoff) == (self._model, self.collection.cutoff):
+        cutoff = self._cutoff if cutoff is None else cutoff
+        if (name, cutoff) == (self._model, self._cutoff):
             return self._first
         with self._making:
             return self._predictors(name, cutoff)
+
+    def ranking(self, text: str | None = None) -> tuple[int, Ranking]:
+        """The number of the state of the judgments, and what `audiosim estimate` says of it.
+
+        text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
+        """
+        self.campaign.sync()
+        number, selection = self.campaign.standing
+        measure = selection.measure if text is None else find_measure(text)
+        if measure == selection.measure:
+            return number, selection.ranking
+        if measure.cutoff > DEEPEST_CUTOFF:
+            raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
+        state = self.predictor(None, measure.cutoff).own
+        assert state.number is not None
+        with self._ranking:  # one at a time: it may take seconds, and the next may want the same
+            return state.number, self._rankings(measure, state.grades.tobytes())
+
+    def _rank(self, measure: Measure, grades: bytes) -> Ranking:
+        estimator = self.predictor(None, measure.cutoff).estimator
+        return estimate_pool(self._expected(measure), estimator, np.frombuffer(grades).copy())
+
+    def _expect(self, measure: Measure) -> ExpectedScores:
+        return expected_scores(measure, self.predictor(None, measure.cutoff).pool)
 
     def _build_pool(self, cutoff: int) -> Pool:
         return build_pool(self.collection, cutoff)
 
     def _make_predictor(self, model: str, cutoff: int) -> Predictor:
-        return Predictor(self.collection, self._pool(cutoff), model)
+        pool = self._pool(cutoff)
+        return Predictor(pool, make_estimator(pool, model), self.campaign)
 
 
 def _published(name: str) -> str:
@@ -102,12 +193,37 @@ class Served:
     models       by name: the published ones, and those of the collections' model files
     """
 
-    def __init__(self, collections: Sequence[Collection], models: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        collections: Sequence[Collection],
+        models: Mapping[str, str],
+        judging: Judging | None = None,
+        folders: Mapping[str, str | Path] | None = None,
+    ) -> None:
+        """Open all of it.
+
+        models   as in `--model`, by identifier; the default of the scale for the others
+        judging  how the campaigns go; in memory where None
+        folders  where the sound files are, by identifier
+        """
         names = [collection.identifier for collection in collections]
         _check_names(names, models)
-        self.collections = {c.identifier: ServedCollection(c, models.get(c.identifier)) for c in collections}
-        files = [name for name in models.values() if name.endswith(".json")]
-        self.models = {model.name: model for model in map(load_model, [*model_names(), *files])}
+        judging, folders = judging or Judging(), folders or {}
+        self.collections = {
+            c.identifier: ServedCollection(c, models.get(c.identifier), judging, folders.get(c.identifier))
+            for c in collections
+        }
+        self._files = [name for name in models.values() if name.endswith(".json")]
+        self.models = self._load_models()
+
+    def _load_models(self) -> dict[str, Model]:
+        return {model.name: model for model in map(load_model, [*model_names(), *self._files])}
+
+    def reload(self, name: str) -> ServedCollection:
+        """Serve a collection by its model file as it is now; where that is wrong, all stays as it was."""
+        fresh, models = self.collection(name).reloaded(), self._load_models()
+        self.collections[name], self.models = fresh, models
+        return fresh
 
     def collection(self, name: str) -> ServedCollection:
         """The collection of a name."""

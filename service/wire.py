@@ -11,10 +11,9 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from service.predicted import STATUSES, Predicted
 from service.served import Predictor, ServedCollection
 
-MOST_ROWS = 200_000
+MOST_ROWS = 50_000
 MOST_FEATURES = 100
 
 Names = Annotated[list[str], Meta(max_length=MOST_ROWS)]
@@ -106,8 +105,9 @@ class ModelName(Struct):
 class PredictionsOut(Struct, omit_defaults=True):
     """What is predicted, row by row as asked; null where unknown.
 
-    `judgments` is how many the predictions rest on. A judged row has its grade and the variance 0;
-    `levels` and `probabilities` are there on request, and are the model's for a judged row too.
+    `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
+    judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
+    there on request, and are the model's for a judged row too.
     """
 
     model: ModelName
@@ -118,22 +118,7 @@ class PredictionsOut(Struct, omit_defaults=True):
     models: list[str | None]
     levels: list[float] | None = None
     probabilities: list[list[float] | None] | None = None
-
-    @classmethod
-    def from_domain(cls, predicted: Predicted, include: list[Literal["probabilities"]]) -> "PredictionsOut":
-        wanted = "probabilities" in include
-        models = [*predicted.models, None]
-        return cls(
-            model=ModelName(predicted.name, predicted.version),
-            judgments=predicted.judgments,
-            # NaN is written as null.
-            expectation=predicted.expectation.tolist(),
-            variance=predicted.variance.tolist(),
-            status=[cast("Status", STATUSES[code]) for code in predicted.status.tolist()],
-            models=[models[code] for code in predicted.model.tolist()],
-            levels=predicted.levels.tolist() if wanted else None,
-            probabilities=_known_rows(predicted.probabilities) if wanted else None,
-        )
+    state: int | None = None
 
 
 class ScaleOut(Struct):
@@ -144,7 +129,10 @@ class ScaleOut(Struct):
 
 
 class CollectionOut(Struct):
-    """A collection: its systems by name; how many queries, pairs in the pool, and judgments there are."""
+    """A collection: its systems by name; how many queries, pairs in the pool, and judgments there are.
+
+    `state` is the number of the last event of its campaign, which ranks by `measure`.
+    """
 
     identifier: str
     name: str
@@ -156,10 +144,12 @@ class CollectionOut(Struct):
     pool_hash: str
     judgments: int
     model: ModelName
+    measure: str
+    state: int
 
     @classmethod
     def from_domain(cls, served: ServedCollection, predictor: Predictor) -> "CollectionOut":
-        collection, pool, own = served.collection, predictor.pool, predictor.own
+        collection, pool, own = served.collection, predictor.pool, predictor.now()
         return cls(
             identifier=collection.identifier,
             name=collection.name,
@@ -171,6 +161,8 @@ class CollectionOut(Struct):
             pool_hash=pool.content_hash,
             judgments=own.judgments,
             model=ModelName(own.name, own.version),
+            measure=str(served.campaign.selection.measure),
+            state=own.number or 0,
         )
 
 
@@ -194,10 +186,11 @@ class ModelOut(Struct):
         return msgspec.convert(fields | {"fallback": model.fallback_name}, cls)
 
 
-class HealthOut(Struct):
-    """How the service is."""
+class HealthOut(Struct, omit_defaults=True):
+    """How the service is, and why it is not ready where it is not."""
 
-    status: Literal["alive", "ready"]
+    status: Literal["alive", "ready", "starting"]
+    reasons: list[str] = []
 
 
 class ProblemOut(Struct, rename={"kind": "type"}):
@@ -219,8 +212,3 @@ def _check_lengths(lengths: Mapping[str, int]) -> None:
 def _pairs(query: list[str], document: list[str]) -> Iterator[Pair]:
     # A plain tuple equals the Pair of its parts, and is made several times faster.
     return cast("Iterator[Pair]", zip(query, document, strict=True))
-
-
-def _known_rows(probabilities: Array) -> list[list[float] | None]:
-    unknown = np.isnan(probabilities[:, 0]).tolist()
-    return [None if missing else row for missing, row in zip(unknown, probabilities.tolist(), strict=True)]

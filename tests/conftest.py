@@ -1,6 +1,10 @@
 """Small collections whose every number can be worked out by hand, and where the real data is."""
 
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -110,3 +114,35 @@ class Counted:
 def counted():
     """Turns a learned feature into one that counts the rows it computes."""
     return Counted
+
+
+def _programs():
+    found = shutil.which("initdb") or next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))), None)
+    return Path(found).resolve().parent if found else None
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of a PostgreSQL server that listens on a socket of its own; skips where none is installed."""
+    programs = _programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed: initdb is not found")
+    pytest.importorskip("psycopg", reason="psycopg is not installed: audiosim[postgres]")
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}  # it refuses root
+    if user:
+        shutil.chown(folder, "nobody")
+
+    def call(program, *arguments):
+        command = [programs / program, "-D", folder / "data", *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
+
+    try:
+        call("initdb", "-U", "audiosim", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        call("pg_ctl", "start", "-w", "-l", folder / "log", "-o", f"-c listen_addresses='' -k {folder} -c fsync=off")
+        try:
+            yield f"postgresql://audiosim@/postgres?host={folder}"
+        finally:
+            call("pg_ctl", "stop", "-m", "immediate")
+    finally:
+        shutil.rmtree(folder)

@@ -2,10 +2,13 @@ import csv
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
@@ -190,6 +193,35 @@ def test_the_demo_does_the_whole_job_and_says_how_right_it_was(run, tmp_path):
     assert again["systems"] == ranking["systems"]
 
 
+def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "audiosim.cli", "demo", tmp_path / "demo", "--serve", "--port", str(port)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "BROWSER": "true"}
+    )
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=httpx.HTTPTransport(retries=0)) as client:
+            give_up = time.monotonic() + 60
+            while not _ready(client) and time.monotonic() < give_up:
+                time.sleep(0.1)
+            assert client.get("/v1/collections/demo/campaign").json()["judged"] == 0
+            for page in ("judge", "organise"):
+                assert "text/html" in client.get(f"/{page}/demo").headers["content-type"]
+    finally:
+        process.terminate()
+        said = process.communicate(timeout=30)[0].decode()
+    assert f"judge pairs at http://127.0.0.1:{port}/judge/demo" in said.replace("\n", " ")
+
+
+def _ready(client):
+    try:
+        return client.get("/health/ready").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     code, _, err = run("demo", tmp_path)
@@ -228,21 +260,6 @@ def test_a_loop_that_asks_a_server_judges_the_same_pairs_and_ends_with_the_same_
         for model in ("mjud", f"remote:{server}")
     )
     assert near == far
-
-
-def test_serving_a_database_counts_the_judgments_of_its_log(run, tmp_path):
-    from audiosim.campaign import DatabaseStore
-    from audiosim.cli.serving import with_log
-    from audiosim.corpus.collection import Collection
-    from audiosim.corpus.model import Judgment
-
-    url = f"sqlite:///{tmp_path / 'log.db'}"
-    log = DatabaseStore(url, "demo")
-    pair = parsed(run("next", DEMO, "-n", "1", "--format", "json"))[0]
-    log.append(Judgment(pair["query"], pair["document"], 80.0))
-    log.close()
-    collection = with_log(Collection.load(DEMO), url)
-    assert collection.grades() == {(pair["query"], pair["document"]): 80.0}
 
 
 def test_a_server_that_is_not_there_is_one_line(run):

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -49,8 +50,9 @@ def test_the_constraints_pin_every_dependency_and_name_no_place():
     assert " @ " not in pins
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in pins.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
-    names = {requirement.split(">")[0].strip().lower().replace("_", "-") for requirement in wanted}
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["postgres"], *extras["scale"], *extras["test"]]
+    names = {re.split(r"[\[>]", requirement)[0].strip().lower().replace("_", "-") for requirement in wanted}
     assert names <= pinned
 
 

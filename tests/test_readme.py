@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCREEN = 40  # lines
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+EXAMPLES = [text for text in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "service.client" not in text]
 COMMANDS = re.findall(r"`audiosim ([a-z]+)", README)
 
 

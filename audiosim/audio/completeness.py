@@ -1,12 +1,17 @@
 """Is a sound file all there? Read off its container, because the decoder reports a shortened file as a short one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import BinaryIO
+from struct import unpack
+from typing import BinaryIO, NamedTuple
+from zlib import crc32
 
 # Sizes from here on stand for "not known when the header was written" (ffmpeg and sox writing to a pipe).
 UNKNOWN_SIZE = 0x7FFF0000
-PAGE = 65_307  # the largest Ogg page
+REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # the bits of each byte
 BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
 
 
@@ -16,10 +21,12 @@ class Completeness:
 
     present  share of the promised sound that is in the file; 1 where nothing is promised
     doubt    why that share may be wrong, empty if it is known
+    harm     what befell a file whose share is below 1
     """
 
     present: float = 1.0
     doubt: str = ""
+    harm: str = "truncated"
 
 
 def completeness(path: Path, container: str) -> Completeness:
@@ -27,7 +34,8 @@ def completeness(path: Path, container: str) -> Completeness:
 
     container  as libsndfile names it
 
-    WAV and AIFF give the size of their sound in bytes. Ogg marks its last page but promises no length.
+    WAV and AIFF give the size of their sound in bytes. Ogg numbers its pages and marks the last: pages
+    that are missing or whose checksum fails are counted as lost, but a missing end has no known length.
     MP3 gives its length in a Xing, Info or VBRI frame, if at all; FLAC in its header: those two are
     compared with what comes out of the decoder. WAV of 2 GiB and over, and other containers, are taken
     as they are: a cut there is not seen.
@@ -56,15 +64,63 @@ def _chunks(file: BinaryIO) -> Completeness:
     return Completeness()
 
 
+class _Page(NamedTuple):
+    """An Ogg page whose checksum holds.
+
+    first, last  whether it begins or ends its stream
+    granule      how far the sound goes that is complete with it, -1 if none is
+    stream       which of the streams of the file it belongs to
+    number       its place in that stream, counted from 0
+    """
+
+    first: bool
+    last: bool
+    granule: int
+    stream: int
+    number: int
+
+
 def _pages(file: BinaryIO) -> Completeness:
-    """Look at the last page: bit 2 of byte 5 marks the end of the stream."""
-    file.seek(max(0, file.seek(0, 2) - 2 * PAGE))
-    tail = file.read()
-    page = tail[tail.rfind(b"OggS") :]
-    segments = page[26] if page.startswith(b"OggS") and len(page) > 26 else PAGE
-    if len(page) >= 27 + segments + sum(page[27 : 27 + segments]) and page[5] & 4:
-        return Completeness()
-    return Completeness(doubt="its last Ogg page is cut or does not mark the end")
+    """Follow the pages of the first stream: gaps in their numbers are lost sound."""
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        pages = list(_good_pages(data))
+    ours = [page for page in pages if page.stream == pages[0].stream]
+    doubt = ""
+    if any(page.first and not before.first for before, page in pairwise(pages)):
+        doubt = "it is a chain of Ogg streams, of which the first is decoded"
+    elif not (ours and ours[-1].last):
+        doubt = "its last Ogg page is cut or does not mark the end"
+    return Completeness(1 - _lost(ours), doubt, "damaged")
+
+
+def _lost(pages: list[_Page]) -> float:
+    """The share of the sound on missing pages: of each jump in time, their share of the pages that make it."""
+    lost, missing, found, time = 0.0, 0, 0, 0
+    for before, page in pairwise(pages):
+        missing, found = missing + max(0, page.number - before.number - 1), found + 1
+        if page.granule >= 0:
+            lost += max(0, page.granule - time) * missing / (missing + found)
+            missing, found, time = 0, 0, max(time, page.granule)
+    return lost / time if time else 0.0
+
+
+def _good_pages(data: mmap) -> Iterator[_Page]:
+    start = data.find(b"OggS")
+    while start >= 0:
+        segments = data[start + 26] if start + 27 <= len(data) else 0
+        end = start + 27 + segments + sum(data[start + 27 : start + 27 + segments])
+        page = data[start:end]
+        good = 27 <= len(page) == end - start and page[4] == 0 and _checksum(page) == page[22:26]
+        if good:
+            granule, stream, number = unpack("<qII", page[6:22])
+            yield _Page(bool(page[5] & 2), bool(page[5] & 4), granule, stream, number)
+        start = data.find(b"OggS", end if good else start + 1)
+
+
+def _checksum(page: bytes) -> bytes:
+    """Ogg's is that of zlib with the bits of every byte in the other order, and no ones to begin or end with."""
+    blank = page[:22] + bytes(4) + page[26:]
+    return (crc32(blank.translate(REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF).to_bytes(4, "big").translate(REVERSED)
 
 
 def _first_frame(file: BinaryIO) -> Completeness:

@@ -1,6 +1,6 @@
 """Many recordings as Gaussians: extracted from sound, saved, compared."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,26 +9,31 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
-from audiosim.audio import decode, store
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.audio import decode, packing, store
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.mfcc import STANDARD, Parameters
-from audiosim.audio.sources import find_sounds
-from audiosim.audio.store import Appender, Recording
+from audiosim.audio.remote import is_url
+from audiosim.audio.search import Divergence, Queries, Ranked, search
+from audiosim.audio.sources import Source, find_sounds
+from audiosim.audio.store import Appender, Recording, Recordings
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
-from audiosim.stats import gaussian
-from audiosim.stats.gaussian import Gaussian, Packed, from_triangles, pack, width
+from audiosim.stats import kullback_leibler
+from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
+from audiosim.stats.kullback_leibler import Packed, Precision, Reals, pack
+from audiosim.stats.nearest import Field
 
 Progress = Callable[[int, int, int], object]
-QUERIES = 256  # compared with all others at a time
+SAVED = 10_000  # recordings written together
 
 
 class Neighbour(NamedTuple):
-    """A recording near another, and how far from it in nats."""
+    """A recording near another: how far from it in nats, and their mutual proximity where it was asked for."""
 
     identifier: str
     divergence: float
+    proximity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +41,26 @@ class AudioIndex:
     """Recordings, each as the Gaussian of its MFCC frames.
 
     recordings  (n) no two of one identifier
-    rows        (n, d + d(d+1)/2) their means, then the upper triangles of their covariances row by row
+    table       (m, width) rows of Gaussians, single precision: mean, upper triangle of the covariance, ln det
     parameters  of the frames; d coefficients
     failed      the files that `extract` could not describe, and why
+    places      (n,) the row of each recording; None: the rows are those of the recordings, in their order
+    folder      where the index lies on disk; None: nowhere
     """
 
-    recordings: tuple[Recording, ...]
-    rows: Array
+    recordings: Sequence[Recording]
+    table: Singles
     parameters: Parameters = STANDARD
     failed: tuple[Failure, ...] = ()
+    places: Integers | None = None
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.places is not None:
+            return  # what is on disk was checked when it was written
         expected = (len(self.recordings), width(self.parameters.coefficients))
-        if self.rows.shape != expected:
-            raise InputError(f"rows must be {expected} to match the recordings and parameters, got {self.rows.shape}")
+        if self.table.shape != expected:
+            raise InputError(f"rows must be {expected} to match the recordings and parameters, got {self.table.shape}")
         if len(self._positions) < len(self.recordings):
             twice = next(name for name in self.ids if self.ids.count(name) > 1)
             raise InputError(f"two recordings are called {twice!r}")
@@ -57,92 +68,181 @@ class AudioIndex:
     @classmethod
     def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD) -> Self:
         """An index of Gaussians that are known already, by identifier."""
-        rows = [pack_row(known) for known in gaussians.values()]
-        empty = np.empty((0, width(parameters.coefficients)))
-        return cls(tuple(map(Recording, gaussians)), np.stack(rows) if rows else empty, parameters)
+        return cls(tuple(map(Recording, gaussians)), _rows(map(pack_row, gaussians.values()), parameters), parameters)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """The index in a folder, its rows mapped into memory."""
-        parameters, recordings, rows = store.load(folder)
-        return cls(recordings, rows, parameters)
+        """The index in a folder, its rows mapped into memory and its lines not yet read."""
+        stored = store.load(folder)
+        return cls(stored.recordings, stored.rows, stored.parameters, (), stored.places, Path(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder."""
         if (Path(folder) / store.HEAD).exists():
             raise InputError(f"{folder}: holds an index already, expected a new folder")
         with Appender(folder, self.parameters) as index:
-            for recording, row in zip(self.recordings, self.rows, strict=True):
-                index.append(recording, row)
+            for start in range(0, len(self), SAVED):
+                part = slice(start, start + SAVED)
+                index.extend(self.recordings[part], self.rows[part])
+
+    def __len__(self) -> int:
+        return len(self.recordings)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The identifiers, in the order of the rows."""
+        if isinstance(self.recordings, Recordings):
+            return self.recordings.identifiers
         return tuple(recording.identifier for recording in self.recordings)
+
+    @cached_property
+    def silent(self) -> Booleans:
+        """(n,) whether there is next to nothing to hear."""
+        if isinstance(self.recordings, Recordings):
+            return self.recordings.silent
+        return np.array([recording.silent for recording in self.recordings], dtype=bool)
+
+    @cached_property
+    def rows(self) -> Singles:
+        """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""
+        if self.places is None or np.array_equal(self.places, np.arange(len(self.table))):
+            return self.table
+        return self.table[self.places]
 
     @property
     def means(self) -> Array:
         """(n, d)"""
-        return self.rows[:, : self.parameters.coefficients]
+        return from_rows(self.rows, self.parameters.coefficients)[0]
 
     @property
     def covariances(self) -> Array:
         """(n, d, d)"""
-        d = self.parameters.coefficients
-        return from_triangles(self.rows[:, d:], d)
+        return from_rows(self.rows, self.parameters.coefficients)[1]
 
     def joined(self, other: "AudioIndex") -> "AudioIndex":
         """The recordings of both, which must have the same parameters, as one index in memory."""
-        if other.parameters != self.parameters:
-            raise InputError(
-                f"cannot compare frames of other parameters ({other.parameters}), expected {self.parameters}"
-            )
-        rows = np.concatenate([self.rows, other.rows])
-        return AudioIndex(self.recordings + other.recordings, rows, self.parameters, self.failed + other.failed)
+        self._check_comparable(other)
+        recordings = (*self.recordings, *other.recordings)
+        return AudioIndex(
+            recordings, np.concatenate([self.rows, other.rows]), self.parameters, self.failed + other.failed
+        )
 
-    def divergence(self, rows: Iterable[str] | None = None, columns: Iterable[str] | None = None) -> Array:
+    def divergence(
+        self,
+        rows: Iterable[str] | None = None,
+        columns: Iterable[str] | None = None,
+        precision: Precision = "single",
+    ) -> Reals:
         """Symmetrised Kullback-Leibler divergence KL(i || j) + KL(j || i), in nats: (r, c).
 
-        rows     (r) identifiers, all where None
-        columns  (c) identifiers, all where None
+        rows       (r) identifiers, all where None
+        columns    (c) identifiers, all where None
+        precision  of the result; single is within a relative 1e-4, near duplicates too
         """
-        return gaussian.divergence(self._packed, self.positions(rows), self.positions(columns))
+        places = [None if ids is None and not self._is_large else self._packed_places(ids) for ids in (rows, columns)]
+        return kullback_leibler.divergence(self._packed, places[0], places[1], precision)
 
     def neighbours(
-        self, ids: Iterable[str] | None, k: int, artists: Mapping[str, str | None] | None = None
+        self,
+        ids: Iterable[str] | None,
+        k: int,
+        artists: Mapping[str, str | None] | None = None,
+        *,
+        divergence: Divergence = "js",
+        proximity: bool = True,
     ) -> dict[str, tuple[Neighbour, ...]]:
         """The k recordings nearest to each of some, nearest first, never itself; fewer where there are no more.
 
-        ids      whose neighbours, all where None
-        k        at least 1
-        artists  identifier -> artist: recordings of the same artist are left out, of an unknown one never
+        ids         whose neighbours, all where None
+        k           at least 1
+        artists     identifier -> artist: recordings of the same artist are left out, of an unknown one never
+        divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
+        proximity   whether they are ranked by mutual proximity, which tames hubs, rather than by the divergence
 
-        Recordings equally near stand in the order of the index.
+        Recordings equally near stand in the order of the index. A silent recording is nobody's neighbour; it
+        has neighbours. Among more than 1,000 recordings all but plain "kl" rank a shortlist: see `search`.
         """
-        if k < 1:
-            raise InputError(f"k must be at least 1, got {k}")
-        groups = self._groups(artists or {})
-        return {
-            self.ids[query]: tuple(Neighbour(self.ids[j], float(row[j])) for j in _nearest(row, k))
-            for query, row in self._rows_of_others(self.positions(ids), groups)
-        }
+        _check_search(k, divergence)
+        positions = self.positions(ids)
+        places = self._inside[positions]
+        groups = self._groups(artists) if artists else None
+        queries = Queries(self._packed.rows[places], positions if groups is None else groups[positions], places)
+        ranked = search(self._field(groups), queries, k, divergence, proximity)
+        return {self.ids[position]: self._named(near) for position, near in zip(positions, ranked, strict=True)}
+
+    def neighbours_of(
+        self, other: "AudioIndex", k: int, *, divergence: Divergence = "js", proximity: bool = True
+    ) -> dict[str, tuple[Neighbour, ...]]:
+        """The k recordings here that are nearest to each of another index, such as one of a new clip.
+
+        other  of the same parameters; an identifier that is here as well means another recording
+        """
+        _check_search(k, divergence)
+        self._check_comparable(other)
+        nobody = np.full(len(other), -1)
+        queries = Queries(np.asarray(other.rows), nobody, nobody)
+        ranked = search(self._field(None), queries, k, divergence, proximity)
+        return {identifier: self._named(near) for identifier, near in zip(other.ids, ranked, strict=True)}
 
     def positions(self, ids: Iterable[str] | None) -> Integers:
         """The rows of some identifiers, of all where None."""
         if ids is None:
-            return np.arange(len(self.ids))
+            return np.arange(len(self))
         try:
             return np.array([self._positions[identifier] for identifier in ids], dtype=np.int64)
         except KeyError as error:
-            raise InputError(f"no recording is called {error.args[0]!r} in this index of {len(self.ids)}") from None
+            raise InputError(f"no recording is called {error.args[0]!r} in this index of {len(self)}") from None
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {identifier: position for position, identifier in enumerate(self.ids)}
 
+    @property
+    def _is_large(self) -> bool:
+        return self.folder is not None and len(self.table) >= packing.LARGE
+
     @cached_property
     def _packed(self) -> Packed:
-        return pack(self.means, self.covariances)
+        """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
+        if self.folder is not None and self._is_large:
+            return packing.packed_on_disk(self.folder, self.table, self.parameters.coefficients)
+        return pack(self.rows, self.parameters.coefficients)
+
+    @cached_property
+    def _inside(self) -> Integers:
+        """(n,) where each recording is among the packed."""
+        return self.places if self.places is not None and self._is_large else np.arange(len(self))
+
+    @cached_property
+    def _outside(self) -> Integers:
+        """Which recording each of the packed is, -1 where it is none."""
+        outside = np.full(len(self._packed), -1)
+        outside[self._inside] = np.arange(len(self))
+        return outside
+
+    @cached_property
+    def _closed(self) -> Booleans:
+        """Which of the packed are nobody's neighbours."""
+        closed = np.ones(len(self._packed), dtype=bool)
+        closed[self._inside] = self.silent
+        return closed
+
+    def _packed_places(self, ids: Iterable[str] | None) -> Integers:
+        return self._inside[self.positions(ids)]
+
+    def _field(self, groups: Integers | None) -> Field:
+        """What is searched: recordings that hold and are to be heard, each by default a group of its own."""
+        known = self._outside if groups is None else np.where(self._outside < 0, 0, groups[self._outside])
+        return Field(self._packed, known, self._closed, self._outside)
+
+    def _named(self, near: Ranked) -> tuple[Neighbour, ...]:
+        close = [None] * len(near.place) if near.proximity is None else near.proximity.tolist()
+        return tuple(
+            Neighbour(self.ids[position], apart, proximity)
+            for position, apart, proximity in zip(
+                self._outside[near.place], near.divergence.tolist(), close, strict=True
+            )
+        )
 
     def _groups(self, artists: Mapping[str, str | None]) -> Integers:
         """A number for each recording, the same for two exactly where they must not be neighbours."""
@@ -152,20 +252,25 @@ class AudioIndex:
             [groups[artist] if artist else position for position, artist in enumerate(named)], dtype=np.int64
         )
 
-    def _rows_of_others(self, queries: Integers, groups: Integers) -> Iterator[tuple[int, Array]]:
-        """Each query and its divergences, infinite from what must not be its neighbour."""
-        for start in range(0, len(queries), QUERIES):
-            block = queries[start : start + QUERIES]
-            away = gaussian.divergence(self._packed, block)
-            away[groups[block][:, None] == groups[None, :]] = np.inf
-            yield from zip(block.tolist(), away, strict=True)
+    def _check_comparable(self, other: "AudioIndex") -> None:
+        if other.parameters != self.parameters:
+            raise InputError(
+                f"cannot compare frames of other parameters ({other.parameters}), expected {self.parameters}"
+            )
 
 
-def _nearest(row: Array, k: int) -> Integers:
-    """Where the k smallest finite values are, smallest first, the earlier of equal ones first."""
-    bound = np.partition(row, k - 1)[k - 1] if k < len(row) else np.inf
-    candidates = np.flatnonzero((row <= bound) & np.isfinite(row))
-    return candidates[np.argsort(row[candidates], kind="stable")][:k]
+def _check_search(k: int, divergence: str) -> None:
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    if divergence not in ("kl", "js"):
+        raise InputError(f"divergence must be 'kl' or 'js', got {divergence!r}")
+
+
+def _rows(described: Iterable[Array], parameters: Parameters) -> Singles:
+    """Rows to be stored, of means and upper triangles."""
+    d = parameters.coefficients
+    rows = np.array([*described], dtype=float).reshape(-1, width(d) - 1)
+    return to_rows(rows[:, :d], from_triangles(rows[:, d:], d))
 
 
 def nearest_run(
@@ -174,12 +279,15 @@ def nearest_run(
     queries: Mapping[str, str],
     k: int,
     artists: Mapping[str, str | None] | None = None,
+    *,
+    divergence: Divergence = "js",
+    proximity: bool = True,
 ) -> Run:
     """The baseline system that retrieves for each query the recordings nearest to its own; see `neighbours`.
 
     queries  query -> the recording that it is
     """
-    nearest = index.neighbours(dict.fromkeys(queries.values()), k, artists)
+    nearest = index.neighbours(dict.fromkeys(queries.values()), k, artists, divergence=divergence, proximity=proximity)
     return Run(system, {query: tuple(near.identifier for near in nearest[own]) for query, own in queries.items()})
 
 
@@ -191,32 +299,47 @@ def extract(
     parameters: Parameters = STANDARD,
     read: Read = decode.read,
     progress: Progress | None = None,
+    scheduler: str | None = None,
+    prune: bool = False,
 ) -> AudioIndex:
     """Describe sound files: one Gaussian of full covariance per recording.
 
-    sound       files, folders or a documents.tsv (see `find_sounds`), or identifier -> file
+    sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or identifier -> file
     n_jobs      worker processes, as in scikit-learn: None is 1, -1 one per processor
     into        folder of the index; files in it that have not changed are not read again. None: in memory
     parameters  of the frames; those of the index where there is one
     read        what opens a sound file
     progress    called with the numbers of files done (those already in the index too), failed, and in all
+    scheduler   address of a Dask cluster that does the work instead; see `describe_all`
+    prune       whether recordings of the index whose file is gone are removed first; those at URLs stay
 
     Files that cannot be described are in `.failed` of the result and do not stop the rest. With `into`
     all that is done survives an interruption, and the same call goes on from there; the result holds
     all of the index, sound from earlier calls too.
     """
-    sources = sound if isinstance(sound, Mapping) else find_sounds(sound)
-    files, report = listed(sources), progress or _silent
+    sources: Mapping[str, Source] = sound if isinstance(sound, Mapping) else find_sounds(sound)
+    files, report = listed(sources), progress or _unwatched
     if into is None:
         described: list[Described] = []
-        failed = _follow(describe_all(files, parameters, read, n_jobs), 0, len(files), report, described.append)
-        rows = np.array([row for _, row in described]).reshape(-1, width(parameters.coefficients))
+        outcomes = describe_all(files, parameters, read, n_jobs, scheduler=scheduler)
+        failed = _follow(outcomes, 0, len(files), report, described.append)
+        rows = _rows((row for _, row in described), parameters)
         return AudioIndex(tuple(recording for recording, _ in described), rows, parameters, failed)
     with Appender(into, parameters) as index:
+        if prune:
+            _prune(index)
         todo = [file for file in files if not index.holds(file)]
-        outcomes, done = describe_all(todo, parameters, read, n_jobs), len(files) - len(todo)
-        failed = _follow(outcomes, done, len(files), report, lambda described: index.append(*described))
+        outcomes, done = describe_all(todo, parameters, read, n_jobs, scheduler=scheduler), len(files) - len(todo)
+        failed = _follow(
+            outcomes, done, len(files), report, lambda one: index.append(one[0], _rows([one[1]], parameters)[0])
+        )
     return replace(AudioIndex.load(into), failed=failed)
+
+
+def _prune(index: Appender) -> None:
+    for recording in index.recordings:
+        if not is_url(recording.path) and not Path(recording.path).exists():
+            index.remove(recording.identifier)
 
 
 def _follow(
@@ -236,5 +359,5 @@ def _follow(
     return tuple(failed)
 
 
-def _silent(done: int, failed: int, total: int) -> None:
+def _unwatched(done: int, failed: int, total: int) -> None:
     """Nobody watches."""

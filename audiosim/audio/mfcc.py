@@ -4,16 +4,16 @@ from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from scipy.fft import dct, rfft
+from scipy.fft import dct
 
 from audiosim.arrays import Array
 from audiosim.audio.decode import RATE_HZ, Samples, Signal
+from audiosim.audio.spectra import power_parts
 from audiosim.errors import InputError
 
 FLOOR = 1e-10  # power below which nothing is told apart
 RANGE_DB = 80.0  # below the loudest band of the recording nothing is told apart either
-BLOCK = 64  # frames transformed together: they stay in cache
+SPAN = 96  # bins that bands filtered together span: more would multiply by more zeros, fewer be too many products
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Parameters:
     frame         samples in a frame, Hann window
     hop           samples from one frame to the next
     bands         Slaney's mel bands from 0 Hz to half the rate
-    coefficients  kept of the cosine transform, the first included
+    coefficients  kept of the cosine transform
+    first         whether the first is among them, which is the level; if not, the second is the first kept
     """
 
     rate_hz: int = RATE_HZ
@@ -32,18 +33,23 @@ class Parameters:
     hop: int = 512
     bands: int = 128
     coefficients: int = 20
+    first: bool = True
 
     def __post_init__(self) -> None:
-        if not all(isinstance(value, int) and value >= 1 for value in astuple(self)):
+        if not all(type(value) is int and value >= 1 for value in astuple(self)[:-1]):
             raise InputError(f"the parameters of frames must be whole numbers from 1, got {self}")
-        if self.coefficients > self.bands:
-            raise InputError(f"coefficients must be at most the {self.bands} bands, got {self.coefficients}")
+        if not isinstance(self.first, bool):
+            raise InputError(f"whether the first coefficient is kept must be true or false, got {self.first!r}")
+        if self.coefficients > self.bands - (not self.first):
+            most = f"{self.bands} bands" if self.first else f"{self.bands - 1} beyond the first of {self.bands} bands"
+            raise InputError(f"coefficients must be at most the {most}, got {self.coefficients}")
         if self.frame % 2 or self.hop > self.frame:
             raise InputError(f"a frame must be even and at least a hop of {self.hop}, got {self.frame}")
 
     def __str__(self) -> str:
         made = f"{self.rate_hz} Hz, frame {self.frame}, hop {self.hop}"
-        return f"{made}, {self.bands} bands, {self.coefficients} coefficients"
+        kept = "" if self.first else " without the first"
+        return f"{made}, {self.bands} bands, {self.coefficients} coefficients{kept}"
 
 
 STANDARD = Parameters()
@@ -57,26 +63,33 @@ def frames(signal: Signal, parameters: Parameters = STANDARD) -> Array:
     signal      n samples at the rate of the parameters
     parameters  the standard ones are librosa's: 20 coefficients, frame 2048, hop 512, 128 bands
 
-    Frames are centred, with zeros beyond the ends. The Fourier transform is in single precision:
-    within 1e-3 of librosa.feature.mfcc with its defaults. McFee et al. (2015), doi:10.25080/Majora-7b98e3ed-003.
+    Frames are centred, with zeros beyond the ends. All is computed in single precision, the result
+    handed out in double: within 1e-3 of librosa.feature.mfcc with its defaults; silence gives the floor,
+    which is finite. McFee et al. (2015), doi:10.25080/Majora-7b98e3ed-003.
     """
     if signal.rate_hz != parameters.rate_hz:
         raise InputError(f"the rate must be the {parameters.rate_hz} Hz of the parameters, got {signal.rate_hz} Hz")
-    levels = 10 * np.log10(np.maximum(FLOOR, _mel_power(signal.samples, parameters)))
-    levels = np.maximum(levels, levels.max() - RANGE_DB)
-    coefficients: Array = dct(levels.astype(float), type=2, norm="ortho", axis=1)[:, : parameters.coefficients]
+    bels, cosines = _bels(signal.samples, parameters), _cosines(parameters)
+    # From the middle of the range: sums in single precision lose less where numbers are small.
+    middle = float(bels.max()) - RANGE_DB / 20
+    np.maximum(np.subtract(bels, middle, out=bels), -RANGE_DB / 20, out=bels)
+    coefficients: Array = (bels @ cosines).astype(float) + middle * cosines.sum(axis=0, dtype=float)
     return coefficients
 
 
-def _mel_power(samples: Samples, parameters: Parameters) -> Samples:
-    padded = np.pad(samples, parameters.frame // 2)
-    windows = sliding_window_view(padded, parameters.frame)[:: parameters.hop]
-    hann, mel = _hann(parameters.frame), mel_filters(parameters).T
-    power = np.empty((len(windows), parameters.bands), np.float32)
-    for start in range(0, len(windows), BLOCK):
-        spectrum = rfft(windows[start : start + BLOCK] * hann, axis=1)
-        power[start : start + BLOCK] = (spectrum.real**2 + spectrum.imag**2) @ mel
-    return power
+def _bels(samples: Samples, parameters: Parameters) -> Samples:
+    """log10 max(1e-10, mel power): (frames, bands)
+
+    The mel filters are applied a few bands at a time: they are zero but for a few bins each.
+    """
+    groups = _band_groups(parameters)
+    bels = np.empty((1 + len(samples) // parameters.hop, parameters.bands), np.float32)
+    for some, parts in power_parts(samples, _hann(parameters.frame), parameters.hop):
+        block = bels[some]
+        for bands, columns, weights in groups:
+            np.matmul(parts[:, columns], weights, out=block[:, bands])
+        np.log10(np.maximum(block, FLOOR, out=block), out=block)
+    return bels
 
 
 @lru_cache
@@ -85,6 +98,29 @@ def _hann(frame: int) -> Samples:
 
 
 @lru_cache
+def _cosines(parameters: Parameters) -> Samples:
+    """(bands, coefficients) from bels to the coefficients that are kept, in dB."""
+    transform = 10 * dct(np.eye(parameters.bands), type=2, norm="ortho", axis=1)
+    start = 0 if parameters.first else 1
+    return np.ascontiguousarray(transform[:, start : start + parameters.coefficients], np.float32)
+
+
+@lru_cache
+def _band_groups(parameters: Parameters) -> tuple[tuple[slice, slice, Samples], ...]:
+    """For every few bands: which, the columns of `power_parts` they look at, and their weights (columns, bands)."""
+    filters = mel_filters(parameters)
+    filters[:, [0, -1]] = 0  # as good as zero already, and these columns are not to be used
+    groups, start = [], 0
+    while start < parameters.bands:
+        width = max(1, int(np.count_nonzero(filters[start])))
+        bands = slice(start, min(start + min(16, max(4, SPAN // width)), parameters.bands))
+        used = np.flatnonzero(filters[bands].any(axis=0))
+        low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (1, 2)
+        groups.append((bands, slice(2 * low, 2 * high), np.repeat(filters[bands, low:high].T, 2, axis=0)))
+        start = bands.stop
+    return tuple(groups)
+
+
 def mel_filters(parameters: Parameters) -> Samples:
     """Triangles (bands, frame / 2 + 1) that overlap by half, evenly spaced in mel, each of area 1.
 

@@ -1,54 +1,135 @@
-"""Files, folders and documents.tsv -> which recordings there are: identifier -> sound file."""
+"""Files, folders, URLs and documents.tsv -> which recordings there are: identifier -> sound file."""
 
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
-from audiosim.corpus.formats import read_documents
+from audiosim.audio.remote import find_remote, is_url
 from audiosim.errors import InputError
 
 SUFFIXES = (".aif", ".aiff", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav")
+UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes that are no text, line and paragraph ends
 
 
-def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Path]:
+class LeftOut(NamedTuple):
+    """What was found but is not opened, and why."""
+
+    path: str
+    reason: str
+
+
+Source = str | Path | LeftOut  # a str where it is a URL
+
+
+def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Source]:
     """The sound files that a person means by some paths, in the order found.
 
     paths  each a folder: all below it whose name ends as a sound file's does, sorted, hidden ones left out;
            a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
-           any other file: itself
+           any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
 
     A recording is called by its document, or else by its path below the folder without suffix, or its stem.
+    Below a folder a link to a file in it counts as a file. A link to a file outside, and a link to a folder,
+    are not followed; a folder that cannot be listed is passed by; and a name with a tab, a line end, another
+    control character or bytes that are no text cannot be an identifier. Each of these is a LeftOut.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: dict[str, Path] = {}
-    for identifier, path in (sound for start in paths for sound in _sounds(Path(start))):
-        if found.setdefault(identifier, path) != path:
-            raise InputError(f"two files would be called {identifier!r}: {found[identifier]} and {path}")
+    found: dict[str, Source] = {}
+    for identifier, source in (sound for start in paths for sound in _sounds(start)):
+        if found.setdefault(identifier, source) != source:
+            raise InputError(
+                f"two files would be called {identifier!r}: {_place(found[identifier])} and {_place(source)}"
+            )
     if not found:
         where = ", ".join(str(path) for path in paths) or "no path"
         raise InputError(f"no sound found in {where}, expected files that end in {', '.join(SUFFIXES)}")
     return found
 
 
-def _sounds(start: Path) -> Iterator[tuple[str, Path]]:
+def _sounds(start: str | Path) -> Iterator[tuple[str, Source]]:
+    if is_url(start):
+        yield from _remote(str(start))
+        return
+    start = Path(start)
     if start.is_dir():
-        for path in sorted(_walk(start)):
-            yield path.relative_to(start).with_suffix("").as_posix(), path
+        for path, source in _walk(start):
+            yield _named(path.relative_to(start), source)
     elif start.name.lower().endswith((".tsv", ".tsv.gz")):
         yield from _documents(start)
     else:
-        yield start.stem, start
+        yield _named(Path(start.name), start)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for where, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
-                yield Path(where, name)
+def _named(place: PurePath, source: Source) -> tuple[str, Source]:
+    """A sound by its identifier; what is left out by its place and a slash, which is like no identifier."""
+    identifier = place.with_suffix("").as_posix()
+    if not isinstance(source, LeftOut) and not _writable(identifier):
+        expected = "expected a name in the encoding of this system, without control characters"
+        source = LeftOut(str(source), f"its name cannot be an identifier, {expected}")
+    return f"{place.as_posix()}/" if isinstance(source, LeftOut) else identifier, source
 
 
-def _documents(table: Path) -> Iterator[tuple[str, Path]]:
+def _writable(identifier: str) -> bool:
+    """Whether an identifier survives lines and columns of text in UTF-8."""
+    return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, Source]]:
+    """The sound files below a folder, in the order of their names."""
+    root, waiting = os.path.realpath(folder), _entries(folder)
+    while waiting:
+        entry = waiting.pop()
+        path = Path(entry.path)
+        if isinstance(entry, LeftOut):
+            yield path, entry
+        elif entry.is_dir(follow_symlinks=False):
+            waiting += _entries(path)
+        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root)):
+            yield path, LeftOut(str(path), reason)
+        elif _is_sound(path):
+            yield path, path
+
+
+def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
+    """What a folder has, the last name first, or that it cannot be listed."""
+    try:
+        with os.scandir(folder) as listing:
+            seen = sorted(listing, key=lambda entry: entry.name, reverse=True)
+    except OSError as error:
+        return [LeftOut(str(folder), f"cannot be listed ({error.strerror}), expected a folder")]
+    return [entry for entry in seen if not entry.name.startswith(".")]
+
+
+def _reason_not_to_follow(link: Path, root: str) -> str:
+    """Why a link below a folder is left out; empty where it leads to a file there, or where it does not matter."""
+    if link.is_dir():
+        return "is a link to a folder, which is not followed; name that folder itself"
+    if _is_sound(link) and os.path.commonpath([root, os.path.realpath(link)]) != root:
+        return "is a link out of the folder, which is not followed; name that file itself"
+    return ""
+
+
+def _is_sound(path: PurePath) -> bool:
+    return path.name.lower().endswith(SUFFIXES)
+
+
+def _remote(url: str) -> Iterator[tuple[str, Source]]:
+    files = list(find_remote(url))
+    for place, file in files:
+        hidden = any(part.startswith(".") for part in place.parts)
+        if file == url or (_is_sound(place) and not hidden):
+            yield _named(place, file)
+
+
+def _documents(table: Path) -> Iterator[tuple[str, Source]]:
+    from audiosim.corpus.formats import read_documents  # here, because every worker imports this module
+
     for identifier, document in read_documents(table).items():
         if document.path:
-            yield identifier, table.parent / document.path
+            yield identifier, document.path if is_url(document.path) else table.parent / document.path
+
+
+def _place(source: Source) -> str:
+    return source.path if isinstance(source, LeftOut) else str(source)

@@ -1,35 +1,50 @@
 """The files of an index: opened by memory map, appended to without rewriting, whole after a kill at any moment.
 
     index.json        the version of this layout and the Parameters of all frames
-    gaussians.f64     one row per recording: mean, upper triangle of the covariance row by row; float64, little endian
-    recordings.jsonl  one line per row, in the same order
+    gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
+    recordings.jsonl  one line per entry, in the same order
+    entries.u64       two numbers per entry: where its line ends; what it is (see `REPLACES`)
 
-A row is written first, its line after it. What counts is as many rows as there are whole lines; what a
-kill leaves beyond them is cut off by the next append. A recording that changed is appended again: the
-last line of an identifier holds. A power cut may cost the rows since the last close.
+All little endian.
+
+An entry is a row, then its line, then its place in entries.u64. What counts is as many entries as have
+all three; what a kill leaves beyond them is cut off by the next append. A recording that changed is
+appended again and one that is removed gets an entry that says so, its row zero: both name the entry
+that no longer holds, so that opening reads no line. A power cut may cost the entries since the last close.
 """
 
 import json
-import math
 import os
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar, overload
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from audiosim.arrays import Array
+from audiosim.arrays import Booleans, Integers
 from audiosim.audio.mfcc import Parameters
 from audiosim.errors import FormatError, InputError
-from audiosim.stats.gaussian import width
+from audiosim.stats.gaussian import Singles, width
 
 if sys.platform != "win32":
     import fcntl
 
-VERSION = 1
-HEAD, ROWS, LINES = "index.json", "gaussians.f64", "recordings.jsonl"
+VERSION = 2
+HEAD, ROWS, LINES, ENTRIES = "index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"
+
+# The second number of an entry: flags, and below them 0 for a new recording or 1 + the entry that no longer holds.
+REMOVES, SILENT = np.uint64(1 << 63), np.uint64(1 << 62)
+REPLACES = np.uint64((1 << 62) - 1)
+ENTRY_BYTES = 16
+
+Entries = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +58,7 @@ class Recording:
     seconds     of sound decoded
     frames      that the Gaussian is fitted to
     note        what a careful reader should know, such as clipping; empty if nothing
+    silent      whether there is next to nothing to hear: such a recording is nobody's neighbour
     """
 
     identifier: str
@@ -52,6 +68,83 @@ class Recording:
     seconds: float = 0.0
     frames: int = 0
     note: str = ""
+    silent: bool = False
+
+
+_FIELDS = [field.name for field in fields(Recording)]
+
+
+class Recordings(Sequence[Recording]):
+    """The recordings of an index on disk, their lines parsed when the first of them is asked for."""
+
+    def __init__(self, folder: Path, entries: Entries, places: Integers) -> None:
+        self.folder, self._entries, self._places = folder, entries, places
+
+    @overload
+    def __getitem__(self, place: int) -> Recording: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Recording]: ...
+    def __getitem__(self, place: int | slice) -> Recording | Sequence[Recording]:
+        return self._parsed[place]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @cached_property
+    def identifiers(self) -> tuple[str, ...]:
+        """Read without the rest of the lines, which takes longer."""
+        lines = _parse(self.folder / LINES, self._entries, _NAMED)
+        return tuple(lines[place].identifier for place in self._places)
+
+    @property
+    def silent(self) -> Booleans:
+        """Which are silent, read without their lines."""
+        flags: Booleans = (self._entries[self._places, 1] & SILENT) != 0
+        return flags
+
+    @cached_property
+    def _parsed(self) -> list[Recording]:
+        lines = _parse(self.folder / LINES, self._entries, _RECORDING)
+        return [lines[place] for place in self._places]
+
+
+class _Named(msgspec.Struct, gc=False):
+    identifier: str
+
+
+_RECORDING = msgspec.json.Decoder(Recording)
+_NAMED = msgspec.json.Decoder(_Named)
+Line = TypeVar("Line", Recording, _Named)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """An index on disk, opened.
+
+    parameters  of the frames
+    rows        (m, width) of all entries, a memory map
+    places      (n,) the entries that hold, in the order in which their identifiers came first
+    recordings  (n)
+    """
+
+    parameters: Parameters
+    rows: Singles
+    places: Integers
+    recordings: Recordings
+
+
+def load(folder: str | Path) -> Stored:
+    """The index in a folder. Takes no longer for many recordings than for few, but to count those that hold."""
+    folder = Path(folder)
+    parameters = read_head(folder)
+    columns = width(parameters.coefficients)
+    entries = _read_entries(folder, columns)
+    places = _places(entries[:, 1])
+    recordings = Recordings(folder, entries, places)
+    if len(entries) == 0:
+        return Stored(parameters, np.empty((0, columns), np.float32), places, recordings)
+    rows: Singles = np.memmap(folder / ROWS, "<f4", mode="r", shape=(len(entries), columns))
+    return Stored(parameters, rows, places, recordings)
 
 
 class Appender:
@@ -61,43 +154,87 @@ class Appender:
         self.folder = Path(folder)
         self._columns = width(parameters.coefficients)
         _prepare(self.folder, parameters)
-        self._rows, self._lines = (self.folder / ROWS).open("ab"), (self.folder / LINES).open("ab")
+        _read_entries(self.folder, self._columns)  # refused before a file is made in place of a lost one
+        self._entries, self._lines, self._rows = ((self.folder / name).open("ab") for name in (ENTRIES, LINES, ROWS))
         try:
             self._lock()
-            recordings, ends = _read_lines(self.folder, self._columns)
+            entries = _read_entries(self.folder, self._columns)
+            recordings = _parse(self.folder / LINES, entries, _RECORDING)
         except BaseException:
             self.close()
             raise
-        self._rows.truncate(len(recordings) * self._columns * 8)
-        self._lines.truncate(ends)
-        self._recordings = {recording.identifier: recording for recording in recordings}
+        self._count, self._end = len(entries), int(entries[-1, 0]) if len(entries) else 0
+        self._truncate()
+        self._places = {recordings[place].identifier: int(place) for place in _places(entries[:, 1])}
+        self._known = {identifier: recordings[place] for identifier, place in self._places.items()}
+
+    @property
+    def recordings(self) -> tuple[Recording, ...]:
+        """Those that hold."""
+        return tuple(self._known.values())
 
     def holds(self, recording: Recording) -> bool:
         """Whether the same file is there already, going by identifier, size and time of change."""
-        known = self._recordings.get(recording.identifier)
+        known = self._known.get(recording.identifier)
         return known is not None and (known.size_bytes, known.mtime_ns) == (recording.size_bytes, recording.mtime_ns)
 
-    def append(self, recording: Recording, row: Array) -> None:
+    def append(self, recording: Recording, row: Singles) -> None:
         """Add a recording, or replace the one of the same identifier; a kill from here on does not lose it."""
-        if row.shape != (self._columns,) or not np.isfinite(row).all():
-            raise InputError(f"a row must be {self._columns} finite numbers, got {row.shape}")
-        self._rows.write(row.astype("<f8").tobytes())
-        self._rows.flush()
-        self._lines.write((json.dumps(asdict(recording)) + "\n").encode())
-        self._lines.flush()
-        self._recordings[recording.identifier] = recording
+        self.extend([recording], row[None])
+
+    def extend(self, recordings: Sequence[Recording], rows: Singles) -> None:
+        """Add many recordings at once, each as `append` does."""
+        if rows.shape != (len(recordings), self._columns) or not np.isfinite(rows).all():
+            raise InputError(f"a row must be {self._columns} finite numbers, got {rows.shape[1:]}")
+        kinds = []
+        for recording in recordings:
+            kinds.append(self._replaced(recording.identifier) | (SILENT if recording.silent else np.uint64(0)))
+            self._places[recording.identifier] = self._count + len(kinds) - 1
+            self._known[recording.identifier] = recording
+        self._write(
+            rows, [json.dumps({name: getattr(recording, name) for name in _FIELDS}) for recording in recordings], kinds
+        )
+
+    def remove(self, identifier: str) -> None:
+        """Take a recording out; a kill from here on does not bring it back."""
+        if identifier not in self._places:
+            raise InputError(f"no recording is called {identifier!r} in this index of {len(self._places)}")
+        kind = self._replaced(identifier) | REMOVES
+        del self._places[identifier], self._known[identifier]
+        line = json.dumps({"identifier": identifier, "removed": True})
+        self._write(np.zeros((1, self._columns), np.float32), [line], [kind])
 
     def close(self) -> None:
-        """Hand everything to the disk, the rows before their lines."""
-        for file in (self._rows, self._lines):
+        """Hand everything to the disk, the rows before their lines and these before their entries."""
+        for file in (self._rows, self._lines, self._entries):
             file.flush()
             os.fsync(file.fileno())
             file.close()
 
+    def _replaced(self, identifier: str) -> np.uint64:
+        return np.uint64(1 + self._places[identifier] if identifier in self._places else 0)
+
+    def _write(self, rows: Singles, lines: Sequence[str], kinds: Sequence[np.uint64]) -> None:
+        encoded = [f"{line}\n".encode() for line in lines]
+        ends = self._end + np.cumsum([len(line) for line in encoded], dtype=np.uint64)
+        for file, content in (
+            (self._rows, rows.astype("<f4").tobytes()),
+            (self._lines, b"".join(encoded)),
+            (self._entries, np.column_stack([ends, kinds]).astype("<u8").tobytes()),
+        ):
+            file.write(content)
+            file.flush()
+        self._count, self._end = self._count + len(lines), int(ends[-1]) if len(ends) else self._end
+
+    def _truncate(self) -> None:
+        self._rows.truncate(self._count * self._columns * 4)
+        self._lines.truncate(self._end)
+        self._entries.truncate(self._count * ENTRY_BYTES)
+
     def _lock(self) -> None:
         if sys.platform != "win32":
             try:
-                fcntl.flock(self._lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._entries, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{self.folder}: another process is writing to this index") from None
 
@@ -110,29 +247,10 @@ class Appender:
         self.close()
 
 
-def load(folder: str | Path) -> tuple[Parameters, tuple[Recording, ...], Array]:
-    """The index in a folder: parameters, recordings, and their rows (n, width).
-
-    The rows are a memory map, unless some were replaced: then those that hold are copied.
-    A recording keeps the place where its identifier came first.
-    """
-    folder = Path(folder)
-    parameters = _read_head(folder)
-    columns = width(parameters.coefficients)
-    recordings, _ = _read_lines(folder, columns)
-    if not recordings:
-        return parameters, (), np.empty((0, columns))
-    rows: Array = np.memmap(folder / ROWS, "<f8", mode="r", shape=(len(recordings), columns))
-    last = {recording.identifier: position for position, recording in enumerate(recordings)}
-    if len(last) < len(recordings):
-        rows = np.array(rows[list(last.values())])
-    return parameters, tuple(recordings[position] for position in last.values()), rows
-
-
 def _prepare(folder: Path, parameters: Parameters) -> None:
     """Make a new index, or see that the one in the folder has the same parameters."""
     if (folder / HEAD).exists():
-        found = _read_head(folder)
+        found = read_head(folder)
         if found != parameters:
             raise InputError(f"{folder}: holds frames of other parameters ({found}), expected {parameters}")
         return
@@ -147,35 +265,71 @@ def _prepare(folder: Path, parameters: Parameters) -> None:
         raise InputError(f"{folder}: cannot be made ({error.strerror}), expected an index or a new folder") from None
 
 
-def _read_head(folder: Path) -> Parameters:
+def read_head(folder: Path) -> Parameters:
+    """The parameters of the index in a folder."""
     path = folder / HEAD
     try:
         head = json.loads(path.read_text(encoding="utf-8"))
-        version, parameters = head["version"], Parameters(**head["parameters"])
+        version = head["version"]
+        parameters = Parameters(**head["parameters"]) if version == VERSION else None
     except OSError:
         raise InputError(f"{folder}: is not an index, expected a folder with {HEAD}") from None
     except (ValueError, KeyError, TypeError):
         raise FormatError(path, 1, "expected the version and the parameters of an index") from None
-    if version != VERSION:
-        raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}")
+    if parameters is None:
+        raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}; extract it again")
     return parameters
 
 
-def _read_lines(folder: Path, columns: int) -> tuple[list[Recording], int]:
-    """The recordings that have both their line and their row, and where the last of their lines ends."""
-    path, rows = folder / LINES, folder / ROWS
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    if lines and not lines[-1].endswith(b"\n"):
-        lines.pop()
-    del lines[(rows.stat().st_size if rows.exists() else 0) // (columns * 8) :]
-    return [_parse(path, number, line) for number, line in enumerate(lines, start=1)], sum(map(len, lines))
+def _read_entries(folder: Path, columns: int) -> Entries:
+    """(m, 2) the entries that have their row and their line too."""
+    sizes = {name: path.stat().st_size for name in (ROWS, LINES, ENTRIES) if (path := folder / name).exists()}
+    if ENTRIES not in sizes and any(sizes.values()):
+        raise InputError(f"{folder}: has lost its {ENTRIES}, expected an index with all its files")
+    count = min(sizes.get(ENTRIES, 0) // ENTRY_BYTES, sizes.get(ROWS, 0) // (columns * 4))
+    if count == 0 or LINES not in sizes:
+        return np.empty((0, 2), np.uint64)
+    entries: Entries = np.memmap(folder / ENTRIES, "<u8", mode="r", shape=(count, 2))
+    return entries[: np.searchsorted(entries[:, 0], np.uint64(sizes[LINES]), side="right")]
 
 
-def _parse(path: Path, number: int, line: bytes) -> Recording:
+def _places(kinds: Entries) -> Integers:
+    """The entries that hold, each in the place of the first of its identifier."""
+    changed = np.flatnonzero(kinds & ~SILENT)
+    holds = np.ones(len(kinds), dtype=bool)
+    first = np.arange(len(kinds))
+    for entry in changed:
+        old = int(kinds[entry] & REPLACES) - 1
+        holds[old], first[entry] = False, first[old]
+        holds[entry] = not kinds[entry] & REMOVES
+    places = np.flatnonzero(holds)
+    return places[np.argsort(first[places], kind="stable")] if len(changed) else places
+
+
+def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]") -> list[Line]:
+    """The lines of some entries."""
+    if len(entries) == 0:
+        return []
+    with path.open("rb") as file:
+        text = file.read(int(entries[-1, 0]))
     try:
-        recording = Recording(**json.loads(line))
-        if isinstance(recording.identifier, str) and math.isfinite(recording.seconds):
-            return recording
-    except (ValueError, TypeError):
-        pass
-    raise FormatError(path, number, "expected a JSON object with the fields of a recording")
+        lines = decoder.decode_lines(text)
+    except msgspec.MsgspecError:
+        # Names that are not text, or a line that is none of ours: one by one, by a parser that reads both.
+        ends: list[int] = entries[:, 0].tolist()
+        bounds = enumerate(pairwise([0, *ends]), start=1)
+        lines = [_parse_line(path, number, text[start:end], decoder) for number, (start, end) in bounds]
+    if len(lines) != len(entries):
+        raise FormatError(path, len(lines) + 1, f"expected a line for each of {len(entries)} entries")
+    return lines
+
+
+def _parse_line(path: Path, number: int, line: bytes, decoder: "msgspec.json.Decoder[Line]") -> Line:
+    try:
+        return msgspec.convert(json.loads(line, parse_constant=_refuse), decoder.type)
+    except ValueError:
+        raise FormatError(path, number, "expected a JSON object with the fields of a recording") from None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(constant)

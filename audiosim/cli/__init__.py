@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import typer
 
-from audiosim.cli import evaluating, ranking, serving, sound, training
+from audiosim.cli import evaluating, ranking, serving, simulating, sound, tokens, training
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "predict": ranking.predict,
     "estimate": ranking.estimate,
     "next": ranking.next_pairs,
-    "simulate": ranking.simulate,
+    "simulate": simulating.simulate,
     "evaluate": evaluating.evaluate,
     "report": evaluating.report,
     "reliability": evaluating.reliability,
@@ -36,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
+app.add_typer(tokens.app, name="token")
 
 
 def main() -> None:

@@ -19,10 +19,9 @@ from audiosim.cli.options import (
 from audiosim.corpus.pool import build_pool
 from audiosim.evaluation import TESTS, reliability_of
 from audiosim.evaluation import evaluate as evaluate_systems
-from audiosim.measures.expected import estimate_pool
+from audiosim.measures.expected import estimate_pool, expected_scores
 from audiosim.measures.judged import Unjudged
-from audiosim.measures.measure import parse_measure
-from audiosim.plugins import make_estimator
+from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import default_model
 from audiosim.report.evaluation import evaluation_view, reliability_view, reproduction_view, satisfaction_view
 from audiosim.selection import confidences
@@ -52,7 +51,9 @@ def evaluate(
     """
     collection = load_collection(folder, judgments)
     found = {
-        measure: evaluate_systems(collection, measure, unjudged=unjudged, test=test, rng=np.random.default_rng(seed))
+        measure: evaluate_systems(
+            collection, find_measure(measure), unjudged=unjudged, test=test, rng=np.random.default_rng(seed)
+        )
         for measure in measures
     }
     rows = [{"measure": measure} | row for measure, one in found.items() for row in one.system_rows()]
@@ -78,17 +79,17 @@ def report(
     from audiosim.corpus.formats import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
 
-    what = parse_measure(measures[0])
+    what = find_measure(measures[0])
     collection = load_collection(folder, judgments)
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
     if not np.isnan(grades).any():
         page = evaluation_page(
-            collection.name, {measure: evaluate_systems(collection, measure) for measure in measures}
+            collection.name, {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
         )
     else:
         estimator = make_estimator(pool, model or default_model(collection.scale))
-        ranking = estimate_pool(pool, estimator, what, grades)
+        ranking = estimate_pool(expected_scores(what, pool), estimator, grades)
         page = campaign_page(collection.name, ranking, confidences(pool, what, estimator, collection.judgments))
     write_text(output, [page])
 
@@ -105,7 +106,7 @@ def reliability(
     Example: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
     """
     collection = load_collection(folder, judgments)
-    found = {measure: reliability_of(collection, measure, unjudged) for measure in measures}
+    found = {measure: reliability_of(collection, find_measure(measure), unjudged) for measure in measures}
     rows = [{"measure": measure} | study for measure, study in found.items()]
     print_result(form, found, rows, lambda: reliability_view(found))
 
@@ -127,7 +128,7 @@ def satisfaction(
     from audiosim.measures.preferences import preferences
 
     read = read_answers(answers)
-    found = {measure: preferences(read, measure) for measure in measures}
+    found = {measure: preferences(read, find_measure(measure)) for measure in measures}
     rows: list[dict[str, Any]] = [
         {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]
     ]

@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ import typer
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.measures.ratio import Ideal
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import RelevanceEstimator, default_model
 from audiosim.report.screen import console
@@ -35,20 +37,53 @@ ModelName = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="mout, mjud, loutput, ljudge, historical, uniform, a model file or remote:URL. "
+        help="mout, mjud, loutput, ljudge, historical, uniform, a model file, remote:URL or an installed estimator. "
         "Not given: mjud, or uniform where mjud is not published for the scale.",
     ),
 ]
-MeasureName = Annotated[str, typer.Option("--measure", help="CG@K or DCG@K.")]
+MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
 JudgmentsFile = Annotated[
-    str | None, typer.Option("--judgments", metavar="FILE|none", help="Judgments to use instead of the folder's.")
+    str | None,
+    typer.Option(
+        "--judgments",
+        metavar="FILE|URL|none",
+        help="Judgments to use instead of the folder's; of a campaign's database, such as sqlite:///campaign.db, those "
+        "in force there, together with the folder's.",
+    ),
 ]
+IdealName = Annotated[
+    Ideal,
+    typer.Option(
+        "--ideal",
+        help="Of nDCG and RBP while judgments are missing: ordered, the expected best documents; independent, as in "
+        "the thesis, which is too high; correlated, between the two.",
+    ),
+]
+RuleName = Annotated[
+    str,
+    typer.Option(
+        "--rule",
+        help="What makes a pair worth judging: differences or scores (the thesis's weights, to rank the systems or to "
+        "know their scores), doubts or variances (the same goals, asking only for what is still open), random, pooled, "
+        "or an installed one.",
+    ),
+]
+ByQuery = Annotated[
+    bool, typer.Option("--by-query", help="Fill each batch from as few queries as will do: less listening, more pairs.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn by lot, ties among them.", min=0)]
 As = Annotated[Format, typer.Option("--format", help="table for people, json or csv for programs.")]
 
 
 def load_collection(folder: Path, judgments: str | None) -> Collection:
-    """The collection of a folder; what was guessed is said on stderr."""
-    collection = Collection.load(folder, judgments=judgments)
+    """The collection of a folder, its judgments from elsewhere if asked for; what was guessed is said on stderr."""
+    if judgments and "://" in judgments:
+        from audiosim.campaign import judgments_in
+
+        collection = Collection.load(folder)
+        collection = replace(collection, judgments=judgments_in(judgments, collection))
+    else:
+        collection = Collection.load(folder, judgments=judgments)
     for guess in collection.guesses:
         sys.stderr.write(f"note: {guess}\n")
     return collection

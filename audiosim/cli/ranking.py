@@ -7,20 +7,24 @@ import typer
 
 from audiosim.cli.options import (
     As,
+    ByQuery,
     CollectionFolder,
     Format,
+    IdealName,
     JudgmentsFile,
     MeasureName,
     ModelName,
+    RuleName,
+    Seed,
     open_collection,
     print_result,
 )
-from audiosim.measures.expected import estimate_pool
-from audiosim.measures.measure import parse_measure
-from audiosim.report.screen import progress
-from audiosim.report.views import ranking_view, replay_view, rows_view
+from audiosim.measures.expected import estimate_pool, expected_scores
+from audiosim.measures.ranking import Distribution
+from audiosim.measures.sampled import DRAWS
+from audiosim.plugins import find_measure, find_rule
+from audiosim.report.views import ranking_view, rows_view
 from audiosim.selection import Selection
-from audiosim.simulate import replay
 
 
 def predict(
@@ -56,15 +60,24 @@ def estimate(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     judgments: JudgmentsFile = None,
+    ideal: IdealName = "ordered",
+    draws: Annotated[int, typer.Option(help="Draws of grades, for measures that are simulated.", min=2)] = DRAWS,
+    distribution: Annotated[
+        Distribution, typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper.")
+    ] = "t",
     form: As = Format.table,
 ) -> None:
     """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
 
+    CG, DCG and other sums of gains are expected exactly, nDCG and RBP to first order, all other measures by simulation
+    from the probabilities of the levels, with the standard error that this leaves.
+
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
-    what = parse_measure(measure)
+    what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
-    ranking = estimate_pool(pool, estimator, what, pool.spread(collection.grades()))
+    expected = expected_scores(what, pool, ideal, draws)
+    ranking = estimate_pool(expected, estimator, pool.spread(collection.grades()), distribution)
     print_result(form, ranking.to_dict(), ranking.system_rows(), lambda: ranking_view(ranking))
 
 
@@ -73,42 +86,25 @@ def next_pairs(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
+    rule: RuleName = "differences",
+    by_query: ByQuery = False,
+    seed: Seed = 0,
     judgments: JudgmentsFile = None,
     form: As = Format.table,
 ) -> None:
     """Which pairs to judge next, the most informative first.
 
-    The weight is the number of pairs of systems whose difference the judgment bears on.
+    The weight is what the rule makes of the pair: with `differences` on CG, the number of pairs of systems whose
+    difference the judgment bears on.
 
-    Example: `audiosim next mirex2011 -n 20 --judgments none`
+    Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
-    what = parse_measure(measure)
+    what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
-    selection = Selection.start(pool, what, estimator, collection.judgments)
-    asked = selection.ask(count)
+    expected = expected_scores(what, pool)
+    chosen = find_rule(rule, expected, seed)
+    selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
+    asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()
     rows = [pair._asdict() | {"weight": weight} for pair, weight in zip(asked, weights, strict=True)]
     print_result(form, rows, rows, lambda: rows_view(rows))
-
-
-def simulate(
-    folder: CollectionFolder,
-    model: ModelName = None,
-    measure: MeasureName = "CG@5",
-    target: Annotated[float, typer.Option(help="Confidence at which judging stops.", min=0.5, max=1)] = 0.95,
-    batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
-    judgments: JudgmentsFile = None,
-    form: As = Format.table,
-) -> None:
-    """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
-
-    Every pair of the pool must be judged.
-
-    Example: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`
-    """
-    what = parse_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
-    selection, truth = Selection.start(pool, what, estimator, batch=batch), pool.spread(collection.grades())
-    with progress("judging") as show:
-        result = replay(selection, truth, target, lambda moment: show(moment.judged, len(truth))).to_dict()
-    print_result(form, result, result["curve"], lambda: replay_view(result))

@@ -1,15 +1,21 @@
 """Commands that set something going: the demo, the service."""
 
-from dataclasses import replace
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audiosim.cli.options import As, Format, JudgmentsFile, ModelName, print_result
+from audiosim.cli import service_options as settings
+from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
+from audiosim.selection import parse_stop
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
 def demo(
@@ -17,17 +23,25 @@ def demo(
         "audiosim-demo"
     ),
     target: Annotated[float, typer.Option(help="Confidence at which judging stops.", min=0.5, max=1)] = 0.95,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Judge yourself: open the pages on the demo's collection in a browser.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Port of the pages.", min=1, max=65535)] = 8000,
     form: As = Format.table,
 ) -> None:
     """The whole job on the sound that comes with audiosim, in half a minute.
 
     Sound files, an index, predictions, a judging campaign with a simulated listener, the ranking and how right it is.
+    With --serve there is no simulated listener: you judge, in a browser, and watch the ranking settle.
 
-    Example: `audiosim demo my-demo`
+    Examples: `audiosim demo my-demo`, `audiosim demo --serve`
     """
     from audiosim.demo import run_demo
 
     shown = console(stderr=form is not Format.table, record=True)
+    if serve:
+        _serve_demo(folder, port, lambda step: shown.print(step, style="dim"))
+        return
     result = run_demo(folder, target, lambda step: shown.print(step, style="dim"))
     view = demo_view(result)
     shown.print(view)
@@ -36,39 +50,67 @@ def demo(
         print_result(form, result.to_dict(), result.ranking.system_rows(), lambda: view)
 
 
-def serve(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="COLLECTION...", help="Folders of the collections.", show_default=False)
-    ],
-    model: ModelName = None,
-    judgments: JudgmentsFile = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--db",
-            metavar="URL",
-            help="Database with the campaigns' logs, such as sqlite:///campaign.db; their judgments count too.",
-        ),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
-) -> None:
-    """Serve predictions over HTTP; the routes are at /docs and /openapi.json.
+def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
+    """Serve the demo's collection, nothing judged, and show its pages in a browser where there is one."""
+    from audiosim.demo import prepare_demo
+    from service.app import create_app, run_server
+    from service.campaigns import Judging
 
-    Example: `audiosim serve mirex2011 --port 8000`, then in another process
+    collection = prepare_demo(folder, say)
+    judging = Judging(f"sqlite:///{folder / 'campaign.db'}")
+    pages = {page: f"http://127.0.0.1:{port}/{page}/{collection.identifier}" for page in ("judge", "organise")}
+    say(f"judge pairs at {pages['judge']}, watch the ranking settle at {pages['organise']}")
+
+    def make() -> "FastAPI":
+        app = create_app([collection], judging=judging, folders={collection.identifier: folder})
+        webbrowser.open(pages["judge"])
+        return app
+
+    run_server(make, port=port)
+
+
+def serve(
+    collections: settings.Folders,
+    config: settings.Config = None,
+    model: settings.Model = None,
+    judgments: settings.Judgments = None,
+    db: settings.Database = None,
+    tokens: settings.Tokens = None,
+    host: settings.Host = "127.0.0.1",
+    allowed_host: settings.AllowedHosts = None,
+    port: settings.Port = 8000,
+    measure: settings.MeasureName = None,
+    goal: settings.Goal = "confidence=0.95",
+    batch: settings.Batch = 1,
+    lease: settings.Lease = 1800,
+    twice: settings.Twice = 0,
+    cannot_limit: settings.CannotLimit = 2,
+    rule: settings.RuleName = "differences",
+    seed: settings.Seed = 0,
+    log: settings.Log = settings.LogForm.text,
+) -> None:
+    """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
+
+    A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
+    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`.
+
+    Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`;
+    `AUDIOSIM_DB=postgresql://me@host/name audiosim serve --config service.toml --host 0.0.0.0 --allowed-host
+    judge.example.org`; then in another process
     `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000`
     """
+    from service.access import Access
     from service.app import create_app, run_server
+    from service.campaigns import Judging
+    from service.tokens import TokenStore
 
-    collections = [with_log(Collection.load(folder, judgments), database) for folder in folders]
-    run_server(create_app(collections, model), host, port)
+    database = tokens or db
+    access = Access(host, allowed_host or (), TokenStore(database) if database else None)
+    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal))
 
+    def make() -> "FastAPI":
+        loaded = [Collection.load(folder, judgments) for folder in collections]
+        folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
+        return create_app(loaded, model, judging=judging, folders=folders, access=access)
 
-def with_log(collection: Collection, database: str | None) -> Collection:
-    """The collection with the judgments that its campaign's log adds."""
-    if database is None:
-        return collection
-    from audiosim.campaign import DatabaseStore
-
-    log = DatabaseStore(database, collection.identifier)
-    return replace(collection, judgments=(*collection.judgments, *(judgment for _, judgment in log.read())))
+    run_server(make, host, port, log.value)

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -166,20 +168,25 @@ def build_pool(collection: Collection, cutoff: int | None = None) -> Pool:
 
 
 def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], sparse.csr_array]:
-    positions: dict[Pair, int] = {}
-    rows: list[int] = []
+    """The place of each pair, in the order in which the runs first name them, and the rank it has in each run."""
+    number = count()
+    places: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(number.__next__))
     columns: list[int] = []
-    ranks: list[int] = []
-    for row, run in enumerate(collection.runs):
+    sizes, lengths = [], []
+    for run in collection.runs:
+        sizes.append(len(columns))
         for query, documents in run.rankings.items():
-            for rank, document in enumerate(documents[:cutoff], start=1):
-                rows.append(row)
-                columns.append(positions.setdefault(Pair(query, document), len(positions)))
-                ranks.append(rank)
-    shape = (len(collection.runs), len(positions))
-    matrix = sparse.csr_array((ranks, (rows, columns)), shape=shape, dtype=np.int64)
+            top = documents[:cutoff]
+            columns.extend(map(places[query].__getitem__, top))
+            lengths.append(len(top))
+    indptr = np.array([*sizes, len(columns)])
+    ends = np.repeat(np.cumsum(lengths), lengths)
+    ranks = np.arange(len(columns)) - ends + np.repeat(lengths, lengths) + 1
+    shape = (len(collection.runs), next(number))
+    matrix = sparse.csr_array((ranks, np.array(columns, dtype=np.int64), indptr), shape=shape, dtype=np.int64)
     matrix.sort_indices()
-    return positions, matrix
+    pairs = ((place, Pair(query, document)) for query, at in places.items() for document, place in at.items())
+    return {pair: place for place, pair in sorted(pairs)}, matrix
 
 
 def _codes(*columns: Sequence[str | None]) -> list[Integers]:

@@ -15,6 +15,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.feature import once_per_pool
 from audiosim.features.systems import ratio
+from audiosim.stats.proximity import mutual_proximity
 
 if TYPE_CHECKING:
     from audiosim.audio.index import AudioIndex
@@ -40,7 +41,7 @@ class Sounds:
         """(r, c) divergences of some places in the index from others, from all where None."""
         ids = self.index.ids
         names = None if columns is None else [ids[column] for column in columns]
-        return self.index.divergence([ids[row] for row in rows], names)
+        return self.index.divergence([ids[row] for row in rows], names, "double").astype(float, copy=False)
 
 
 @once_per_pool
@@ -65,8 +66,7 @@ def query_proximity(pool: Pool) -> Array:
 
     j runs over all recordings of the index but d and q. 1: each is the other's nearest; 0: none is
     farther from both. NaN where d or q has no recording, and where the index holds no third.
-    Empirical mutual proximity of Schnitzer, Flexer, Schedl & Widmer (2012), JMLR 13, section 3.2,
-    which tames hubs and assumes no distribution.
+    See `stats.proximity`.
     """
     proximity = np.full(len(pool.pairs), np.nan)
     sounds = sounds_of(pool)
@@ -84,13 +84,9 @@ def query_proximity(pool: Pool) -> Array:
 def _mutual_proximity(sounds: Sounds, documents: Integers, query: int) -> Array:
     """(m,) share of the recordings that are farther from a document and from the query than they are apart."""
     from_query = sounds.divergence(np.array([query]))[0]
-    from_documents = sounds.divergence(documents)
-    apart = from_query[documents][:, None]
-    farther = (from_documents > apart) & (from_query > apart)
-    farther[np.arange(len(documents)), documents] = False
-    farther[:, query] = False
-    others = len(from_query) - np.where(documents == query, 1, 2)
-    return np.asarray(farther.sum(axis=1) / others)
+    counted = np.arange(len(from_query)) != documents[:, None]
+    counted[:, query] = False
+    return mutual_proximity(from_query[documents], from_query, sounds.divergence(documents), counted)
 
 
 Weigh = Callable[[Array, Array, Booleans], Array]

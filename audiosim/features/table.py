@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def columns(
 
 def design(table: Mapping[str, Array], terms: Sequence[str]) -> Array:
     """(n, t) one column per term, from a table of features."""
-    return np.column_stack([np.prod([table[name] for name in factors(term)], axis=0) for term in terms])
+    return np.column_stack([reduce(np.multiply, [table[name] for name in factors(term)]) for term in terms])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

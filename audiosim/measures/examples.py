@@ -12,7 +12,7 @@ from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.measures.answers import documents, grade_columns
 from audiosim.measures.grading import Grading
-from audiosim.measures.measure import PARAMETERS, Measure
+from audiosim.measures.measure import Measure
 from audiosim.measures.preferences import BINS, bins, thousandths
 from audiosim.measures.satisfaction import user_form, user_scores
 
@@ -49,7 +49,7 @@ class Criterion:
     def levels(self) -> tuple[float, ...]:
         """The levels that a score depends on: the lowest and the highest for a measure that knows no more."""
         levels = self.scale.levels if self.grading is None else self.grading.target.levels
-        binary = any(parameter.name == "min" for parameter in PARAMETERS[self.measure.name])
+        binary = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
         return (levels[0], levels[-1]) if binary else levels
 
     def score(self, grades: Array) -> Array:

@@ -109,11 +109,11 @@ def rbp(gains: Array, ideal: Array, cutoff: int, p: float = 0.8) -> Array:
 
     Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
     """
-    weights = _persistence(cutoff, p)
+    weights = persistence(cutoff, p)
     return share_of(discounted(gains, weights), discounted(ideal, weights))
 
 
-def _persistence(cutoff: int, p: float) -> Array:
+def persistence(cutoff: int, p: float) -> Array:
     """(cutoff,) how likely it is that a listener gets to each rank: p^(i-1)."""
     return np.asarray(np.power(p, np.arange(float(cutoff))), dtype=np.float64)
 
@@ -128,7 +128,7 @@ def first_rbp(gains: Array, highest: float, cutoff: int, p: float = 0.8) -> Arra
 
     Moffat & Zobel (2008), doi:10.1145/1416950.1416952, with graded gains.
     """
-    return (1 - p) / highest * discounted(gains, _persistence(cutoff, p))
+    return (1 - p) / highest * discounted(gains, persistence(cutoff, p))
 
 
 def q_measure(gains: Array, ideal: Array, best: Array | float, cutoff: int, beta: float = 1.0) -> Array:

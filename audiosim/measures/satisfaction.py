@@ -1,7 +1,7 @@
 """From effectiveness to people: the share of users that a score satisfies, how many of n, and success."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from audiosim import shipped
 from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
-from audiosim.measures.measure import PARAMETERS, Measure, Value, as_measure
+from audiosim.measures.measure import FORM, IDEAL, Measure, Value, as_measure
 from audiosim.measures.scores import score
 from audiosim.stats.distributions import Distribution
 
@@ -59,9 +59,9 @@ def user_form(measure: str | Measure) -> Measure:
     Urbano (2013), chapter 3. A measure without an ideal is in that form as it is.
     """
     measure = as_measure(measure)
-    known = {parameter.name for parameter in PARAMETERS[measure.name]}
-    kept = _without(dict(measure.parameters), "form") | ({"ideal": "user"} if "ideal" in known else {})
-    return Measure(measure.name, measure.cutoff, tuple(kept.items()))
+    known, chosen = measure.definition.parameters, dict(measure.parameters)
+    kept = (_without(chosen, "form") if FORM in known else chosen) | ({"ideal": "user"} if IDEAL in known else {})
+    return replace(measure, parameters=tuple(kept.items()))
 
 
 def user_scores(measure: str | Measure, scale: Scale, grades: Array) -> Array:
@@ -121,7 +121,7 @@ def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
         scale, parameters = f"binary-{parameters['min']:g}", _without(parameters, "min")
     if scale.startswith("binary-"):
         name, parameters = BINARY_NAMES.get(name, name), _without(parameters, "gain", "beta")
-    return str(Measure(name, measure.cutoff, tuple(parameters.items()))), scale
+    return str(replace(measure, name=name, parameters=tuple(parameters.items()))), scale
 
 
 def _without(parameters: dict[str, Value], *names: str) -> dict[str, Value]:

@@ -36,7 +36,10 @@ def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array
     judged  (..., m) grades of all judged documents of the query, best first, 0 after the last; its shape may be that of
             the queries alone, (q, m) for grades (s, q, n)
     """
-    return SCORES[measure.name](_Rankings(measure, scale, grades[..., : measure.cutoff], judged))
+    top = grades[..., : measure.cutoff]
+    if measure.definition.score is not None:
+        return measure.definition.score(measure, scale, top, judged)
+    return SCORES[measure.name](_Rankings(measure, scale, top, judged))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,13 @@
 """What says how relevant an unjudged pair is likely to be: the Protocol, and ordinal models."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
@@ -201,11 +201,51 @@ def default_model(scale: Scale) -> str:
     return "mjud" if f"mjud-{scale.name}" in model_names() else "uniform"
 
 
-def gains(pool: Pool, prediction: Prediction, grades: Array) -> Moments:
-    """Mean and variance of the gain, grade over the scale's maximum, of each pair; judged pairs are certain.
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """What is known of the relevance of a pool's pairs: of a judged one its grade, of any other a prediction.
+
+    prediction  of the n pairs
+    grades      (n,) NaN where unjudged
+    maximum     the highest grade of the scale
+    """
+
+    prediction: Prediction
+    grades: Array
+    maximum: float
+
+    @cached_property
+    def judged(self) -> Booleans:
+        """(n,) whether the pair is judged."""
+        return ~np.isnan(self.grades)
+
+    @cached_property
+    def gains(self) -> Moments:
+        """Mean and variance of each pair's linear gain: grade over the highest grade; judged pairs are certain."""
+        mean = np.where(self.judged, self.grades, self.prediction.expectation) / self.maximum
+        return Moments(mean, np.where(self.judged, 0, self.prediction.variance) / self.maximum**2)
+
+    def gains_as(self, gain: Callable[[Array], Array]) -> Moments:
+        """The same of another gain, as a share of that of the highest grade, through the level probabilities.
+
+        gain  grades (...,) -> gains (...,), rising with the grade
+        """
+        highest = gain(np.array(self.maximum))
+        values, known = gain(self.prediction.levels) / highest, gain(self.grades) / highest
+        probabilities = self.prediction.probabilities
+        mean = np.where(self.judged, known, expectation(probabilities, values))
+        return Moments(mean, np.where(self.judged, 0, variance(probabilities, values)))
+
+    def know(self, index: int, grade: float) -> "Relevance":
+        """The same after one pair was judged, before anything is predicted anew; NaN takes a judgment back."""
+        grades = self.grades.copy()
+        grades[index] = grade
+        return replace(self, grades=grades)
+
+
+def relevance(pool: Pool, estimator: RelevanceEstimator, grades: Array) -> Relevance:
+    """What an estimator makes of the judgments so far.
 
     grades  (n,) NaN where unjudged
     """
-    judged = ~np.isnan(grades)
-    mean = np.where(judged, grades, prediction.expectation) / pool.scale.maximum
-    return Moments(mean, np.where(judged, 0, prediction.variance) / pool.scale.maximum**2)
+    return Relevance(estimator.predict(grades), grades, pool.scale.maximum)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.measures.expected import Ranking
+from audiosim.measures.ranking import Ranking
 from audiosim.report.screen import plain_table
 
 if TYPE_CHECKING:
@@ -31,7 +31,15 @@ def ranking_view(ranking: Ranking, note: str = "") -> RenderableType:
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     said = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
-    return Group(table, Text(said), Text(judged), *([Text(note)] if note else []))
+    notes = [_drawn(ranking), note]
+    return Group(table, Text(said), Text(judged), *(Text(one) for one in notes if one))
+
+
+def _drawn(ranking: Ranking) -> str:
+    """How good scores are that come from drawing grades; empty where they do not."""
+    if ranking.errors is None:
+        return ""
+    return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
 
 
 def interval_bar(low: float, middle: float, high: float, start: float, end: float, width: int = 32) -> Text:

@@ -1,16 +1,15 @@
-"""Gaussians: one fitted to the frames of a recording; the divergences of many, all pairs at once."""
+"""Gaussians: one fitted to the frames of a recording; many as the rows of a table."""
 
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-BLOCK = 1024  # rows and columns of a tile: its temporaries stay near 30 MB
-NEAR = 1.0  # nats; below this a pair is evaluated from differences, which do not cancel
-CHUNK = 4096  # such pairs taken together
+Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,130 +50,54 @@ def fit(frames: Array) -> Gaussian:
     return Gaussian(mean, centred.T @ centred / (len(frames) - 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Packed:
-    """Many Gaussians, laid out so that their divergences are inner products.
-
-    forward   (n, d(d+1)/2 + d + 1)  A = (P, -2 P m, m'P m), P the inverse covariance
-    backward  the same shape         B = (S + m m', m, 1), S the covariance
-
-    A symmetric matrix is its upper triangle; in A the part off the diagonal counts twice, so that
-    A_i . B_j = tr(P_i S_j) + (m_j - m_i)'P_i (m_j - m_i)  and  A_i . B_i = d.
-    """
-
-    forward: Array
-    backward: Array
-    dimension: int
-
-    def __len__(self) -> int:
-        return len(self.forward)
+def width(dimension: int) -> int:
+    """The numbers in a row: the mean, the upper triangle of the covariance and its log-determinant."""
+    return dimension + dimension * (dimension + 1) // 2 + 1
 
 
-def pack(means: Array, covariances: Array) -> Packed:
-    """Gaussians made ready for `divergence`.
+def to_rows(means: Array, covariances: Array) -> Singles:
+    """Gaussians as rows (n, width) of single precision: mean, upper triangle row by row, ln det.
 
     means        (n, d)
     covariances  (n, d, d) each symmetric, positive definite
 
-    The divergence does not change when all are moved and stretched alike. Here the mean of the
-    means goes to 0 and the mean of the covariances to the identity, which keeps the inner products small.
+    Rounding moves eigenvalues by up to about d^1/2 2^-24 of the largest, which could leave a nearly singular
+    covariance without an inverse: where the smallest is below d 2^-23 of the largest, the diagonal is
+    raised until it is not. ln det is that of the row, not of what came in.
     """
-    n, d = means.shape
-    if covariances.shape != (n, d, d):
-        raise InputError(f"covariances must be ({n}, {d}, {d}) to match the means, got {covariances.shape}")
-    if not np.isfinite(means).all():
-        raise InputError("means must be finite")
-    if n == 0:
-        return Packed(np.empty((0, width(d) + 1)), np.empty((0, width(d) + 1)), d)
-    whitener, s, p = _whitened(covariances)
-    m = (means - means.mean(axis=0)) @ whitener.T
-    pm = np.einsum("nij,nj->ni", p, m)
-    twice = np.where(np.equal(*_upper(d)), 1.0, 2.0)
-    forward = np.column_stack([triangles(p) * twice, -2 * pm, np.sum(m * pm, axis=1)])
-    backward = np.column_stack([triangles(s + m[:, :, None] * m[:, None, :]), m, np.ones(n)])
-    return Packed(forward, backward, d)
+    d = means.shape[1]
+    upper = triangles(covariances).astype(np.float32)
+    eigenvalues = np.linalg.eigvalsh(from_triangles(upper, d))
+    lacking = np.maximum(0.0, d * 2.0**-23 * eigenvalues[:, -1] - eigenvalues[:, 0])
+    raised = triangles(covariances + lacking[:, None, None] * np.eye(d)).astype(np.float32)
+    rounded = np.where(lacking[:, None] > 0, raised, upper)
+    _, logarithms = np.linalg.slogdet(from_triangles(rounded, d))
+    return np.column_stack([means.astype(np.float32), rounded, logarithms.astype(np.float32)])
 
 
-def divergence(packed: Packed, rows: Integers | None = None, columns: Integers | None = None) -> Array:
-    """Symmetrised Kullback-Leibler divergence of Gaussians, in nats.
-
-        KL(i || j) + KL(j || i)  =  (A_i . B_j + A_j . B_i) / 2 - d  =  -(A_i - A_j) . (B_i - B_j) / 2
-
-    packed   the Gaussians
-    rows     (r,) positions among them, all where None
-    columns  (c,) likewise
-
-    (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where rows and columns
-    are the same. The middle form is two matrix products but cancels for near duplicates; pairs
-    below 1 nat are evaluated by the last one. Beyond the result it holds one tile in memory.
-    Kullback & Leibler (1951), doi:10.1214/aoms/1177729694, where it is J(1, 2).
-    """
-    every = np.arange(len(packed))
-    rows, columns = (every if chosen is None else chosen for chosen in (rows, columns))
-    result = np.empty((len(rows), len(columns)))
-    symmetric = np.array_equal(rows, columns)
-    for top in range(0, len(rows), BLOCK):
-        for left in range(top if symmetric else 0, len(columns), BLOCK):
-            i, j = slice(top, top + BLOCK), slice(left, left + BLOCK)
-            tile = _tile(packed, rows[i], columns[j])
-            result[i, j] = (tile + tile.T) / 2 if symmetric and top == left else tile
-            if symmetric and top < left:
-                result[j, i] = tile.T
-    return result
-
-
-def _tile(packed: Packed, rows: Integers, columns: Integers) -> Array:
-    a, b = packed.forward, packed.backward
-    tile: Array = (a[rows] @ b[columns].T + b[rows] @ a[columns].T) / 2 - packed.dimension
-    near = np.argwhere(tile < NEAR)
-    for start in range(0, len(near), CHUNK):
-        r, c = near[start : start + CHUNK].T
-        i, j = rows[r], columns[c]
-        tile[r, c] = np.maximum(0.0, np.einsum("nk,nk->n", a[i] - a[j], b[j] - b[i]) / 2)
-    return tile
-
-
-def _whitened(covariances: Array) -> tuple[Array, Array, Array]:
-    """W, with W C W' = I for the mean covariance C; each W S W'; the inverse of each."""
-    _check_definite(covariances)
-    try:
-        whitener = np.linalg.inv(np.linalg.cholesky(covariances.mean(axis=0)))
-        s = whitener @ covariances @ whitener.T
-        roots = np.linalg.inv(np.linalg.cholesky(s))
-    except np.linalg.LinAlgError:
-        raise InputError("covariances are too far apart in size to be compared") from None
-    return whitener, s, np.swapaxes(roots, 1, 2) @ roots
-
-
-def _check_definite(covariances: Array) -> None:
-    finite: Booleans = np.isfinite(np.abs(covariances).max(axis=(1, 2)))
-    smallest: Array = np.linalg.eigvalsh(np.where(finite[:, None, None], covariances, 0.0))[:, 0]
-    if (smallest <= 0).any():
-        worst = int(np.argmin(np.where(finite, smallest, -np.inf)))
-        raise InputError(f"covariance {worst} must be finite and positive definite")
-
-
-def width(dimension: int) -> int:
-    """The number of values of a mean and the upper triangle of a covariance."""
-    return dimension + dimension * (dimension + 1) // 2
+def from_rows(rows: Singles, dimension: int) -> tuple[Array, Array]:
+    """Means (n, d) and covariances (n, d, d) of rows (n, width), in double precision."""
+    d = dimension
+    return rows[:, :d].astype(float), from_triangles(rows[:, d:-1], d)
 
 
 def triangles(matrices: Array) -> Array:
     """The upper triangles (n, d(d+1)/2), row by row, of symmetric matrices (n, d, d)."""
-    upper: Array = matrices[:, *_upper(matrices.shape[-1])]
+    upper: Array = matrices[:, *upper_triangle(matrices.shape[-1])]
     return upper
 
 
-def from_triangles(upper: Array, dimension: int) -> Array:
+def from_triangles(upper: Array | Singles, dimension: int) -> Array:
     """The symmetric matrices (n, d, d) of upper triangles (n, d(d+1)/2)."""
     matrices = np.empty((len(upper), dimension, dimension))
-    i, j = _upper(dimension)
+    i, j = upper_triangle(dimension)
     matrices[:, i, j] = upper
     matrices[:, j, i] = upper
     return matrices
 
 
 @cache
-def _upper(dimension: int) -> tuple[Integers, Integers]:
+def upper_triangle(dimension: int) -> tuple[Integers, Integers]:
+    """The rows and the columns of the entries of an upper triangle, row by row."""
     i, j = np.triu_indices(dimension)
     return i, j

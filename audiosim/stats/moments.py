@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+
+AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
+DENSE_IS_FASTER = 100  # times, for a multiplication in a dense product than in a sparse one
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,7 @@ class Moments:
         Returns the moments of the s sums, with their full covariance.
         """
         if self.covariance.ndim == 1:
-            covariance = (weights.multiply(self.covariance).tocsr() @ weights.T).toarray()
+            covariance = _of_independent(weights, self.covariance)
         else:
             covariance = weights @ (weights @ self.covariance).T
         return Moments(weights @ self.mean, (covariance + covariance.T) / 2)
@@ -64,3 +67,50 @@ class Moments:
             covariance[index] = 0
         mean[index] = value
         return Moments(mean, covariance)
+
+
+def _of_independent(weights: sparse.csr_array, variances: Array) -> Array:
+    """(s, s) W diag(v) W', by sparse products where few sums share an unknown, by dense blocks where many do."""
+    sums, unknowns = weights.shape
+    if weights.nnz**2 * DENSE_IS_FASTER < (sums * unknowns) ** 2:
+        return np.asarray((weights.multiply(variances).tocsr() @ weights.T).toarray())
+    covariance, columns = np.zeros((sums, sums)), weights.tocsc()
+    step = max(1, AT_ONCE // max(1, sums))
+    for start in range(0, unknowns, step):
+        block = columns[:, start : start + step].toarray()
+        covariance += (block * variances[start : start + step]) @ block.T
+    return covariance
+
+
+class Sums:
+    """Weighted sums of unknowns, made ready to be projected on many times.
+
+    weights  (s, n) sparse, one row per sum, as in `Moments.project`, whose answer it gives
+    """
+
+    def __init__(self, weights: sparse.csr_array) -> None:
+        self.weights = weights
+        columns = weights.tocsc()
+        sizes = np.diff(columns.indptr)
+        self._products = None
+        if int((sizes**2).sum()) <= AT_ONCE:
+            self._products = _products(columns, sizes)
+
+    def project(self, moments: Moments) -> Moments:
+        """The moments of the sums, with their full covariance."""
+        if moments.covariance.ndim == 2 or self._products is None:
+            return moments.project(self.weights)
+        place, product, column = self._products
+        count = self.weights.shape[0]
+        covariance = np.bincount(place, product * moments.covariance[column], count**2).reshape(count, count)
+        return Moments(self.weights @ moments.mean, np.asarray(covariance, dtype=np.float64))
+
+
+def _products(columns: sparse.csc_array, sizes: Integers) -> tuple[Integers, Array, Integers]:
+    """For every two sums that share an unknown: their place in a covariance, the product of weights, the unknown."""
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    first = np.repeat(np.arange(columns.nnz), sizes[column])
+    within = np.arange(len(first)) - np.repeat(np.cumsum(sizes[column]) - sizes[column], sizes[column])
+    second = columns.indptr[column[first]] + within
+    place = columns.indices[first].astype(np.int64) * columns.shape[0] + columns.indices[second]
+    return place, columns.data[first] * columns.data[second], column[first]

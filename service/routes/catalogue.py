@@ -36,3 +36,10 @@ def show_collection(
     """One collection, as another model and another cutoff see it where they are given."""
     one = served.collection(collection)
     return answer(CollectionOut.from_domain(one, one.predictor(model, cutoff)))
+
+
+@router.post("/collections/{collection}/reload", **described(CollectionOut))
+def reload_collection(collection: str, served: ServedDep) -> Response:
+    """Read the model file of the collection anew; where it is wrong, 422 says how, and the old one stays."""
+    one = served.reload(collection)
+    return answer(CollectionOut.from_domain(one, one.predictor()))

@@ -1,20 +1,33 @@
-"""For operators: whether the service lives, and whether it may be asked."""
+"""For operators: whether the service lives, whether it may be asked, and its figures."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from service.exchange import answer, described
+from service.metrics import MEDIA_TYPE, Metrics
 from service.wire import HealthOut
 
-router = APIRouter(prefix="/health", tags=["health"])
+router = APIRouter(tags=["health"])
 
 
-@router.get("/live", **described(HealthOut))
+@router.get("/health/live", **described(HealthOut))
 async def live() -> Response:
     """Whether the process answers at all."""
     return answer(HealthOut("alive"))
 
 
-@router.get("/ready", **described(HealthOut))
+@router.get("/health/ready", **described(HealthOut))
 async def ready() -> Response:
-    """Whether collections and models are loaded: always so, as the service listens only then."""
+    """Whether collections and models are loaded; 503 with the reasons while they are not."""
     return answer(HealthOut("ready"))
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"description": "Figures in Prometheus' text format", "content": {"text/plain": {}}}},
+)
+async def metrics(request: Request) -> Response:
+    """Requests, predictions, judgments and the process itself, for Prometheus to collect."""
+    found = request.app.state.metrics
+    assert isinstance(found, Metrics)
+    return Response(found.text(), media_type=MEDIA_TYPE)

@@ -1,33 +1,73 @@
 """Predictions: of the pairs of a collection, or of rows of features.
 
-They compute, so they are plain functions and run in the thread pool; health does not wait for them.
+They compute, so they run in the thread pool and health does not wait for them; but what is over in less time than
+it takes to get there is done at once.
 """
 
-from fastapi import APIRouter, Response
+from collections.abc import Iterable
 
-from service.exchange import BodyDep, CutoffQuery, ModelQuery, ServedDep, answer, decode, described
-from service.predicted import predict_features
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from audiosim.relevance.published import Model
+from service.encoding import encode
+from service.exchange import (
+    JSON,
+    BodyDep,
+    CutoffQuery,
+    DirectRoute,
+    ModelQuery,
+    ServedDep,
+    decode,
+    described,
+    path_parameters,
+    served_by,
+)
+from service.predicted import Predicted, predict_features
 from service.wire import FeaturesIn, PredictionsIn, PredictionsOut
 
+SHORT_BYTES = 32 * 2**10
+
 router = APIRouter(prefix="/v1", tags=["predictions"])
+direct = APIRouter(prefix="/v1", tags=["predictions"], route_class=DirectRoute)
 
 
 @router.post("/collections/{collection}/predictions", **described(PredictionsOut, takes=PredictionsIn))
 def predict_pairs_of_collection(
-    collection: str, served: ServedDep, body: BodyDep, model: ModelQuery = None, cutoff: CutoffQuery = None
+    request: Request,
+    collection: str,
+    served: ServedDep,
+    body: BodyDep,
+    model: ModelQuery = None,
+    cutoff: CutoffQuery = None,
 ) -> Response:
     """How relevant each pair is, given the judgments of the collection, or those in the body where there are any."""
     one = served.collection(collection)
     asked = decode(body, PredictionsIn)
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
-    state = predictor.own if given is None else predictor.given(given.to_domain(one.collection.scale))
-    return answer(PredictionsOut.from_domain(state.of(asked.to_domain()), asked.include))
+    state = predictor.now() if given is None else predictor.given(given.to_domain(one.collection.scale))
+    return _answer(request, state.of(asked.to_domain()), asked.include)
 
 
-@router.post("/models/{model}/predictions", **described(PredictionsOut, takes=FeaturesIn))
-def predict_rows_of_features(model: str, served: ServedDep, body: BodyDep) -> Response:
+@direct.post(
+    "/models/{model}/predictions",
+    **described(PredictionsOut, takes=FeaturesIn, parameters=path_parameters(model="such as mout-fine")),
+)
+async def predict_rows_of_features(request: Request) -> Response:
     """How relevant each row of features says a document is."""
-    chosen = served.model(model)
+    model = served_by(request).model(request.path_params["model"])
+    body = await request.body()
+    if len(body) <= SHORT_BYTES:
+        return _predict_features(request, model, body)
+    return await run_in_threadpool(_predict_features, request, model, body)
+
+
+def _predict_features(request: Request, model: Model, body: bytes) -> Response:
     asked = decode(body, FeaturesIn)
-    return answer(PredictionsOut.from_domain(predict_features(chosen, asked.to_domain()), asked.include))
+    return _answer(request, predict_features(model, asked.to_domain()), asked.include)
+
+
+def _answer(request: Request, predicted: Predicted, include: Iterable[str]) -> Response:
+    request.state.rows = len(predicted.status)
+    return Response(encode(predicted, include), media_type=JSON)

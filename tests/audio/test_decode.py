@@ -5,6 +5,7 @@ import pytest
 import soundfile
 
 from audiosim.audio.decode import RATE_HZ, Signal, read
+from audiosim.audio.limits import Limits
 from audiosim.errors import InputError, SoundError
 
 
@@ -125,18 +126,37 @@ def test_samples_without_a_header_are_refused(tmp_path):
     assert refused(tmp_path / "x.raw") == "cannot be decoded (it has no header), expected WAV, FLAC, Ogg, MP3 or AIFF"
 
 
-def test_silence_is_refused(write):
-    assert refused(write(np.zeros(50_000))) == ("silent: every sample is 0 in the mean of the channels, expected sound")
+def test_silence_is_accepted_with_a_note(write):
+    signal = read(write(np.zeros(50_000)))
+    assert signal.notes == ("silent: every sample is 0 in the mean of the channels",)
+    assert signal.silent
+    assert not signal.samples.any()
 
 
-def test_channels_that_cancel_are_refused_as_silent(write, music):
-    assert refused(write(np.stack([music(), -music()], axis=1), subtype="FLOAT")).startswith("silent: ")
+def test_channels_that_cancel_are_silent(write, music):
+    signal = read(write(np.stack([music(), -music()], axis=1), subtype="FLOAT"))
+    assert signal.silent
+    assert signal.notes == ("silent: every sample is 0 in the mean of the channels",)
 
 
-def test_a_constant_is_refused(write):
-    assert refused(write(np.full(50_000, 0.25))) == (
-        "constant: every sample is 0.25 in the mean of the channels, expected sound"
-    )
+def test_a_constant_is_silent(write):
+    signal = read(write(np.full(50_000, 0.25)))
+    assert signal.silent
+    assert signal.notes == ("silent: every sample is 0.25 in the mean of the channels",)
+
+
+# A step of 16 bits is 3.1e-5 of full scale and silence ends at 1e-4, so up to three steps.
+@pytest.mark.parametrize(("steps", "silent"), [(1, True), (3, True), (4, False), (1000, False)])
+@pytest.mark.parametrize("offset", [0, 0.5])
+def test_silence_ends_80_db_below_full_scale_whatever_the_mean(write, steps, silent, offset):
+    samples = offset + np.random.default_rng(0).choice([-1, 1], 50_000) * steps / 2**15
+    assert read(write(samples)).silent == silent
+
+
+def test_a_click_is_not_silence(write):
+    samples = np.zeros(50_000)
+    samples[25_000] = 0.01
+    assert not read(write(samples)).silent
 
 
 def test_a_short_recording_is_refused_with_its_length(write, music):
@@ -196,6 +216,18 @@ def test_a_file_that_lacks_little_is_accepted_with_a_note(write, music, name):
     assert note == f"truncated: {100 * signal.duration_s / 20:.1f} % of the promised sound was decoded"
 
 
+def ogg_pages(data):
+    """Where each page of an Ogg file starts and ends: RFC 3533, section 6."""
+    pages, start = [], 0
+    while start < len(data):
+        assert data[start : start + 4] == b"OggS"
+        segments = data[start + 26]
+        end = start + 27 + segments + sum(data[start + 27 : start + 27 + segments])
+        pages.append((start, end))
+        start = end
+    return pages
+
+
 @pytest.mark.parametrize(("subtype", "rate_hz"), [("VORBIS", 22_050), ("OPUS", 24_000)])
 def test_an_ogg_without_its_last_page_is_accepted_with_a_note(write, music, subtype, rate_hz):
     # Ogg promises no length: how much is missing cannot be known.
@@ -207,8 +239,73 @@ def test_an_ogg_without_its_last_page_is_accepted_with_a_note(write, music, subt
 def test_an_ogg_cut_between_pages_is_noticed(write, music):
     path = write(music(20), "s.ogg")
     data = path.read_bytes()
-    path.write_bytes(data[: data.rfind(b"OggS")])
+    path.write_bytes(data[: ogg_pages(data)[-1][0]])
     assert read(path).notes == ("may be truncated: its last Ogg page is cut or does not mark the end",)
+
+
+def page_removed(data, start, end):
+    return data[:start] + data[end:]
+
+
+def bit_flipped(data, start, end):
+    middle = (start + end) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def name_of_page_overwritten(data, start, end):
+    return data[:start] + b"xxxx" + data[start + 4 :]
+
+
+def end_of_page_lost(data, start, end):
+    return data[: end - 100] + data[end:]
+
+
+@pytest.mark.parametrize("harm", [page_removed, bit_flipped, name_of_page_overwritten, end_of_page_lost])
+@pytest.mark.parametrize(("subtype", "rate_hz"), [("VORBIS", 22_050), ("OPUS", 24_000)])
+def test_an_ogg_that_lost_one_page_in_the_middle_is_accepted_with_a_note(write, music, subtype, rate_hz, harm):
+    path = write(music(40, rate_hz=rate_hz), "s.ogg", rate_hz, subtype=subtype)
+    data = path.read_bytes()
+    pages = ogg_pages(data)
+    path.write_bytes(harm(data, *pages[len(pages) // 2]))
+    (note,) = read(path).notes
+    assert note.startswith("damaged: ")
+    assert note.endswith(" % of the promised sound was decoded")
+    # Pages hold nearly the same number of bytes, and two are headers.
+    assert float(note.split()[1]) == pytest.approx(100 * (1 - 1 / (len(pages) - 2)), abs=1)
+
+
+def test_a_real_ogg_that_lost_a_page_is_accepted_with_a_note(real_clips, tmp_path):
+    data = real_clips[0].read_bytes()
+    pages = ogg_pages(data)
+    (tmp_path / "x.ogg").write_bytes(page_removed(data, *pages[10]))
+    (note,) = read(tmp_path / "x.ogg").notes
+    assert float(note.removeprefix("damaged: ").split()[0]) == pytest.approx(100 * (1 - 1 / (len(pages) - 2)), abs=1)
+
+
+def test_an_ogg_that_lost_many_pages_is_refused(write, music):
+    path = write(music(40), "s.ogg")
+    data = path.read_bytes()
+    pages = ogg_pages(data)
+    path.write_bytes(data[: pages[4][0]] + data[pages[len(pages) // 2][0] :])
+    complaint = refused(path)
+    assert complaint.startswith("damaged: only ")
+    assert int(complaint.split()[2]) == pytest.approx(100 * (1 - (len(pages) // 2 - 4) / (len(pages) - 2)), abs=4)
+
+
+def test_noise_between_the_pages_of_an_ogg_does_no_harm(write, music):
+    path = write(music(20), "s.ogg")
+    data = path.read_bytes()
+    start, _ = ogg_pages(data)[5]
+    path.write_bytes(data[:start] + b"OggS" + bytes(100) + data[start:] + bytes(50))
+    assert read(path).notes == ()
+
+
+def test_a_chain_of_oggs_is_accepted_with_a_note(write, music):
+    both = write(music(5), "a.ogg").read_bytes() + write(music(5, seed=1), "b.ogg").read_bytes()
+    path = write(music(5), "s.ogg")
+    path.write_bytes(both)
+    assert read(path).duration_s == 5
+    assert read(path).notes == ("may be truncated: it is a chain of Ogg streams, of which the first is decoded",)
 
 
 def test_a_wav_written_to_a_pipe_promises_nothing(write, music):
@@ -264,6 +361,70 @@ def test_an_mp3_with_a_hole_is_refused(write, music):
 def test_the_real_clips_are_all_there(real_clips):
     notes = {note.split(":")[0] for path in real_clips[::4] for note in read(path).notes}
     assert notes <= {"clipped"}
+
+
+def test_a_small_file_that_unpacks_to_a_gigabyte_is_refused_from_its_header(tmp_path):
+    # Written 4 MB at a time, since the sound would not fit: 2 ** 28 samples, a gigabyte once they are floats.
+    path, block = tmp_path / "bomb.flac", np.zeros((2**18, 8), np.int16)
+    with soundfile.SoundFile(path, "w", 44_100, 8) as file:
+        for _ in range(2**7):
+            file.write(block)
+    assert path.stat().st_size < 700_000
+    assert refused(path) == (
+        f"unpacks to {2**28} samples or more from {path.stat().st_size} bytes, "
+        "expected at most 250000000, or 100 per byte"
+    )
+    assert refused(cut(path, 0.02)).startswith(f"unpacks to {2**28} samples or more"), "without looking at the sound"
+
+
+def promising(path, frames):
+    """The FLAC with another number of frames in its header, 36 bits from the low half of byte 21 on."""
+    data = bytearray(path.read_bytes())
+    data[21] = data[21] & 0xF0 | frames >> 32
+    data[22:26] = (frames & 0xFFFFFFFF).to_bytes(4, "big")
+    path.write_bytes(data)
+    return path
+
+
+def test_more_than_two_hours_are_refused_from_the_header(write, music):
+    path = promising(write(music(), "s.flac"), 7_201 * 22_050)
+    assert refused(path) == "lasts 7201 s or more, expected at most 7200 s"
+
+
+def test_more_frames_than_memory_is_for_are_refused_from_the_header(write, music):
+    path = promising(write(music(rate_hz=96_000), "s.flac", 96_000), 2**28 + 1)
+    assert refused(path) == "holds 268435457 frames or more, expected at most 268435456"
+
+
+def test_a_header_that_hides_the_length_does_not_help(write, music):
+    path = promising(write(music(20), "s.flac"), 0)
+    with pytest.raises(SoundError, match=r"s\.flac: lasts \d+ s or more, expected at most 10 s$"):
+        read(path, limits=Limits(seconds=10))
+    assert read(path, limits=Limits(seconds=20)).duration_s == 20
+
+
+@pytest.mark.parametrize("rate_hz", [999, 768_001])
+def test_rates_that_no_recording_has_are_refused(write, music, rate_hz):
+    assert refused(write(music(), rate_hz=rate_hz)) == f"has a rate of {rate_hz} Hz, expected 1000 to 768000 Hz"
+
+
+def test_more_channels_than_any_recording_has_are_refused(write):
+    assert refused(write(np.zeros((25_000, 33)))) == "has 33 channels, expected at most 32"
+
+
+def test_limits_can_be_raised_and_lowered(write, music):
+    path = write(music())
+    assert read(path, limits=Limits(seconds=5)).duration_s == 5
+    with pytest.raises(SoundError, match=r": lasts 5 s or more, expected at most 4 s$"):
+        read(path, limits=Limits(seconds=4))
+    with pytest.raises(InputError, match=r"^limits must be above 0, got Limits\(seconds=0, .*\)$"):
+        Limits(seconds=0)
+
+
+def test_a_long_recording_is_read_whole(write):
+    # More than there is room for at first, in three blocks and a bit.
+    samples = np.random.default_rng(0).uniform(-0.5, 0.5, 2**22 + 2**19 + 1000).astype(np.float32)
+    np.testing.assert_array_equal(read(write(samples, subtype="FLOAT")).samples, samples)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """One file at a time: its Gaussian, or why there is none."""
 
+import importlib
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +10,14 @@ import pytest
 import soundfile
 
 from audiosim.audio.decode import Signal, read
-from audiosim.audio.describe import Described, Failure, describe, describe_all, listed
+from audiosim.audio.describe import Described, Failure, describe, describe_all, listed, summarise
 from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.sources import LeftOut
 from audiosim.audio.store import Recording
 from audiosim.errors import InputError
 
 TIME = np.arange(3 * 22_050) / 22_050
-STEADY = "steady, as a pure tone is: its frames do not vary in every direction, expected sound that changes"
+STEADY = r"steady: its frames do not vary in every direction, so [0-9.e-]+ dB\^2 was added to each variance$"
 
 
 def described(path):
@@ -49,21 +53,84 @@ def test_a_recording_remembers_its_file(tmp_path, music):
 
 
 # None of these has a density over 20 coefficients: the frames keep to fewer directions, up to rounding.
-@pytest.mark.parametrize(
-    "samples",
-    [
-        0.5 * np.sin(2 * np.pi * 440 * TIME),
-        0.5 * np.sin(2 * np.pi * 22_050 / 32 * TIME),
-        0.5 * np.sign(np.sin(2 * np.pi * 220 * TIME)),
-        (np.arange(len(TIME)) % 5000 == 0).astype(float),
-        np.random.default_rng(0).standard_normal(len(TIME)) * 1e-9,
-        0.25 + 1e-7 * TIME,
-    ],
-    ids=["tone", "tone on a bin", "square", "clicks", "below the floor", "all but constant"],
-)
-def test_sound_that_does_not_vary_is_refused(tmp_path, samples):
-    path = written(tmp_path, samples)
-    assert described(path) == Failure(str(path), STEADY)
+FLAT = {
+    "tone": 0.5 * np.sin(2 * np.pi * 440 * TIME),
+    "tone on a bin": 0.5 * np.sin(2 * np.pi * 22_050 / 32 * TIME),
+    "square": 0.5 * np.sign(np.sin(2 * np.pi * 220 * TIME)),
+    "clicks": (np.arange(len(TIME)) % 5000 == 0).astype(float),
+    "one click": (np.arange(len(TIME)) == 30_000).astype(float),
+}
+STILL = {
+    "zeros": np.zeros(len(TIME)),
+    "below the floor": np.random.default_rng(0).standard_normal(len(TIME)) * 1e-9,
+    "constant": np.full(len(TIME), 0.25),
+    "all but constant": 0.25 + 1e-7 * TIME,
+    "three steps of 24 bits": np.random.default_rng(1).integers(-1, 2, len(TIME)) / 2**23,
+}
+
+
+def eigenvalues(row):
+    covariance = np.zeros((20, 20))
+    covariance[np.triu_indices(20)] = row[20:]
+    return np.linalg.eigvalsh(covariance + np.triu(covariance, 1).T)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_sound_that_is_steady_gets_a_thin_ridge_and_a_note(tmp_path, name):
+    recording, row = described(written(tmp_path, FLAT[name]))
+    smallest, *_, largest = eigenvalues(row)
+    assert smallest == pytest.approx(max(1e-3, 3e-6 * largest), rel=1e-3)
+    assert re.search(STEADY, recording.note)
+    assert not recording.silent
+
+
+@pytest.mark.parametrize("name", STILL)
+def test_what_cannot_be_heard_is_marked_silent_and_has_a_density_all_the_same(tmp_path, name):
+    recording, row = described(written(tmp_path, STILL[name]))
+    assert recording.silent
+    assert "silent: " in recording.note
+    assert np.isfinite(row).all()
+    assert eigenvalues(row)[0] > 0
+
+
+def test_a_covariance_with_its_ridge_survives_single_precision(tmp_path):
+    for samples in (FLAT | STILL).values():
+        _, row = described(written(tmp_path, samples))
+        assert eigenvalues(row.astype(np.float32).astype(float))[0] > 0
+
+
+def test_the_ridge_is_no_more_than_it_takes():
+    # Frames of known covariance: 19 variances of 4, one as small as we please.
+    frames = np.random.default_rng(0).standard_normal((500, 20))
+    centred = frames - frames.mean(axis=0)
+    white = centred @ np.linalg.inv(np.linalg.cholesky(centred.T @ centred / 499)).T
+    for smallest, ridge in ((1.0, 0), (1.1e-3, 0), (4e-4, 6e-4), (0, 1e-3)):
+        gaussian, added, still = summarise(white * np.sqrt([smallest] + [4] * 19))
+        assert added == pytest.approx(ridge, abs=1e-9)
+        np.testing.assert_allclose(np.diag(gaussian.covariance), [smallest + ridge] + [4 + ridge] * 19, atol=1e-9)
+        assert not still
+    assert summarise(np.ones((500, 20)))[1:] == (1e-3, True)
+
+
+def divergences(rows):
+    """Symmetrised Kullback-Leibler divergence written out pair by pair."""
+    means = rows[:, :20]
+    covariances = np.zeros((len(rows), 20, 20))
+    covariances[:, *np.triu_indices(20)] = rows[:, 20:]
+    covariances += np.swapaxes(np.triu(covariances, 1), 1, 2)
+    inverse = np.linalg.inv(covariances)
+    traces = np.einsum("iab,jba->ij", inverse, covariances)
+    apart = means[:, None] - means[None]
+    squares = np.einsum("ija,iab,ijb->ij", apart, inverse, apart)
+    return (traces + traces.T + squares + squares.T) / 2 - 20
+
+
+def test_neither_silent_nor_steady_recordings_are_neighbours_of_music(tmp_path, music):
+    signals = [music(3, seed) for seed in range(6)] + list((FLAT | STILL).values())
+    rows = np.stack([described(written(tmp_path, samples)).row for samples in signals])
+    away = divergences(rows)
+    assert np.isfinite(away).all()
+    assert away[:6, 6:].min() > 10 * away[:6, :6].max()
 
 
 @pytest.mark.parametrize(
@@ -105,3 +172,96 @@ def test_another_decoder_can_be_handed_in(tmp_path, music):
 def test_no_worker_at_all_is_refused():
     with pytest.raises(InputError, match=r"^n_jobs must not be 0; -1 means one per processor$"):
         describe_all([Recording("x")], STANDARD, n_jobs=0)
+
+
+def test_what_is_left_out_is_a_failure_and_is_not_opened(tmp_path, music):
+    path = written(tmp_path, music())
+    files = listed({"x/": LeftOut(str(path), "is a link, which is not followed")})
+    assert list(describe_all(files, STANDARD)) == [Failure(str(path), "is a link, which is not followed")]
+
+
+def test_a_recording_with_a_note_is_described_again(tmp_path, music):
+    recording, row = described(written(tmp_path, np.clip(10 * music(), -1, 1)))
+    assert recording.note
+    assert np.array_equal(describe(recording, STANDARD).row, row)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(5, "Input/output error"), r"OSError: \[Errno 5\] Input/output error"),
+        (KeyError("chunk"), "KeyError: 'chunk'"),
+        (ValueError("two\nlines"), "ValueError: two lines"),
+    ],
+)
+def test_a_decoder_that_raises_costs_one_file(tmp_path, music, error, said):
+    def broken(path):
+        raise error
+
+    outcome = describe(listed({"x": written(tmp_path, music())})[0], STANDARD, broken)
+    assert re.fullmatch(rf"its decoder failed \({said}\), expected WAV, FLAC, Ogg, MP3 or AIFF", outcome.error)
+
+
+def test_a_recording_too_long_for_memory_costs_one_file(tmp_path, music):
+    def greedy(path):
+        raise MemoryError
+
+    outcome = describe(listed({"x": written(tmp_path, music())})[0], STANDARD, greedy)
+    assert outcome.error == "does not fit into memory, expected a shorter recording"
+
+
+def test_one_frame_is_too_little(tmp_path, music):
+    outcome = describe(Recording("x", "x.wav"), STANDARD, lambda path: Signal(np.ones(100, np.float32), 22_050))
+    assert outcome == Failure("x.wav", "lasts 0.00454 s, which is one frame, expected at least 2")
+
+
+DECODERS = """
+import os, signal, time
+from audiosim.audio import decode
+
+def read(path):
+    if path.stem == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if path.stem == "hang":
+        time.sleep(1000)
+    return decode.read(path)
+"""
+
+
+@pytest.fixture
+def dangerous(tmp_path, monkeypatch):
+    (tmp_path / "dangerous_decoder.py").write_text(DECODERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("dangerous_decoder").read
+    del sys.modules["dangerous_decoder"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends a process by a signal")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_decoders_that_crash_and_hang_cost_one_file_each(tmp_path, music, dangerous, n_jobs):
+    names = ["a", "crash", "b", "hang", "c", "d"]
+    for name in names:
+        soundfile.write(tmp_path / f"{name}.wav", music(2), 22_050)
+    files = listed({name: tmp_path / f"{name}.wav" for name in names})
+    outcomes = list(describe_all(files, STANDARD, dangerous, n_jobs, limit_s=2.0))
+    crash, hang = str(tmp_path / "crash.wav"), str(tmp_path / "hang.wav")
+    expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
+    assert outcomes[1] == Failure(crash, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
+    assert outcomes[3] == Failure(hang, f"its decoder took more than 2 s, {expected}")
+    assert [outcome.recording.identifier for outcome in outcomes if isinstance(outcome, Described)] == list("abcd")
+
+
+def test_the_rows_do_not_depend_on_where_they_are_computed(tmp_path, music):
+    for n in range(6):
+        soundfile.write(tmp_path / f"{n}.flac", music(2, seed=n), 44_100)
+    files = listed({str(n): tmp_path / f"{n}.flac" for n in range(6)})
+    here, one, two = (list(describe_all(files, STANDARD, n_jobs=n_jobs)) for n_jobs in (None, 1, 2))
+    for outcomes in (one, two):
+        assert [known.recording for known in outcomes] == [known.recording for known in here]
+        assert all(np.array_equal(other.row, known.row) for other, known in zip(outcomes, here, strict=True))
+
+
+def test_a_decoder_without_a_module_of_its_own_works_in_workers_too(tmp_path, music):
+    files = listed({"x": written(tmp_path, music())})
+    (outcome,) = describe_all(files, STANDARD, lambda path: read(path), n_jobs=1)
+    assert np.array_equal(outcome.row, described(tmp_path / "x.wav").row)

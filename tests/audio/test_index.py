@@ -1,23 +1,28 @@
 """From sound files to neighbours, with every accident on the way."""
 
+import json
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import soundfile
 
+from audiosim.audio import packing, search
 from audiosim.audio.describe import Failure
 from audiosim.audio.index import AudioIndex, Neighbour, extract, nearest_run
 from audiosim.audio.mfcc import Parameters
-from audiosim.audio.store import Recording
+from audiosim.audio.store import Appender, Recording
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 from audiosim.stats.gaussian import Gaussian
 
 LINE = Parameters(coefficients=1)
+PLAIN = {"divergence": "kl", "proximity": False}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,7 @@ def index(album):
 @pytest.fixture(scope="module")
 def line():
     """Unit Gaussians at places on a line: the divergence is the square of how far apart they are."""
-    places = {"a": 0.0, "b": 1.0, "c": 3.0, "d": -1.0, "e": 10.0}
+    places = {"a": 0.0, "b": 1.0, "c": 3.0, "d": -1.0, "e": 12.0}
     return AudioIndex.of({name: Gaussian(np.array([place]), np.eye(1)) for name, place in places.items()}, LINE)
 
 
@@ -43,7 +48,7 @@ def mixed(tmp_path, album):
 
 
 def same(one, other):
-    return one.recordings == other.recordings and np.array_equal(one.rows, other.rows)
+    return tuple(one.recordings) == tuple(other.recordings) and np.array_equal(one.rows, other.rows)
 
 
 def test_an_index_has_a_gaussian_for_each_recording(index):
@@ -68,7 +73,7 @@ def test_the_number_of_workers_changes_nothing(index, album, tmp_path):
     assert same(extract(album, n_jobs=2), index)
     extract(album, into=tmp_path / "one")
     extract(album, n_jobs=2, into=tmp_path / "two")
-    for name in ("index.json", "gaussians.f64", "recordings.jsonl"):
+    for name in ("index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
@@ -156,8 +161,10 @@ def test_an_interruption_keeps_what_is_done(index, album, tmp_path, n_jobs):
 EXTRACT_FOR_EVER = """
 import sys
 from audiosim.audio.index import extract
+first = []
 def shown(done, failed, total):
-    if done == 40: print("going", flush=True)
+    first.append(done)
+    if done == first[0] + int(sys.argv[4]): print("going", flush=True)
 extract({str(n): sys.argv[1] for n in range(100_000)}, int(sys.argv[3]), into=sys.argv[2], progress=shown)
 """
 
@@ -166,7 +173,7 @@ extract({str(n): sys.argv[1] for n in range(100_000)}, int(sys.argv[3]), into=sy
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
 def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path, by):
     folder = tmp_path / "index"
-    command = [sys.executable, "-c", EXTRACT_FOR_EVER, album / "six.wav", folder, "2"]
+    command = [sys.executable, "-c", EXTRACT_FOR_EVER, album / "six.wav", folder, "2", "40"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == b"going\n"
     running.send_signal(by)
@@ -176,6 +183,24 @@ def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path,
     assert 40 <= len(result.ids) < 100_000
     assert (result.rows == index.rows[5]).all()
     assert extract({"last": album / "a/one.wav"}, into=folder).ids == (*result.ids, "last")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_an_extraction_killed_at_random_moments_goes_on_each_time(index, album, tmp_path):
+    folder = tmp_path / "index"
+    command = [sys.executable, "-c", EXTRACT_FOR_EVER, album / "six.wav", folder, "2", "1"]
+    held = 0
+    for pause in np.random.default_rng(3).uniform(0, 0.5, 4):
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert running.stdout.readline() == b"going\n"
+        time.sleep(pause)
+        running.kill()
+        running.communicate(timeout=30)
+        result = AudioIndex.load(folder)
+        assert len(result) > held
+        assert result.ids == tuple(str(n) for n in range(len(result)))
+        assert (result.rows == index.rows[5]).all()
+        held = len(result)
 
 
 def test_other_parameters_are_refused_by_an_index_on_disk(album, tmp_path):
@@ -188,7 +213,7 @@ def test_other_parameters_are_refused_by_an_index_on_disk(album, tmp_path):
 
 def test_two_indexes_are_joined_to_be_compared(line):
     joined = line.joined(AudioIndex.of({"f": Gaussian(np.array([5.0]), np.eye(1))}, LINE))
-    np.testing.assert_allclose(joined.divergence(["f"], ["a", "e", "f"]), [[25, 25, 0]])
+    np.testing.assert_allclose(joined.divergence(["f"], ["a", "e", "f"]), [[25, 49, 0]])
 
 
 def test_indexes_of_other_parameters_are_not_compared(line, index):
@@ -199,13 +224,13 @@ def test_indexes_of_other_parameters_are_not_compared(line, index):
 
 def test_divergences_are_between_the_recordings_asked_for(line):
     np.testing.assert_allclose(line.divergence(["c", "a"], ["b", "c"]), [[4, 0], [1, 9]])
-    np.testing.assert_allclose(line.divergence(["a"]), [[0, 1, 9, 1, 100]])
+    np.testing.assert_allclose(line.divergence(["a"]), [[0, 1, 9, 1, 144]])
     assert np.array_equal(line.divergence(), line.divergence().T)
     assert not line.divergence().diagonal().any()
 
 
 def test_neighbours_are_nearest_first_and_never_the_recording_itself(line):
-    nearest = line.neighbours(["c", "a"], 2)
+    nearest = line.neighbours(["c", "a"], 2, **PLAIN)
     assert list(nearest) == ["c", "a"]
     assert [near.identifier for near in nearest["c"]] == ["b", "a"]
     assert [near.divergence for near in nearest["c"]] == pytest.approx([4, 9])
@@ -213,8 +238,8 @@ def test_neighbours_are_nearest_first_and_never_the_recording_itself(line):
 
 
 def test_neighbours_are_those_of_a_full_sort(index):
-    divergence = index.divergence()
-    for query, near in index.neighbours(None, 3).items():
+    divergence = index.divergence(precision="double")
+    for query, near in index.neighbours(None, 3, **PLAIN).items():
         row = divergence[index.ids.index(query)]
         order = [index.ids[j] for j in np.argsort(row) if index.ids[j] != query]
         assert [neighbour.identifier for neighbour in near] == order[:3]
@@ -227,12 +252,18 @@ def test_there_are_fewer_neighbours_where_there_are_no_more(line):
 def test_an_exact_copy_is_the_nearest_neighbour(album, index, tmp_path):
     shutil.copy(album / "six.wav", tmp_path / "copy.wav")
     joined = index.joined(extract(tmp_path))
-    assert joined.neighbours(["copy"], 1) == {"copy": (Neighbour("six", 0.0),)}
+    for options in (PLAIN, {}, {"divergence": "kl"}, {"proximity": False}):
+        (near,) = joined.neighbours(["copy"], 1, **options)["copy"]
+        assert (near.identifier, near.divergence) == ("six", 0.0)
+        assert near.proximity == (1.0 if options.get("proximity", True) else None)
 
 
 def test_the_same_artist_is_left_out_and_an_unknown_one_leaves_nothing_out(line):
     artists = {"a": "X", "b": "X", "c": "Y", "d": None, "e": "", "gone": "X"}
-    names = {query: [near.identifier for near in found] for query, found in line.neighbours(None, 9, artists).items()}
+    names = {
+        query: [near.identifier for near in found]
+        for query, found in line.neighbours(None, 9, artists, **PLAIN).items()
+    }
     assert names["a"] == ["d", "c", "e"]
     assert names["b"] == ["c", "d", "e"]
     assert names["d"] == ["a", "b", "c", "e"]
@@ -240,7 +271,7 @@ def test_the_same_artist_is_left_out_and_an_unknown_one_leaves_nothing_out(line)
 
 
 def test_a_run_retrieves_the_neighbours_in_their_order(line):
-    run = nearest_run(line, "nearest", {"c": "c", "last": "e"}, 2, {"c": "X", "b": "X"})
+    run = nearest_run(line, "nearest", {"c": "c", "last": "e"}, 2, {"c": "X", "b": "X"}, **PLAIN)
     assert run == Run("nearest", {"c": ("a", "d"), "last": ("c", "b")})
 
 
@@ -255,19 +286,235 @@ def test_an_unknown_recording_is_named(line):
 def test_no_neighbours_cannot_be_asked_for(line):
     with pytest.raises(InputError, match=r"^k must be at least 1, got 0$"):
         line.neighbours(["a"], 0)
+    with pytest.raises(InputError, match=r"^k must be at least 1, got -2$"):
+        line.neighbours_of(line, -2)
+
+
+def test_an_unknown_divergence_cannot_be_asked_for(line):
+    with pytest.raises(InputError, match=r"^divergence must be 'kl' or 'js', got 'cosine'$"):
+        line.neighbours(["a"], 1, divergence="cosine")
+
+
+def brute(index, kind):
+    """All divergences from numpy's determinants and inverses, one pair at a time."""
+    known = list(zip(index.means, index.covariances, strict=True))
+    both = np.zeros((len(known), len(known)))
+    for i, (m, s) in enumerate(known):
+        for j, (n, t) in enumerate(known):
+            if kind == "js":
+                merged = (s + t) / 2 + np.outer(m - n, m - n) / 4
+                both[i, j] = np.linalg.slogdet(merged)[1] / 2
+                both[i, j] -= (np.linalg.slogdet(s)[1] + np.linalg.slogdet(t)[1]) / 4
+            else:
+                p, q, shift = np.linalg.inv(s), np.linalg.inv(t), m - n
+                both[i, j] = (np.trace(p @ t) + np.trace(q @ s) - 2 * len(m) + shift @ (p + q) @ shift) / 2
+    np.fill_diagonal(both, 0)
+    return both
+
+
+def ranked(apart, query, proximity, references):
+    """The others in order, by a double loop."""
+    others = [j for j in range(len(apart)) if j != query]
+    close = {
+        j: np.mean(
+            [
+                apart[query, r] > apart[query, j] and apart[j, r] > apart[query, j]
+                for r in references
+                if r not in {query, j}
+            ]
+        )
+        for j in others
+    }
+    return sorted(others, key=lambda j: (-close[j] if proximity else 0, apart[query, j])), close
+
+
+def drawn(n, seed=1, d=3):
+    rng = np.random.default_rng(seed)
+    roots = rng.standard_normal((n, d, 8))
+    found = {
+        f"r{i}": Gaussian(rng.standard_normal(d), root @ root.T / 8 + 0.1 * np.eye(d)) for i, root in enumerate(roots)
+    }
+    return AudioIndex.of(found, Parameters(coefficients=d))
+
+
+@pytest.mark.parametrize("kind", ["kl", "js"])
+@pytest.mark.parametrize("proximity", [False, True])
+def test_neighbours_are_those_of_a_double_loop_whichever_way(kind, proximity):
+    index = drawn(30)
+    apart = brute(index, kind)
+    for query, near in index.neighbours(None, 7, divergence=kind, proximity=proximity).items():
+        order, close = ranked(apart, int(query[1:]), proximity, range(30))
+        assert [int(other.identifier[1:]) for other in near] == order[:7]
+        np.testing.assert_allclose([other.divergence for other in near], apart[int(query[1:]), order[:7]], rtol=1e-4)
+        if proximity:
+            assert [other.proximity for other in near] == pytest.approx([close[j] for j in order[:7]])
+
+
+def test_by_default_neighbours_are_by_jensen_shannon_and_mutual_proximity(line):
+    # Of variance 1 and x apart they are ln(1 + x^2 / 4) / 2 apart. c at 3, e at 12: a, b and d are nearer to c.
+    near = line.neighbours(["c"], 4)["c"]
+    assert [other.identifier for other in near] == ["b", "a", "d", "e"]
+    assert [other.divergence for other in near] == pytest.approx([np.log(1 + x * x / 4) / 2 for x in (2, 3, 4, 9)])
+    # From b, at 1, only e is farther than 2 (a and d are 1 and 2 away), and it is from c; so of a, d, e one counts.
+    assert near[0].proximity == pytest.approx(1 / 3)
+
+
+def test_a_large_index_ranks_a_shortlist_against_a_sample(monkeypatch, tmp_path):
+    for module, name, size in ((search, "SAMPLE", 40), (search, "SHORTLIST", 12), (search, "TOGETHER", 5)):
+        monkeypatch.setattr(module, name, size)
+    index = drawn(90)
+    references = np.sort(np.random.default_rng(search.SEED).choice(90, 40, replace=False)).tolist()
+    kl, js = brute(index, "kl"), brute(index, "js")
+    for query, near in index.neighbours(None, 3).items():
+        q = int(query[1:])
+        shortlist = [j for j in np.argsort(kl[q]) if j != q][:12]
+        order = [j for j in ranked(js, q, True, references)[0] if j in shortlist]
+        assert [int(other.identifier[1:]) for other in near] == order[:3]
+
+
+def test_a_new_clip_has_the_neighbours_it_would_have_inside():
+    index = drawn(30)
+    clip = AudioIndex(index.recordings[4:5], index.rows[4:5], index.parameters)
+    rest = AudioIndex(
+        (*index.recordings[:4], *index.recordings[5:]), np.delete(index.rows, 4, axis=0), index.parameters
+    )
+    for kind in ("kl", "js"):
+        for proximity in (False, True):
+            options = {"divergence": kind, "proximity": proximity}
+            (found,), (expected,) = (
+                known.values()
+                for known in (rest.neighbours_of(clip, 6, **options), index.neighbours(["r4"], 6, **options))
+            )
+            assert [(n.identifier, n.proximity) for n in found] == [(n.identifier, n.proximity) for n in expected]
+            np.testing.assert_allclose([n.divergence for n in found], [n.divergence for n in expected], rtol=1e-9)
+
+
+def test_a_new_clip_of_other_parameters_is_refused(line, index):
+    message = r"^cannot compare frames of other parameters \(.* 20 coefficients\), expected .* 1 coefficients$"
+    with pytest.raises(InputError, match=message):
+        line.neighbours_of(index, 1)
+
+
+def test_silent_recordings_are_nobody_s_neighbours_and_have_some():
+    index = drawn(20)
+    quiet = {3, 7, 8}
+    recordings = [replace(recording, silent=i in quiet) for i, recording in enumerate(index.recordings)]
+    some = AudioIndex(recordings, index.rows, index.parameters)
+    for kind in ("kl", "js"):
+        for proximity in (False, True):
+            found = some.neighbours(None, 30, divergence=kind, proximity=proximity)
+            for query, near in found.items():
+                names = {int(other.identifier[1:]) for other in near}
+                assert names == set(range(20)) - quiet - {int(query[1:])}
+                assert np.isfinite([other.divergence for other in near]).all()
+
+
+def test_an_index_of_nothing_but_silence_has_no_neighbours():
+    index = drawn(3)
+    silent = [replace(recording, silent=True) for recording in index.recordings]
+    assert AudioIndex(silent, index.rows, index.parameters).neighbours(None, 2) == {"r0": (), "r1": (), "r2": ()}
+
+
+def test_two_recordings_are_neighbours_though_nothing_is_left_to_refer_to():
+    (near,) = drawn(2).neighbours(["r0"], 1)["r0"]
+    assert near.identifier == "r1"
+    assert np.isnan(near.proximity)
+
+
+@pytest.fixture
+def large(monkeypatch, tmp_path):
+    """An index that is packed on disk, with some replaced and some removed; and the same in memory."""
+    monkeypatch.setattr(packing, "LARGE", 10)
+    index, other = drawn(60), drawn(60, seed=2)
+    index.save(tmp_path / "index")
+    with Appender(tmp_path / "index", index.parameters) as appender:
+        for place in (5, 17):
+            appender.append(replace(index.recordings[place], silent=place == 17), other.rows[place])
+        appender.remove("r30")
+    places = [place for place in range(60) if place != 30]
+    rows = np.array(index.rows)
+    rows[[5, 17]] = other.rows[[5, 17]]
+    recordings = [replace(index.recordings[place], silent=place == 17) for place in places]
+    return tmp_path / "index", AudioIndex(recordings, rows[places], index.parameters)
+
+
+def alike(one, other):
+    for kind in ("kl", "js"):
+        for proximity in (False, True):
+            options = {"divergence": kind, "proximity": proximity}
+            found, expected = one.neighbours(None, 5, **options), other.neighbours(None, 5, **options)
+            assert list(found) == list(expected)
+            for name, near in found.items():
+                assert [n.identifier for n in near] == [n.identifier for n in expected[name]]
+                np.testing.assert_allclose(
+                    [n.divergence for n in near], [n.divergence for n in expected[name]], rtol=1e-9
+                )
+
+
+def test_an_index_packed_on_disk_answers_as_one_in_memory(large):
+    folder, expected = large
+    index = AudioIndex.load(folder)
+    assert len(index) == len(expected) == 59
+    assert same(index, expected)
+    assert isinstance(index.rows, np.ndarray)
+    alike(index, expected)
+    assert (folder / packing.SIDES).stat().st_size == 63 * 4 * 22  # d = 3: A and B of ten numbers, two lengths
+    np.testing.assert_allclose(index.divergence(), expected.divergence(), rtol=1e-4)
+    np.testing.assert_allclose(
+        index.divergence(["r5", "r31"], None, "double"), expected.divergence(["r5", "r31"], None, "double"), rtol=1e-9
+    )
+
+
+def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(large):
+    folder, expected = large
+    assert AudioIndex.load(folder).divergence(["r1"], ["r2"]).shape == (1, 1)
+    before = (folder / packing.SIDES).read_bytes()
+    with Appender(folder, expected.parameters) as appender:
+        appender.append(Recording("new"), drawn(1, seed=3).rows[0])
+    grown = expected.joined(AudioIndex((Recording("new"),), drawn(1, seed=3).rows, expected.parameters))
+    alike(AudioIndex.load(folder), grown)
+    whole = (folder / packing.SIDES).read_bytes()
+    assert whole.startswith(before)
+    for content in (whole[:100], whole[:-3], b""):
+        (folder / packing.SIDES).write_bytes(content)
+        alike(AudioIndex.load(folder), grown)
+        assert (folder / packing.SIDES).read_bytes() == whole
+    (folder / packing.SIDES).unlink()
+    (folder / packing.WHITENER).write_text("{")
+    alike(AudioIndex.load(folder), grown)
+
+
+def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):
+    folder, expected = large
+    (folder / packing.SIDES).mkdir()  # as good as a folder of somebody else's, for root too
+    alike(AudioIndex.load(folder), expected)
+    assert (folder / packing.SIDES).is_dir()
+
+
+def test_what_has_no_file_any_more_is_removed_on_request(album, tmp_path):
+    shutil.copytree(album, tmp_path / "album")
+    before = extract(tmp_path / "album", into=tmp_path / "index")
+    (tmp_path / "album/a/two.flac").unlink()
+    (tmp_path / "album/six.wav").unlink()
+    kept = extract(tmp_path / "album", into=tmp_path / "index")
+    assert kept.ids == before.ids
+    pruned = extract(tmp_path / "album", into=tmp_path / "index", prune=True, read=no_read)
+    assert pruned.ids == ("a/one", "a/three", "b/five", "b/four")
+    assert np.array_equal(pruned.rows, before.rows[[0, 1, 3, 4]])
 
 
 def test_an_index_that_does_not_fit_itself_is_refused():
     with pytest.raises(
-        InputError, match=r"^rows must be \(1, 2\) to match the recordings and parameters, got \(1, 3\)$"
+        InputError, match=r"^rows must be \(1, 3\) to match the recordings and parameters, got \(1, 2\)$"
     ):
-        AudioIndex((Recording("a"),), np.zeros((1, 3)), LINE)
+        AudioIndex((Recording("a"),), np.zeros((1, 2), np.float32), LINE)
     with pytest.raises(InputError, match=r"^two recordings are called 'a'$"):
-        AudioIndex((Recording("a"), Recording("a")), np.ones((2, 2)), LINE)
+        AudioIndex((Recording("a"), Recording("a")), np.ones((2, 3), np.float32), LINE)
 
 
 def test_a_row_that_is_no_gaussian_is_never_compared():
-    broken = AudioIndex((Recording("a"), Recording("b")), np.array([[0.0, 1.0], [0.0, np.nan]]), LINE)
+    rows = np.array([[0, 1, 0], [0, np.nan, 0]], np.float32)
+    broken = AudioIndex((Recording("a"), Recording("b")), rows, LINE)
     with pytest.raises(InputError, match=r"^covariance 1 must be finite and positive definite$"):
         broken.divergence()
 
@@ -286,3 +533,21 @@ def test_real_clips_of_one_game_are_nearer_than_chance_would_have_it(real_clips)
     genre = {line.split("\t")[0]: line.split("\t")[2] for line in table}
     hits = [genre[q] == genre[near.identifier] for q, found in index.neighbours(None, 5).items() for near in found]
     assert np.mean(hits) > 2.5 * 11 / 95
+
+
+def test_the_command_ranks_as_it_is_asked_to(run, tmp_path):
+    index = drawn(20)
+    index.save(tmp_path / "index")
+    for kind in ("kl", "js"):
+        for flag, proximity in (("--mutual-proximity", True), ("--no-mutual-proximity", False)):
+            code, out, _ = run(
+                "neighbours", tmp_path / "index", "-k", "3", "--divergence", kind, flag, "--format", "json"
+            )
+            assert code == 0
+            expected = index.neighbours(None, 3, divergence=kind, proximity=proximity)
+            rows = [row for row in json.loads(out) if row["query"] == "r4"]
+            assert [row["document"] for row in rows] == [near.identifier for near in expected["r4"]]
+            assert [row["divergence"] for row in rows] == pytest.approx([near.divergence for near in expected["r4"]])
+            assert ["proximity" in row for row in rows] == [proximity] * 3
+            lines = run("neighbours", tmp_path / "index", "-k", "3", "--divergence", kind, flag)[1].splitlines()
+            assert [line.split()[2] for line in lines if line.split()[0] == "r4"] == [row["document"] for row in rows]

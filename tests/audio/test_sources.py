@@ -1,10 +1,18 @@
 """Which recordings there are, given what a person points at."""
 
+import os
+import re
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
+import soundfile
 
-from audiosim.audio.sources import find_sounds
+from audiosim.audio.describe import Failure, describe_all, listed
+from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.sources import LeftOut, find_sounds
 from audiosim.errors import FormatError, InputError
 
 
@@ -66,3 +74,160 @@ def test_nothing_found_is_an_error(tmp_path):
         find_sounds(tmp_path)
     with pytest.raises(InputError, match=r"^no sound found in no path, "):
         find_sounds([])
+
+
+def sound(path, music, seed=0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, music(2, seed=seed), 22_050)
+    return path
+
+
+def outcomes(folder):
+    """What becomes of each file that is found, by its path below the folder."""
+    described = describe_all(listed(find_sounds(folder)), STANDARD)
+    return {
+        str(Path(one.path if isinstance(one, Failure) else one.recording.path).relative_to(folder)): getattr(
+            one, "error", "described"
+        )
+        for one in described
+    }
+
+
+def test_a_folder_named_like_a_sound_is_a_folder(tmp_path, music):
+    sound(tmp_path / "x.wav" / "y.wav", music)
+    (tmp_path / "z.wav").mkdir()
+    assert outcomes(tmp_path) == {"x.wav/y.wav": "described"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes links")
+def test_links_are_followed_to_files_below_the_folder_only(tmp_path, music):
+    folder, outside = tmp_path / "folder", sound(tmp_path / "outside/secret.wav", music)
+    inside = sound(folder / "a/inside.wav", music)
+    (folder / "a/near.wav").symlink_to(inside)
+    (folder / "a/far.wav").symlink_to(outside)
+    (folder / "a/by.wav").symlink_to("../../folder/../outside/secret.wav")
+    (folder / "b").symlink_to(outside.parent)
+    (folder / "a/up").symlink_to(folder)
+    (folder / "notes.txt").symlink_to("/nowhere")
+    out = "is a link out of the folder, which is not followed; name that file itself"
+    to_folder = "is a link to a folder, which is not followed; name that folder itself"
+    assert outcomes(folder) == {
+        "a/by.wav": out,
+        "a/far.wav": out,
+        "a/inside.wav": "described",
+        "a/near.wav": "described",
+        "a/up": to_folder,
+        "b": to_folder,
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes links")
+def test_what_is_named_is_followed(tmp_path, music):
+    target = sound(tmp_path / "there/x.wav", music)
+    (tmp_path / "here").symlink_to(target.parent)
+    (tmp_path / "y.wav").symlink_to(target)
+    assert find_sounds([tmp_path / "here", tmp_path / "y.wav"]) == {
+        "x": tmp_path / "here/x.wav",
+        "y": tmp_path / "y.wav",
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes links")
+def test_links_that_lead_nowhere_or_round_fail_alone(tmp_path, music):
+    sound(tmp_path / "a.wav", music)
+    (tmp_path / "broken.wav").symlink_to("none.wav")
+    (tmp_path / "one.wav").symlink_to("two.wav")
+    (tmp_path / "two.wav").symlink_to("one.wav")
+    said = outcomes(tmp_path)
+    assert said["a.wav"] == "described"
+    assert said["broken.wav"] == "cannot be read (No such file or directory), expected a sound file"
+    assert said["one.wav"] == said["two.wav"]
+    assert re.search(r"Too many levels of symbolic links|out of the folder", said["one.wav"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes a named pipe")
+def test_pipes_are_not_waited_for(tmp_path, music):
+    sound(tmp_path / "a.wav", music)
+    os.mkfifo(tmp_path / "pipe.wav")
+    assert outcomes(tmp_path) == {"a.wav": "described", "pipe.wav": "is not a file, expected a sound file"}
+
+
+def test_what_may_not_be_read_fails_alone(tmp_path, music):
+    sound(tmp_path / "a.wav", music)
+    sound(tmp_path / "secret.wav", music).chmod(0)
+    sound(tmp_path / "closed/b.wav", music).parent.chmod(0)
+    everything = os.access(tmp_path / "secret.wav", os.R_OK)
+    said = outcomes(tmp_path)
+    (tmp_path / "closed").chmod(0o700)
+    if everything:
+        pytest.skip("a superuser reads everything")
+    assert said == {
+        "a.wav": "described",
+        "closed": "cannot be listed (Permission denied), expected a folder",
+        "secret.wav": "cannot be read (Permission denied), expected a sound file",
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="such names cannot be made there")
+@pytest.mark.parametrize(
+    "name", [b"a\tb", b"a\nb", b"a\r", b"a\x1bb", "a\u2028b".encode(), b"caf\xe9", "a\x85".encode()]
+)
+def test_a_name_that_lines_and_columns_would_break_is_left_out(tmp_path, music, name):
+    shutil.copy(sound(tmp_path / "x.wav", music), os.fsencode(tmp_path) + b"/" + name + b".wav")
+    (first, fit), (second, odd) = sorted(find_sounds(tmp_path).items(), key=lambda item: item[0] != "x")
+    assert (first, fit) == ("x", tmp_path / "x.wav")
+    assert second.endswith("/")
+    assert os.fsencode(odd.path) == os.fsencode(tmp_path) + b"/" + name + b".wav"
+    expected = "expected a name in the encoding of this system, without control characters"
+    assert odd.reason == f"its name cannot be an identifier, {expected}"
+
+
+def test_the_same_holds_for_a_file_that_is_named(tmp_path):
+    assert isinstance(find_sounds(f"{tmp_path}/a\tb.wav")["a\tb.wav/"], LeftOut)
+    assert isinstance(find_sounds(f"{tmp_path}/ .wav")[" .wav/"], LeftOut)
+
+
+NAMES = [
+    "Ænima",
+    "東京事変",
+    "Земфира",
+    "a b",
+    "l'été",
+    "🎵",
+    "x=1&y",
+    "100%",
+    "(a) [b] {c}",
+    "ab\u200dc",
+    "e\u0301",
+    "é",
+]
+
+
+def test_names_in_any_alphabet_survive_an_index(tmp_path, music):
+    for name in NAMES:
+        sound(tmp_path / "sounds" / f"{name}.wav", music)
+    result = extract(tmp_path / "sounds", into=tmp_path / "index")
+    assert sorted(result.ids) == sorted(NAMES)
+    assert AudioIndex.load(tmp_path / "index").ids == result.ids
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes links")
+def test_a_folder_linked_within_another_does_not_clash_with_a_sound_of_its_name(tmp_path, music):
+    sound(tmp_path / "folder/x.wav", music)
+    (tmp_path / "folder/x").symlink_to(tmp_path)
+    assert list(find_sounds(tmp_path / "folder")) == ["x/", "x"]
+
+
+def test_folders_may_be_nested_as_deep_as_the_disk_allows(tmp_path, music, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    depth = 1100  # beyond the depth of recursion
+    for _ in range(depth):
+        Path("d").mkdir()
+        os.chdir("d")
+    soundfile.write("x.wav", music(2), 22_050)
+    for _ in range(depth):
+        os.chdir("..")
+    found = find_sounds(".")
+    Path("d/" * depth + "x.wav").unlink()
+    os.removedirs("d/" * depth)  # what removes the folder of the tests would go too deep
+    assert list(found) == ["d/" * depth + "x"]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BINARY, BROAD, FINE, Document, Run, parse_scale
@@ -14,7 +15,15 @@ from audiosim.features.feature import Feature
 from audiosim.features.judgment import MeanOfGroup, queries
 from audiosim.features.registry import FEATURES
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.relevance.estimators import OrdinalEstimator, default_model, gains, ordinal, uniform
+from audiosim.relevance.estimators import (
+    OrdinalEstimator,
+    Prediction,
+    Relevance,
+    default_model,
+    ordinal,
+    relevance,
+    uniform,
+)
 from audiosim.relevance.published import Model, load_model
 
 
@@ -55,10 +64,49 @@ def test_judgments_bring_the_better_model_in_where_its_features_are_known(pool):
 def test_judged_pairs_are_certain_in_units_of_gain(pool):
     grades = nothing_judged(pool)
     grades[1] = 60
-    moments = gains(pool, uniform(pool).predict(grades), grades)
+    moments = relevance(pool, uniform(pool), grades).gains
     assert (moments.mean[1], moments.variance[1]) == (0.6, 0)
     assert moments.mean[0] == pytest.approx(0.5)
     assert moments.variance[0] == pytest.approx(0.0850)
+
+
+def drawn(levels, grades, maximum):
+    """What made-up level probabilities say of as many pairs as there are grades."""
+    probabilities = np.random.default_rng(6).dirichlet(np.ones(len(levels)), len(grades))
+    prediction = Prediction(np.array(levels), probabilities, ("drawn",), np.zeros(len(grades), dtype=np.int64))
+    return Relevance(prediction, np.array(grades), maximum)
+
+
+@pytest.mark.parametrize("gain", [lambda grade: grade, lambda grade: 2**grade - 1, lambda grade: grade**0.5])
+def test_moments_of_gains_are_those_of_scipy_s_discrete_distributions(gain):
+    known = drawn([1.0, 2.0, 5.0], [np.nan, 3.0, np.nan, 0.0, 6.0], 6.0)
+    found, highest = known.gains_as(gain), gain(6.0)
+    for place, grade in enumerate(known.grades):
+        if np.isnan(grade):
+            values = gain(np.array([1.0, 2.0, 5.0])) / highest
+            one = stats.rv_discrete(values=(range(3), known.prediction.probabilities[place]))
+            mean = one.expect(lambda level, values=values: values[level.astype(int)])
+            square = one.expect(lambda level, values=values: values[level.astype(int)] ** 2)
+            assert (found.mean[place], found.variance[place]) == pytest.approx((mean, square - mean**2), rel=1e-9)
+        else:
+            assert (found.mean[place], found.variance[place]) == pytest.approx((gain(grade) / highest, 0))
+
+
+def test_a_linear_gain_is_the_grade_over_the_highest():
+    known = drawn([1.0, 2.0, 5.0], [np.nan, 3.0, np.nan], 6.0)
+    linear = known.gains_as(lambda grade: grade)
+    np.testing.assert_allclose(known.gains.mean, linear.mean, rtol=1e-14)
+    np.testing.assert_allclose(known.gains.variance, linear.variance, rtol=1e-12)
+
+
+def test_a_judgment_replaces_the_prediction_until_it_is_taken_back():
+    before = drawn([1.0, 2.0, 5.0], [np.nan, 3.0], 6.0)
+    after = before.know(0, 6.0)
+    assert (after.gains.mean[0], after.gains.variance[0], after.judged.tolist()) == (1, 0, [True, True])
+    assert before.judged.tolist() == [False, True]
+    back = after.know(0, np.nan)
+    np.testing.assert_array_equal(back.gains.mean, before.gains.mean)
+    np.testing.assert_array_equal(back.gains.variance, before.gains.variance)
 
 
 def test_the_uniform_estimator_works_on_any_scale(tiny):

@@ -1,5 +1,6 @@
 """Real servers in processes of their own, on loopback, each on a free port of its choice."""
 
+import os
 import re
 import signal
 import subprocess
@@ -61,6 +62,32 @@ class Server:
         """Tell it to stop and wait for its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(20)
+
+
+@contextmanager
+def commanded(folders: list[Path], log: Path, *options: object, **variables: str) -> Iterator[Server]:
+    """A server as the command starts it, with more options and variables of the environment."""
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "audiosim.cli",
+        "serve",
+        *map(str, [*folders, "--port", 0, *options]),
+    ]
+    with log.open("wb") as stream:
+        process = subprocess.Popen(command, stderr=stream, env=os.environ | variables)
+    try:
+        yield Server(_wait_for_start(process, log), log, process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session", name="commanded")
+def _commanded():
+    return commanded
 
 
 @contextmanager
@@ -183,6 +210,7 @@ class Canned(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), CannedAnswer)
         self.answers = list(answers)
         self.asked = 0
+        self.headers: list[dict[str, str]] = []
 
     @property
     def url(self) -> str:
@@ -198,6 +226,7 @@ class CannedAnswer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         answer = self.server.answers[min(self.server.asked, len(self.server.answers) - 1)]
         self.server.asked += 1
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         self.rfile.read(int(self.headers.get("content-length", 0)))
         if answer is None:
             return

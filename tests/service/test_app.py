@@ -10,9 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from audiosim.campaign import DatabaseStore, Event
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.published import load_model, save_model
 from service.app import address, create_app, listen
+from service.campaigns import Judging
 
 
 def test_one_model_may_be_given_for_all_collections_or_one_for_each(small, coarse):
@@ -40,6 +43,18 @@ def test_a_pool_and_its_predictions_are_made_once(small):
     assert served.predictor("mout", 2) is served.predictor("mout", 2)
     assert served.predictor("mjud") is served.predictor()
     assert served.predictor("mout", 2).own is served.predictor("mout", 2).own
+
+
+def test_serving_a_database_counts_the_judgments_of_its_log(coarse, tmp_path):
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    pair = build_pool(coarse).pairs[0]
+    log = DatabaseStore(url, "coarse")
+    log.append(Event("judgment", "2013-05-01T12:00:00Z", "", pair.query, pair.document, {"broad": 2}))
+    log.close()
+    served = create_app([coarse], judging=Judging(url)).state.served.collection("coarse")
+    state = served.predictor().now()
+    assert (state.number, state.judgments, state.grades[0]) == (1, 1, 2)
+    assert served.predictor("mout", 2).now().grades[0] == 2
 
 
 def test_what_cannot_be_served_is_refused(small):

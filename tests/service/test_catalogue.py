@@ -41,6 +41,8 @@ def test_every_collection_is_listed_with_its_size(http, small):
         "pool_hash": pool.content_hash,
         "judgments": len(small.judgments),
         "model": {"name": "mjud-fine", "version": load_model("mjud-fine").version},
+        "measure": "CG@4",
+        "state": 0,
     }
     assert http.get("/v1/collections/small").json() == listed[0]
 

@@ -77,7 +77,7 @@ def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(serv
     pool = build_pool(small, what.cutoff)
     truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
     there, here = (
-        replay(Selection.start(pool, what, make_estimator(pool, model), batch=batch), truth, target=0.97)
+        replay(Selection.start(pool, what, make_estimator(pool, model), batch=batch), truth, 0.97)
         for model in (f"remote:{server.url}", "mjud")
     )
     assert len(here.asked) > 10
@@ -174,7 +174,7 @@ def canned_answers(pool, name="m", rows=None):
     model = ModelName(name, "1")
     scale = ScaleOut("fine", list(pool.scale.levels))
     shown = CollectionOut(
-        "small", "small", scale, pool.cutoff, [], 0, 0, pool.content_hash, 0, model=ModelName("m", "1")
+        "small", "small", scale, pool.cutoff, [], 0, 0, pool.content_hash, 0, ModelName("m", "1"), "CG@4", 0
     )
     count = len(pool.pairs) if rows is None else rows
     predicted = PredictionsOut(

@@ -36,3 +36,15 @@ def r():
     for row in rows("inference.csv"):
         found[row["data"], row["quantity"]][row["pair"]] = float(row["value"])
     return found
+
+
+@pytest.fixture(scope="session")
+def random_gaussians():
+    """Draws means (n, d), and covariances (n, d, d) whose eigenvalues lie within 10 ** +-decades."""
+
+    def draw(rng, n, d, decades=1.0, spread=3.0):
+        turns = np.linalg.qr(rng.standard_normal((n, d, d)))[0]
+        scales = 10 ** rng.uniform(-decades, decades, (n, 1, d))
+        return spread * rng.standard_normal((n, d)), (turns * scales) @ np.swapaxes(turns, 1, 2)
+
+    return draw

@@ -29,6 +29,20 @@ def test_a_projection_is_w_mu_and_w_sigma_w(moments):
     np.testing.assert_allclose(projected.covariance, dense @ sigma @ dense.T, rtol=1e-12, atol=1e-14)
 
 
+# Few sums share an unknown, many do, and all of them in a table that is taken in several pieces.
+@pytest.mark.parametrize(
+    ("sums", "unknowns", "density"), [(100, 30_000, 0.001), (300, 8_000, 0.2), (3, 7, 1), (4, 0, 0)]
+)
+def test_a_projection_of_many_independent_unknowns_is_w_sigma_w(sums, unknowns, density):
+    rng = np.random.default_rng(9)
+    weights = sparse.random_array((sums, unknowns), density=density, rng=rng, format="csr")
+    moments = Moments(rng.normal(size=unknowns), rng.uniform(0, 2, unknowns))
+    dense, projected = weights.toarray(), moments.project(weights)
+    np.testing.assert_allclose(projected.mean, dense @ moments.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(projected.covariance, (dense * moments.variance) @ dense.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(projected.covariance, projected.covariance.T)
+
+
 def test_knowing_one_unknown_after_another_equals_conditioning_on_both_at_once():
     # Closed form of the conditional normal: mu_1 + S_12 S_22^-1 (x - mu_2), S_11 - S_12 S_22^-1 S_21.
     moments, known, values = dependent(6), [1, 4], np.array([0.3, -2.0])

@@ -1,0 +1,199 @@
+"""Work done in processes of its own: a task that crashes or hangs its process costs itself, never the rest.
+
+Each worker has a few tasks at hand and answers them one by one, in their order. So when a worker ends, the
+first task it has not answered is the one that ended it; the others go to another worker.
+"""
+
+import math
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Pipe, wait
+from subprocess import DEVNULL, Popen, TimeoutExpired
+from typing import Any, Generic, TypeVar
+
+from audiosim.errors import InputError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+AHEAD = 4  # tasks at hand for each worker, so that it need not wait for the next
+WINDOW = 256  # tasks per worker that may be under way, or done before an earlier one is
+START_S = 120.0  # that a worker may take to start
+END_S = 10.0  # that a worker which has hung up may take to end
+CALL = "import sys; sys.path[:] = {}; from audiosim.audio.worker import serve; serve({})"
+# Threads of the arithmetic libraries would fight over the processors that the workers fill already.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+def spread(
+    work: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    workers: int,
+    limit_s: Callable[[Task], float],
+    lost: Callable[[Task, str], Result],
+) -> Generator[Result, None, None]:
+    """The result of each task, in the order of the tasks, each once it and those before it are done.
+
+    work     done in the workers; it, the tasks and the results must pickle, and stay below some 10 kB
+    tasks    taken as they are needed, not all at once
+    workers  at least 1; as many are started as there is work for, each keeps to one thread
+    limit_s  seconds that a task may take before its worker is ended
+    lost     the result of a task that ended its worker, given how: "crashed (...)" or "took more than ... s"
+
+    An exception that work raises is raised here in its turn. Closing the generator ends the workers at once;
+    they end too when this process does, however it does. They do not run the main module, so that a script
+    needs no guard against that.
+    """
+    crew = _Crew(work, workers, limit_s, lost)
+    try:
+        yield from crew.results(enumerate(tasks))
+    finally:
+        crew.end()
+
+
+class _Worker(Generic[Task]):
+    """A process at work, and the numbered tasks that it has not answered yet."""
+
+    def __init__(self, work: Callable[[Task], object]) -> None:
+        self.connection, there = Pipe()
+        with there:
+            self._process = _start(there.fileno())
+        self.tasks: deque[tuple[int, Task]] = deque()
+        self.started = False
+        self.since = time.monotonic()  # that it was last heard of, or had nothing to do
+        self._send(work)
+
+    def add(self, number: int, task: Task) -> None:
+        """One more task to do."""
+        if self.started and not self.tasks:
+            self.since = time.monotonic()
+        self.tasks.append((number, task))
+        self._send(task)
+
+    def answer(self) -> tuple[int, tuple[bool, Any]] | None:
+        """The number of the task that it answers, and its answer; None where it says that it has started."""
+        message = self.connection.recv()
+        self.since = time.monotonic()
+        if self.started:
+            return self.tasks.popleft()[0], message
+        self.started = True
+        return None
+
+    def end(self, patience_s: float = 0.0) -> str:
+        """End the process where it does not end by itself; how it ended."""
+        with suppress(TimeoutExpired):
+            self._process.wait(patience_s)
+        self.connection.close()
+        self._process.kill()
+        code = self._process.wait()
+        return f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+
+    def _send(self, message: object) -> None:
+        with suppress(OSError):  # where the process has ended, the next receipt tells
+            self.connection.send(message)
+
+
+def _start(file: int) -> "Popen[bytes]":
+    """A Python that serves at the pipe of that number."""
+    command = [sys.executable, "-c", CALL.format(ascii(sys.path), file)]
+    environment = os.environ | ONE_THREAD
+    if sys.platform == "win32":
+        os.set_handle_inheritable(file, True)
+        return Popen(command, env=environment, stdin=DEVNULL, stdout=2, close_fds=False)  # noqa: S603
+    return Popen(command, env=environment, stdin=DEVNULL, stdout=2, pass_fds=[file])  # noqa: S603
+
+
+class _Crew(Generic[Task, Result]):
+    """The workers, and where each task stands."""
+
+    def __init__(
+        self,
+        work: Callable[[Task], Result],
+        size: int,
+        limit_s: Callable[[Task], float],
+        lost: Callable[[Task, str], Result],
+    ) -> None:
+        self._work, self._size, self._limit_s, self._lost = work, size, limit_s, lost
+        self._workers: list[_Worker[Task]] = []
+        self._again: deque[tuple[int, Task]] = deque()  # to be given to another worker
+        self._done: dict[int, tuple[bool, Any]] = {}  # but not those before
+        self._given = self._yielded = 0
+
+    def results(self, tasks: Iterator[tuple[int, Task]]) -> Iterator[Result]:
+        while self._hand_out(tasks):
+            self._receive()
+            while self._yielded in self._done:
+                well, answer = self._done.pop(self._yielded)
+                if not well:
+                    raise answer
+                self._yielded += 1
+                yield answer
+
+    def end(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+    def _hand_out(self, tasks: Iterator[tuple[int, Task]]) -> bool:
+        """Give every worker what it has room for; whether anything is under way then."""
+        while len(self._workers) < self._size or any(len(worker.tasks) < AHEAD for worker in self._workers):
+            numbered = self._take(tasks)
+            if numbered is None:
+                break
+            self._least_busy().add(*numbered)
+        return any(worker.tasks for worker in self._workers)
+
+    def _take(self, tasks: Iterator[tuple[int, Task]]) -> tuple[int, Task] | None:
+        if self._again:
+            return self._again.popleft()
+        if self._given >= self._yielded + WINDOW * self._size:
+            return None
+        numbered = next(tasks, None)
+        self._given += numbered is not None
+        return numbered
+
+    def _least_busy(self) -> _Worker[Task]:
+        if len(self._workers) < self._size and all(worker.tasks for worker in self._workers):
+            self._workers.append(_Worker(self._work))
+            return self._workers[-1]
+        return min(self._workers, key=lambda worker: len(worker.tasks))
+
+    def _receive(self) -> None:
+        """Wait for an answer, an end or a time limit, and deal with all there are."""
+        left = min(map(self._deadline, self._workers)) - time.monotonic()
+        ready = wait([worker.connection for worker in self._workers], max(0.0, left) if left < math.inf else None)
+        for worker in tuple(self._workers):
+            if worker.connection in ready:
+                self._hear(worker)
+            elif time.monotonic() > self._deadline(worker):
+                limit_s = self._limit_s(worker.tasks[0][1]) if worker.started else START_S
+                self._dismiss(worker, f"took more than {limit_s:.0f} s")
+
+    def _deadline(self, worker: _Worker[Task]) -> float:
+        if not worker.started:
+            return worker.since + START_S
+        return worker.since + self._limit_s(worker.tasks[0][1]) if worker.tasks else math.inf
+
+    def _hear(self, worker: _Worker[Task]) -> None:
+        with suppress(EOFError, OSError):
+            self._done.update([answered] if (answered := worker.answer()) else [])
+            return
+        self._dismiss(worker)
+
+    def _dismiss(self, worker: _Worker[Task], overdue: str = "") -> None:
+        """End a worker: the task it was at is lost, those after it are not."""
+        self._workers.remove(worker)
+        how = worker.end(0.0 if overdue else END_S)
+        why = overdue or f"crashed ({how})"
+        if not worker.started:
+            raise InputError(f"a worker process cannot be started: it {why}")
+        if worker.tasks:
+            number, task = worker.tasks.popleft()
+            self._done[number] = True, self._lost(task, why)
+            self._again.extendleft(reversed(worker.tasks))

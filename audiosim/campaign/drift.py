@@ -1,0 +1,115 @@
+"""Whether an assessor grades as the others do, and as he did before."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Judgment, Pair
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Leaning:
+    """How one assessor's grades lie to those of others, in gain: grade over the scale's maximum; + is more generous.
+
+    judgments  of his that hold
+    shared     of those, on pairs that others judged too
+    to_others  mean of his gain minus the others' mean gain, on shared pairs
+    expected   judgments on pairs of which the model expects something
+    to_model   mean of his gain minus what the model expects of the pair
+    first      that of the first half of these judgments, in the order in which they were made
+    second     that of the second half
+    drift      second minus first
+    low, high  its 95 % interval, by Welch's t
+
+    What cannot be said of so few judgments is None. The model is no judge: all assessors may lie to one side of it.
+    What one assessor's halves tell is whether he moved, given that his pairs came from the same model.
+    """
+
+    judgments: int
+    shared: int
+    to_others: float | None
+    expected: int
+    to_model: float | None
+    first: float | None
+    second: float | None
+    drift: float | None
+    low: float | None
+    high: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The leaning as plain values, ready for JSON."""
+        return asdict(self)
+
+
+def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mapping[Pair, float]) -> dict[str, Leaning]:
+    """How the grades of each assessor lie, by name, in the order of their first judgments.
+
+    judgments     those that hold, in the order in which they were made
+    maximum       highest grade of the scale
+    expectations  grade that the model expects of a pair, without the pair's own judgments
+    """
+    gains: dict[Pair, dict[str, float]] = {}
+    own: dict[str, list[Pair]] = {}
+    for judgment in judgments:
+        gains.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade / maximum
+        own.setdefault(judgment.assessor, []).append(judgment.pair)
+    return {name: _leaning(name, pairs, gains, maximum, expectations) for name, pairs in own.items()}
+
+
+def _leaning(
+    name: str,
+    pairs: list[Pair],
+    gains: Mapping[Pair, Mapping[str, float]],
+    maximum: float,
+    expectations: Mapping[Pair, float],
+) -> Leaning:
+    beside = [_beside_others(gains[pair], name) for pair in pairs if len(gains[pair]) > 1]
+    off = np.array([gains[pair][name] - expectations[pair] / maximum for pair in pairs if pair in expectations])
+    first, second = off[: (len(off) + 1) // 2], off[(len(off) + 1) // 2 :]
+    low, high = welch_interval(second, first)
+    return Leaning(
+        judgments=len(pairs),
+        shared=len(beside),
+        to_others=_mean(np.array(beside)),
+        expected=len(off),
+        to_model=_mean(off),
+        first=_mean(first),
+        second=_mean(second),
+        drift=float(second.mean() - first.mean()) if len(second) else None,
+        low=low,
+        high=high,
+    )
+
+
+def _beside_others(gains: Mapping[str, float], name: str) -> float:
+    others = [gain for other, gain in gains.items() if other != name]
+    return gains[name] - sum(others) / len(others)
+
+
+def _mean(values: Array) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def welch_interval(one: Array, other: Array, level: float = LEVEL) -> tuple[float, float] | tuple[None, None]:
+    """Interval of the difference of two means, one minus the other; None where either has fewer than two values.
+
+        E +- t sqrt(V),  V = v_1 / n_1 + v_2 / n_2,  V^2 / (sum of (v_i / n_i)^2 / (n_i - 1)) degrees of freedom
+
+    Welch (1947), doi:10.1093/biomet/34.1-2.28.
+    """
+    if min(len(one), len(other)) < 2:
+        return None, None
+    parts = [values.var(ddof=1) / len(values) for values in (one, other)]
+    total, difference = sum(parts), float(one.mean() - other.mean())
+    if total == 0:
+        return difference, difference
+    freedom = total**2 / sum(p**2 / (len(v) - 1) for p, v in zip(parts, (one, other), strict=True))
+    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
+    return difference - half, difference + half

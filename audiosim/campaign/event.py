@@ -1,0 +1,205 @@
+"""What happens in a campaign: the lines of its log, each with its rules."""
+
+import math
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from audiosim.corpus.judgments import GRADES
+from audiosim.corpus.model import SCALES, Judgment, Pair, Scale
+from audiosim.errors import InputError
+
+ANSWERS = ("judgment", "cannot")
+STATES = {"pause": "paused", "resume": "open", "close": "closed"}
+KINDS = (*ANSWERS, "undo", "lease", *STATES)
+
+NAME_LIMIT = 1000  # characters of an identifier, a name, a key
+TEXT_LIMIT = 4000  # characters of a text among the details, such as a note
+DETAILS_LIMIT = 32
+WHOLE_LIMIT = 2**53  # whole numbers up to here are exact in every JSON reader
+
+Clock = Callable[[], datetime]
+Plain = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened in a campaign.
+
+    kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
+              answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; pause,
+              resume, close: of the whole campaign
+    time      when it happened: ISO 8601, UTC
+    assessor  who did it; empty where nobody is named
+    query, document  the pair; empty where the event is of no pair
+    grades    of a judgment, by `fine`, `broad` or `grade`, which stands for any scale
+    details   more of it: played_s, note, seconds, reason and whatever else is a plain value
+    key       the same key of the same assessor twice is the same event sent twice; empty: none
+    refers    the number of the event that an undo takes back; 0 elsewhere
+    until     when a lease ends: ISO 8601, UTC; empty elsewhere
+    """
+
+    kind: str
+    time: str
+    assessor: str = ""
+    query: str = ""
+    document: str = ""
+    grades: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, Plain] = field(default_factory=dict)
+    key: str = ""
+    refers: int = 0
+    until: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"unknown kind of event {self.kind!r}, expected {', '.join(KINDS)}")
+        for name in ("assessor", "query", "document", "key"):
+            _check_text(name, getattr(self, name), NAME_LIMIT)
+        began = parse_time(self.time)
+        self._check_pair()
+        object.__setattr__(self, "grades", {name: _checked(name, grade) for name, grade in self.grades.items()})
+        if bool(self.grades) != (self.kind == "judgment"):
+            raise InputError(f"{self.kind} with {len(self.grades)} grades: a judgment has one or more, the rest none")
+        object.__setattr__(self, "details", _checked_details(self.details))
+        if self.kind == "cannot" and not str(self.details.get("reason", "")).strip():
+            raise InputError("cannot judge without a reason: expected one in the details")
+        if not (_whole(self.refers) and self.refers > 0 if self.kind == "undo" else self.refers == 0):
+            raise InputError(
+                f"{self.kind} refers to {self.refers!r}: an undo refers to an event's number, the rest to 0"
+            )
+        self._check_lease(began)
+
+    def _check_pair(self) -> None:
+        if self.kind in (*ANSWERS, "lease"):
+            if not self.query.strip() or not self.document.strip():
+                raise InputError(f"{self.kind} needs a query and a document, got {self.query!r} and {self.document!r}")
+        elif self.query or self.document:
+            raise InputError(f"{self.kind} is of no pair, got {self.query!r} and {self.document!r}")
+
+    def _check_lease(self, began: datetime) -> None:
+        if self.kind != "lease":
+            if self.until:
+                raise InputError(f"{self.kind} does not last, got until {self.until!r}")
+            return
+        if not self.assessor:
+            raise InputError("a lease needs an assessor")
+        if parse_time(self.until) <= began:
+            raise InputError(f"a lease must end after it begins, got {self.time} to {self.until}")
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(self.query, self.document)
+
+    def grade_on(self, scale: Scale) -> float | None:
+        """The grade on a collection's scale, None where there is none."""
+        return self.grades.get(scale.name, self.grades.get("grade"))
+
+    def judgment_on(self, scale: Scale) -> Judgment:
+        """The judgment on a collection's scale; an error where it has no grade there, or one off the scale."""
+        grade = self.grade_on(scale)
+        if grade is None:
+            raise InputError(f"expected a grade on the {scale.name} scale, got only {' and '.join(self.grades)}")
+        return Judgment(self.query, self.document, scale.check(grade), self.assessor, self.time)
+
+    def repeats(self, other: "Event") -> bool:
+        """Whether this is the other event sent once more: all but the time is the same."""
+        return replace(self, time=other.time) == other
+
+    def row(self) -> dict[str, Any]:
+        """All fields as plain values, a column for each scale; None or empty where there is nothing to say."""
+        return {
+            "time": self.time,
+            "kind": self.kind,
+            "query": self.query or None,
+            "document": self.document or None,
+            "assessor": self.assessor,
+            **{name: self.grades.get(name) for name in GRADES},
+            "refers": self.refers or None,
+            "until": self.until or None,
+            "key": self.key or None,
+            "details": dict(self.details),
+        }
+
+
+class Record(NamedTuple):
+    """An event as the log holds it.
+
+    replayed  whether the log held it before it was sent this time
+    """
+
+    number: int
+    event: Event
+    replayed: bool = False
+
+
+def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
+    """The event that a judgment is; one without a time is made now."""
+    column = scale.name if scale.name in GRADES else "grade"
+    grades = {column: judgment.grade}
+    return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
+
+
+def utc_now() -> datetime:
+    """The time now, in UTC."""
+    return datetime.now(UTC)
+
+
+def write_time(when: datetime) -> str:
+    """A time as ISO 8601 in UTC, such as 2013-05-01T12:00:00.000Z."""
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> datetime:
+    """The time that an ISO 8601 text in UTC names."""
+    try:
+        when = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        when = None
+    if when is None or when.utcoffset() != timedelta(0):
+        raise InputError(f"expected a time in UTC such as 2013-05-01T12:00:00Z, got {text!r}")
+    return when
+
+
+def _checked(name: str, grade: float) -> float:
+    if name not in GRADES:
+        raise InputError(f"unknown scale {name!r} of a grade, expected {', '.join(GRADES)}")
+    if isinstance(grade, bool) or not isinstance(grade, int | float) or not math.isfinite(grade) or grade < 0:
+        raise InputError(f"expected a finite number from 0 for {name}, got {grade!r}")
+    return SCALES[name].check(grade) if name in SCALES else float(grade)
+
+
+def _checked_details(details: Mapping[str, Plain]) -> dict[str, Plain]:
+    if len(details) > DETAILS_LIMIT:
+        raise InputError(f"an event has at most {DETAILS_LIMIT} details, got {len(details)}")
+    for name, value in details.items():
+        _check_text("the name of a detail", name, NAME_LIMIT)
+        if isinstance(value, str):
+            _check_text(name, value, TEXT_LIMIT, among="\n\t")
+        elif not (value is None or isinstance(value, bool) or _whole(value) or _finite(value)):
+            raise InputError(f"expected text, a finite number, true, false or nothing for {name}, got {value!r:.80}")
+    return dict(details)
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= WHOLE_LIMIT
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _check_text(name: str, value: str, limit: int, among: str = "") -> None:
+    """Text that every database and every file can hold.
+
+    among  control characters that it may have
+    """
+    if not isinstance(value, str):
+        raise InputError(f"expected text for {name}, got {value!r:.80}")
+    if len(value) > limit:
+        raise InputError(f"{name} has {len(value)} characters, expected at most {limit}")
+    if not value.isprintable():
+        wrong = [sign for sign in value if unicodedata.category(sign) in ("Cc", "Cs") and sign not in among]
+        if wrong:
+            raise InputError(f"{name} holds the character {wrong[0]!r}, which is no text")

@@ -1,0 +1,206 @@
+"""What the lines of a campaign's log add up to."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
+from audiosim.corpus.model import Judgment, Pair, Scale
+from audiosim.errors import InputError
+
+Told = dict[Pair, dict[str, float]]
+
+
+class Change(NamedTuple):
+    """That an assessor's grade of a pair is another than before; None: that he has given none, or no longer."""
+
+    pair: Pair
+    assessor: str
+    grade: float | None
+
+
+class Lease(NamedTuple):
+    """A pair that is one assessor's until a time."""
+
+    pair: Pair
+    assessor: str
+    until: datetime
+
+
+def tell(told: Told, change: Change) -> None:
+    """Write a change into the grades by pair and assessor; a pair without grades has no entry."""
+    said = told.setdefault(change.pair, {})
+    if change.grade is not None:
+        said[change.assessor] = change.grade
+    else:
+        said.pop(change.assessor, None)
+    if not said:
+        del told[change.pair]
+
+
+def tell_all(judgments: Iterable[Judgment], changes: Iterable[Change] = ()) -> Told:
+    """The grades by pair and assessor that judgments and then changes leave."""
+    told: Told = {}
+    for judgment in judgments:
+        told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+    for change in changes:
+        tell(told, change)
+    return told
+
+
+class Ledger:
+    """The state of a campaign: its log, line by line; nothing but `apply` changes it.
+
+    One line costs the same however long the log is. Of what an assessor answered about a pair the last answer that
+    is not undone holds; judgments that the collection came with are answers before all others.
+
+    scale   of the collection
+    number  of the last line, 0 before the first
+    state   open, paused or closed
+    told    the grades that hold, by pair and assessor
+    cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
+    times   when each assessor answered, in the order of the log, in seconds since 1970
+    """
+
+    def __init__(self, scale: Scale, judgments: Iterable[Judgment] = ()) -> None:
+        judgments = tuple(judgments)
+        self.scale = scale
+        self.number = 0
+        self.state = "open"
+        self.told = tell_all(judgments)
+        self.cannot: dict[Pair, dict[str, int]] = {}
+        self.times: dict[str, list[float]] = {}
+        self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
+        self._events: dict[int, Event] = {}
+        self._keys: dict[tuple[str, str], int] = {}
+        self._answers: dict[tuple[Pair, str], list[int]] = {}  # that are not undone, oldest first
+        self._counting: dict[str, dict[int, None]] = {}  # the same, of all pairs, by assessor
+        self._leases: dict[Pair, Lease] = {}
+
+    def apply(self, number: int, event: Event) -> Change | None:
+        """Take the next line in; the change of a grade that it means, if it means one."""
+        self.number = number
+        self._events[number] = event
+        if event.key:
+            self._keys[event.assessor, event.key] = number
+        if event.kind in ANSWERS:
+            return self._answer(number, event)
+        if event.kind == "undo":
+            return self._undo(event)
+        if event.kind == "lease":
+            self._lease(event)
+        else:
+            self.state = STATES[event.kind]
+        return None
+
+    def _answer(self, number: int, event: Event) -> Change | None:
+        self._answers.setdefault((event.pair, event.assessor), []).append(number)
+        self._counting.setdefault(event.assessor, {})[number] = None
+        self.times.setdefault(event.assessor, []).append(parse_time(event.time).timestamp())
+        lease = self._leases.get(event.pair)
+        if lease is not None and lease.assessor == event.assessor:
+            del self._leases[event.pair]
+        return self._settle(event.pair, event.assessor)
+
+    def _undo(self, event: Event) -> Change | None:
+        if event.refers not in self._counting.get(event.assessor, {}):
+            return None  # nothing of his that counts
+        undone = self._events[event.refers]
+        del self._counting[event.assessor][event.refers]
+        self._answers[undone.pair, event.assessor].remove(event.refers)
+        return self._settle(undone.pair, event.assessor)
+
+    def _lease(self, event: Event) -> None:
+        before = self._leases.get(event.pair)
+        if before is not None and before.assessor != event.assessor:
+            del self._leases[event.pair]  # so that it is the last of the new holder's
+        self._leases[event.pair] = Lease(event.pair, event.assessor, parse_time(event.until))
+
+    def _settle(self, pair: Pair, assessor: str) -> Change | None:
+        """Make the answer that holds now the one that is known."""
+        number = next(reversed(self._answers[pair, assessor]), None)
+        if number is not None and self._events[number].kind == "cannot":
+            self.cannot.setdefault(pair, {})[assessor] = number
+        elif assessor in self.cannot.get(pair, {}):
+            del self.cannot[pair][assessor]
+            if not self.cannot[pair]:
+                del self.cannot[pair]
+        change = Change(pair, assessor, self._grade(pair, assessor, number))
+        if change.grade == self.told.get(pair, {}).get(assessor):
+            return None
+        tell(self.told, change)
+        return change
+
+    def _grade(self, pair: Pair, assessor: str, number: int | None) -> float | None:
+        if number is None:
+            given = self._given.get((pair, assessor))
+            return None if given is None else given.grade
+        event = self._events[number]
+        grade = event.grade_on(self.scale) if event.kind == "judgment" else None
+        if grade is not None and grade not in self.scale:
+            raise InputError(f"event {number} of the log: grade {grade:g} is not on the {self.scale.name} scale")
+        return grade
+
+    def earlier(self, assessor: str, key: str) -> Record | None:
+        """The event that an assessor sent with a key, None where there is none."""
+        number = self._keys.get((assessor, key))
+        return None if number is None else Record(number, self._events[number], replayed=True)
+
+    def record(self, number: int) -> Record:
+        """The event of a number."""
+        return Record(number, self._events[number])
+
+    def records(self) -> Iterator[Record]:
+        """The whole log."""
+        return (Record(number, event) for number, event in self._events.items())
+
+    def counting(self, assessor: str) -> list[int]:
+        """The numbers of the assessor's answers that are not undone, oldest first."""
+        return list(self._counting.get(assessor, {}))
+
+    def counts(self, assessor: str, number: int) -> bool:
+        """Whether a number is one of the assessor's answers that are not undone."""
+        return number in self._counting.get(assessor, {})
+
+    def latest(self, assessor: str) -> int | None:
+        """The number of the assessor's last answer that is not undone."""
+        return next(reversed(self._counting.get(assessor, {})), None)
+
+    def leases(self, now: datetime) -> list[Lease]:
+        """The leases that have not ended, in the order in which the pairs were handed out."""
+        return [lease for lease in self._leases.values() if lease.until > now]
+
+    def lease(self, pair: Pair, now: datetime) -> Lease | None:
+        """The lease of a pair, None where it is nobody's."""
+        lease = self._leases.get(pair)
+        return lease if lease is not None and lease.until > now else None
+
+    def in_force(self) -> Iterator[tuple[Pair, str, int | None]]:
+        """Pair, assessor and number of every judgment that holds; no number: the collection came with it.
+
+        In the order in which they were made.
+        """
+        numbers = sorted(number for by in self._counting.values() for number in by)
+        for (pair, assessor), given in self._given.items():
+            if not self._answers.get((pair, assessor)):
+                yield given.pair, assessor, None
+        for number in numbers:
+            event = self._events[number]
+            holds = self._answers[event.pair, event.assessor][-1] == number and event.kind == "judgment"
+            if holds and event.grade_on(self.scale) is not None:
+                yield event.pair, event.assessor, number
+
+    def judgments(self) -> tuple[Judgment, ...]:
+        """The judgments that hold, in the order in which they were made."""
+        return tuple(
+            self._given[pair, assessor] if number is None else self._events[number].judgment_on(self.scale)
+            for pair, assessor, number in self.in_force()
+        )
+
+    def grades(self) -> dict[Pair, dict[str, Mapping[str, float]]]:
+        """All grades that hold, on every scale, by pair and assessor."""
+        grades: dict[Pair, dict[str, Mapping[str, float]]] = {}
+        for pair, assessor, number in self.in_force():
+            given = {self.scale.name: self._given[pair, assessor].grade} if number is None else None
+            grades.setdefault(pair, {})[assessor] = given or self._events[number or 0].grades
+        return grades

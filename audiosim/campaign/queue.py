@@ -1,0 +1,62 @@
+"""Which pairs an assessor is offered."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+
+import numpy as np
+
+from audiosim.campaign.ledger import Ledger
+from audiosim.campaign.second import SecondOpinions
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.selection import Selection
+
+
+class Queue:
+    """The pairs of a pool in the order in which an assessor is offered them.
+
+    cannot_limit  a pair that so many assessors cannot judge leaves the queue
+    """
+
+    def __init__(self, pool: Pool, seconds: SecondOpinions, cannot_limit: int) -> None:
+        if cannot_limit < 1:
+            raise InputError(f"cannot_limit must be at least 1, got {cannot_limit}")
+        self._pool, self._seconds, self._cannot_limit = pool, seconds, cannot_limit
+
+    def note(self, pair: Pair, told: Mapping[str, float]) -> None:
+        """Take in that these are now the grades of a pair, by assessor."""
+        if pair in self._pool.positions:
+            self._seconds.note(pair, told)
+
+    @property
+    def waiting(self) -> int:
+        """How many pairs wait for a second assessor."""
+        return len(self._seconds)
+
+    def dropped(self, ledger: Ledger) -> list[Pair]:
+        """The pairs that left the queue."""
+        return [pair for pair, by in ledger.cannot.items() if len(by) >= self._cannot_limit]
+
+    def choose(
+        self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
+    ) -> list[Pair]:
+        """The pairs to offer, as `Campaign.ask` says."""
+        if count < 1:
+            raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
+        held = {lease.pair: lease.assessor for lease in ledger.leases(now)}
+        out = {pair for pair, by in ledger.cannot.items() if assessor in by or len(by) >= self._cannot_limit}
+        first = (pair for pair in self._first(held, assessor) if pair not in out and pair in self._pool.positions)
+        pairs = list(islice(first, count))
+        if len(pairs) < count:
+            allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
+            allowed[[place for pair in (*held, *out) if (place := self._pool.positions.get(pair)) is not None]] = False
+            pairs += selection.ask(count - len(pairs), allowed, by_query)
+        return pairs
+
+    def _first(self, held: Mapping[Pair, str], assessor: str) -> Iterator[Pair]:
+        """What comes before the selection's own choice: the assessor's leases, then second judgments."""
+        if assessor:
+            yield from (pair for pair, holder in held.items() if holder == assessor)
+            yield from (pair for pair in self._seconds.offered(assessor) if pair not in held)

@@ -1,0 +1,21 @@
+"""The log of a campaign as the judgments of a collection."""
+
+from audiosim.campaign.database import DatabaseStore
+from audiosim.campaign.ledger import Ledger
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+
+
+def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
+    """The judgments that hold in the campaign of a collection: its own, as changed by the campaign's log.
+
+    url  of the database; a campaign that has not begun adds nothing
+    """
+    store = DatabaseStore(url, collection.identifier)
+    try:
+        ledger = Ledger(collection.scale, collection.judgments)
+        for number, event in store.read():
+            ledger.apply(number, event)
+    finally:
+        store.close()
+    return ledger.judgments()

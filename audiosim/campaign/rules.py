@@ -1,0 +1,38 @@
+"""What may happen in a campaign now, and what may not."""
+
+from datetime import datetime
+
+from audiosim.campaign.event import STATES, Event, write_time
+from audiosim.campaign.ledger import Ledger
+from audiosim.corpus.pool import Pool
+from audiosim.errors import ClosedError, InputError, LeaseError
+
+
+def check_open(ledger: Ledger) -> None:
+    """An error where the campaign is paused or closed."""
+    if ledger.state != "open":
+        raise ClosedError(f"the campaign is {ledger.state}")
+
+
+def check(event: Event, ledger: Ledger, pool: Pool, now: datetime) -> None:
+    """An error where an event cannot be the next line of the log."""
+    if event.kind in STATES:
+        _check_turn(event, ledger)
+        return
+    check_open(ledger)
+    if event.kind == "undo":
+        if not ledger.counts(event.assessor, event.refers):
+            raise InputError(f"event {event.refers} is no answer of {event.assessor or 'nobody'} that counts")
+        return
+    pool.locate([event.pair])
+    if event.kind == "judgment":
+        event.judgment_on(ledger.scale)
+    lease = ledger.lease(event.pair, now)
+    if lease is not None and lease.assessor != event.assessor:
+        pair = f"document {event.document} for query {event.query}"
+        raise LeaseError(f"{pair} is with another assessor until {write_time(lease.until)}")
+
+
+def _check_turn(event: Event, ledger: Ledger) -> None:
+    if ledger.state == STATES[event.kind] or (event.kind, ledger.state) == ("pause", "closed"):
+        raise ClosedError(f"cannot {event.kind} the campaign: it is {ledger.state}")

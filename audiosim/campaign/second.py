@@ -1,0 +1,47 @@
+"""Which pairs are judged twice, and who is offered the second judgment."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from audiosim.corpus.model import Pair
+from audiosim.errors import InputError
+
+
+class SecondOpinions:
+    """The pairs that wait for a second assessor, kept as judgments come and go.
+
+    A pair is wanted twice if a hash of the seed, the query and the document, read as a fraction, is below the share:
+    nobody has to remember which pairs were drawn, and a larger share keeps those of a smaller one.
+
+    share  of the pairs that are wanted twice, in [0, 1]
+    """
+
+    def __init__(self, share: float, seed: int) -> None:
+        if not 0 <= share <= 1:
+            raise InputError(f"the share of pairs judged twice must be in [0, 1], got {share:g}")
+        self._share, self._seed = share, seed
+        self._waiting: dict[str, dict[Pair, None]] = {}  # by the one who judged them
+
+    def wanted(self, pair: Pair) -> bool:
+        """Whether a pair is one of those to judge twice."""
+        digest = hashlib.blake2b(json.dumps([self._seed, *pair]).encode(), digest_size=8).digest()
+        return int.from_bytes(digest) < self._share * 2**64
+
+    def note(self, pair: Pair, told: Mapping[str, float]) -> None:
+        """Take in that these are now the grades of a pair, by assessor."""
+        if not self._share or not self.wanted(pair):
+            return
+        for waiting in self._waiting.values():
+            waiting.pop(pair, None)
+        if len(told) == 1:
+            (first,) = told
+            self._waiting.setdefault(first, {})[pair] = None
+
+    def offered(self, assessor: str) -> Iterator[Pair]:
+        """The pairs that somebody else has judged and that wait for a second judgment."""
+        return (pair for first, waiting in self._waiting.items() if first != assessor for pair in waiting)
+
+    def __len__(self) -> int:
+        """How many pairs wait."""
+        return sum(map(len, self._waiting.values()))

@@ -1,0 +1,89 @@
+"""Where the log of a campaign is kept: the Protocol, and a log in memory."""
+
+from collections.abc import Container, Iterator, Sequence
+from threading import Lock
+from typing import Protocol
+
+from audiosim.campaign.event import Event
+from audiosim.errors import InputError
+
+
+class Store(Protocol):
+    """An append-only log of the events of one campaign, numbered from 1.
+
+    What `append` has returned a number for is safe, and `read` gives it back in that order, for ever: an event that
+    can be read is followed by higher numbers only. Threads and processes may share a log.
+    """
+
+    def append(self, event: Event) -> int:
+        """The number of the event, once it is safe.
+
+        An event whose key its assessor has used before is not written again: it has the number that it had. With
+        another content that is an error.
+        """
+        ...
+
+    def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
+        """The numbers of the events, all of them safe; None, and none is written, where the log has grown past `last`.
+
+        last  the number of the last event that the caller knows, 0 where none; a key that is used is an error
+        """
+        ...
+
+    def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """The events whose number is higher than `after`, with their numbers."""
+        ...
+
+
+class MemoryStore:
+    """A log that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._keys: dict[tuple[str, str], int] = {}
+        self._lock = Lock()
+
+    def append(self, event: Event) -> int:
+        with self._lock:
+            earlier = self._keys.get((event.assessor, event.key))
+            if earlier is not None:
+                check_repeated(event, self._events[earlier - 1])
+                return earlier
+            return self._add(event)
+
+    def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
+        with self._lock:
+            if len(self._events) != last:
+                return None
+            check_keys(events, self._keys)
+            return [self._add(event) for event in events]
+
+    def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        return iter(enumerate(self._events[after:], start=after + 1))
+
+    def _add(self, event: Event) -> int:
+        self._events.append(event)
+        if event.key:
+            self._keys[event.assessor, event.key] = len(self._events)
+        return len(self._events)
+
+
+def check_repeated(event: Event, earlier: Event) -> None:
+    """An error where an event has the key of an earlier one and is another."""
+    if not event.repeats(earlier):
+        raise InputError(f"{used(event)} for another event")
+
+
+def check_keys(events: Sequence[Event], known: Container[tuple[str, str]] = ()) -> None:
+    """An error where the key of an event is known or stands twice."""
+    seen = set()
+    for event in events:
+        key = (event.assessor, event.key)
+        if event.key and (key in known or key in seen):
+            raise InputError(f"{used(event)} already")
+        seen.add(key)
+
+
+def used(event: Event) -> str:
+    """That the key of an event is used: the beginning of a complaint."""
+    return f"the key {event.key!r} of {event.assessor or 'nobody'} is used"

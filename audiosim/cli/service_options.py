@@ -1,0 +1,102 @@
+"""The settings of the service: options, variables of the environment, or lines of a file."""
+
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from audiosim.errors import InputError
+
+
+class LogForm(StrEnum):
+    """How the service logs."""
+
+    text = "text"
+    json = "json"
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take a file's settings as defaults: what the command line or the environment says goes before."""
+    if path is None or context.resilient_parsing:
+        return path
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    known = {str(parameter.name): parameter for parameter in context.command.params if parameter.name != "config"}
+    settings = {name.replace("-", "_"): value for name, value in said.items()}
+    for name, value in settings.items():
+        if name not in known:
+            expected = ", ".join(other.replace("_", "-") for other in known)
+            raise InputError(f"{path}: unknown setting {name!r}, expected one of {expected}")
+        if isinstance(value, list) != (known[name].multiple or known[name].nargs == -1):
+            raise InputError(f"{path}: {name} must be {'one value' if isinstance(value, list) else 'a list'}")
+    context.default_map = settings
+    return path
+
+
+def _option(variable: str, text: str, **more: Any) -> Any:
+    return typer.Option(help=text, envvar=f"AUDIOSIM_{variable}", **more)
+
+
+Folders = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="COLLECTION...",
+        help="Folders of the collections.",
+        envvar="AUDIOSIM_COLLECTIONS",
+        show_default=False,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    _option(
+        "CONFIG",
+        "Settings as TOML: the names of these options, such as port = 8000, and collections = [...].",
+        metavar="FILE",
+        is_eager=True,
+        callback=read_config,
+        exists=True,
+        dir_okay=False,
+    ),
+]
+Model = Annotated[str | None, _option("MODEL", "As for `audiosim estimate`; of all collections.")]
+Judgments = Annotated[
+    str | None,
+    _option("JUDGMENTS", "Judgments from before the campaign, instead of the folder's.", metavar="FILE|none"),
+]
+Database = Annotated[
+    str | None,
+    _option(
+        "DB",
+        "Database of the campaigns, such as sqlite:///campaign.db or postgresql://user@host/name. Not given: judgments "
+        "are kept in memory, and lost at the end.",
+        metavar="URL",
+    ),
+]
+Tokens = Annotated[str | None, _option("TOKENS", "Database with the tokens, if not --db.", metavar="URL")]
+Host = Annotated[str, _option("HOST", "Address to listen on; tokens are needed for any but this machine's own.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    _option(
+        "ALLOWED_HOST",
+        "A name under which browsers may ask, beside localhost and --host; again for more, * for any.",
+        metavar="NAME",
+    ),
+]
+Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
+MeasureName = Annotated[
+    str | None, _option("MEASURE", "What the systems are ranked by; CG at the collection's cutoff if not given.")
+]
+Goal = Annotated[str, _option("GOAL", "When judging may stop, as for `audiosim simulate --stop`.")]
+Batch = Annotated[int, _option("BATCH", "Judgments between two predictions.", min=1)]
+Lease = Annotated[float, _option("LEASE", "How long a pair stays with its assessor.", metavar="SECONDS", min=1)]
+Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor judges too.", min=0, max=1)]
+CannotLimit = Annotated[
+    int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
+]
+RuleName = Annotated[str, _option("RULE", "What makes a pair worth judging, as for `audiosim next`.")]
+Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
+Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]

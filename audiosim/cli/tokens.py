@@ -1,0 +1,92 @@
+"""Commands that make, list and end the tokens of a service."""
+
+from typing import Annotated
+
+import typer
+
+from audiosim.cli.options import As, Format, print_result
+from audiosim.report.views import rows_view
+
+app = typer.Typer(
+    help="Make, list and end the tokens that say who may ask a service for what.\n\n"
+    "Example: `audiosim token create --role assessor --name ann --db sqlite:///campaign.db`",
+    no_args_is_help=True,
+)
+
+Database = Annotated[
+    str,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        envvar="AUDIOSIM_DB",
+        help="Database of the service, such as sqlite:///campaign.db; or its --tokens, where it has no --db.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def create(
+    database: Database,
+    role: Annotated[
+        str,
+        typer.Option(
+            help="assessor: judges, and sees no ranking; client: predictions and rankings; organiser: everything.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="Whose it is; an assessor judges under it.", show_default=False)],
+    collection: Annotated[str, typer.Option(help="The only collection it is for; all if not given.")] = "",
+    expires: Annotated[
+        float | None, typer.Option(metavar="DAYS", help="How long it is good for; for ever if not given.")
+    ] = None,
+    form: As = Format.table,
+) -> None:
+    """Make a token and print it, once: only its hash is kept.
+
+    Example: `audiosim token create --role assessor --name ann --db sqlite:///campaign.db --expires 30`
+    """
+    from service.tokens import TokenStore
+
+    secret = TokenStore(database).create(name, role, collection, expires)
+    row = {"name": name, "role": role, "collection": collection or None, "token": secret}
+    print_result(form, row, [row], lambda: secret)
+
+
+@app.command("list")
+def list_tokens(database: Database, form: As = Format.table) -> None:
+    """Whose tokens there are, and until when; the tokens themselves nobody knows.
+
+    Example: `audiosim token list --db sqlite:///campaign.db`
+    """
+    from service.tokens import TokenStore
+
+    rows = [
+        {
+            "name": token.name,
+            "role": token.role,
+            "collection": token.collection or None,
+            "created": token.created,
+            "expires": token.expires or None,
+        }
+        for token in TokenStore(database).tokens()
+    ]
+    shown = [row | {"collection": row["collection"] or "all", "expires": row["expires"] or "never"} for row in rows]
+    print_result(form, rows, rows, lambda: rows_view(shown) if rows else "there are no tokens")
+
+
+@app.command()
+def revoke(
+    database: Database,
+    name: Annotated[str, typer.Argument(help="Whose it is.", show_default=False)],
+    form: As = Format.table,
+) -> None:
+    """End a token; a service that runs hears of it within seconds.
+
+    Example: `audiosim token revoke ann --db sqlite:///campaign.db`
+    """
+    from service.tokens import TokenStore
+
+    TokenStore(database).revoke(name)
+    row = {"name": name, "revoked": True}
+    print_result(form, row, [row], lambda: f"the token of {name} is revoked")

@@ -1,0 +1,82 @@
+"""What the ideal ranking is expected to gain while judgments are missing."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.relevance.estimators import Relevance
+
+
+def expected_ideal(
+    relevance: Relevance, gain: Callable[[Array], Array], rows: Integers, query: Integers, discounts: Array
+) -> Array:
+    """(q,) the expected discounted sum over the best documents of each query, in shares of the highest gain.
+
+        sum over ranks i of  discount_i E[G_(i)]
+        E[G_(i)] = integral over t of P(at least i documents gain t or more)
+
+    rows       (m,) all pairs of the q queries
+    query      (m,) which query each is of
+    discounts  (k,) of the ranks
+
+    Exact for gains that do not depend on each other. How many unjudged documents reach a level is a sum of
+    independent coins of unequal chance; its distribution is built up document by document, k + 1 numbers for each
+    level. How many judged ones do is known.
+    """
+    highest = gain(np.array(relevance.maximum))
+    levels = gain(relevance.prediction.levels) / highest
+    judged = relevance.judged[rows]
+    count, k = int(query.max()) + 1, len(discounts)
+    tails = _tails(relevance.prediction.probabilities[rows[~judged]], query[~judged], count, k)
+    known = _best(gain(relevance.grades[rows[judged]]) / highest, query[judged], count, k)
+    lengths = _lengths(known, levels)
+    # With c judged documents above t, and at least j others, the ranks up to c + j are filled.
+    filled = np.zeros((k + 1, k + 1))
+    for c in range(k + 1):
+        filled[c, 0] = discounts[:c].sum()
+        filled[c, 1 : k - c + 1] = discounts[c:]
+    return np.asarray(np.einsum("cj,jql,cql->q", filled, tails, lengths, optimize=True))
+
+
+def _tails(probabilities: Array, query: Integers, count: int, k: int) -> Array:
+    """(k + 1, q, l + 1) the probability that at least j unjudged documents reach each level, and one above all.
+
+    probabilities  (u, l) of the levels of the unjudged documents
+    query          (u,)
+    """
+    reach = np.flip(np.cumsum(np.flip(probabilities, axis=1), axis=1), axis=1)
+    order = np.argsort(query, kind="stable")
+    sizes = np.bincount(query, minlength=count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    exactly = np.zeros((k + 1, count, probabilities.shape[1] + 1))
+    exactly[0] = 1
+    for place in range(int(sizes.max(initial=0))):
+        having = np.flatnonzero(sizes > place)
+        chance = reach[order[starts[having] + place]]
+        moved = exactly[:-1, having, :-1] * chance
+        exactly[:-1, having, :-1] -= moved
+        exactly[1:, having, :-1] += moved
+    return np.flip(np.cumsum(np.flip(exactly, axis=0), axis=0), axis=0)
+
+
+def _best(gains: Array, query: Integers, count: int, k: int) -> Array:
+    """(k, q) the best judged gains of each query, 0 where there are fewer."""
+    order = np.lexsort((-gains, query))
+    starts = np.searchsorted(query[order], np.arange(count))
+    ranks = np.arange(len(order)) - starts[query[order]]
+    best, within = np.zeros((k, count)), ranks < k
+    best[ranks[within], query[order[within]]] = gains[order[within]]
+    return best
+
+
+def _lengths(best: Array, levels: Array) -> Array:
+    """(k + 1, q, l + 1) for how much of each step between levels exactly c judged documents gain more.
+
+    best    (k, q) falling
+    levels  (l,) rising; the steps are from 0 to the first, from each to the next, and from the last to 1
+    """
+    low, high = np.concatenate([[0.0], levels]), np.concatenate([levels, [1.0]])
+    ends = np.ones((1, best.shape[1]))
+    edges = np.clip(np.concatenate([ends, best, 0 * ends])[..., None], low, high)
+    return np.asarray(edges[:-1] - edges[1:])

@@ -1,0 +1,119 @@
+"""Measures that are weighted sums of gains: what they are expected to be, exactly."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure
+from audiosim.measures.scores import GAINS, score
+from audiosim.relevance.estimators import Relevance
+from audiosim.stats.moments import Moments, Sums
+
+
+def is_linear(measure: Measure) -> bool:
+    """Whether a ranking's score is a sum over its ranks of gain times a weight that no judgment changes."""
+    if measure.name in {"CG", "DCG"}:
+        return True
+    constant = measure.word("ideal") == "user" or (measure.name == "RBP" and measure.word("form") == "original")
+    return measure.name in {"nDCG", "RBP"} and constant
+
+
+def weights_of_ranks(measure: Measure, pool: Pool) -> Array:
+    """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0."""
+    alone = np.where(np.eye(measure.cutoff) > 0, pool.scale.maximum, 0.0)
+    return score(measure, pool.scale, alone, np.zeros((measure.cutoff, 1)))
+
+
+def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csr_array:
+    """(s, n) sparse: the weight of the rank at which each system retrieved each pair.
+
+    weights  (cutoff,) one for each rank
+    """
+    check_cutoff(pool, len(weights))
+    spread = weights[pool.ranks.data - 1]
+    return sparse.csr_array((spread, pool.ranks.indices, pool.ranks.indptr), shape=pool.ranks.shape)
+
+
+def check_cutoff(pool: Pool, cutoff: int) -> None:
+    """A measure is expected from the pool of its own cutoff: what is ranked below it must not count."""
+    if pool.cutoff != cutoff:
+        raise InputError(
+            f"a measure at {cutoff} needs the pool of the top {cutoff}, this one is of the top {pool.cutoff}"
+        )
+
+
+def gains_of(measure: Measure, relevance: Relevance) -> Moments:
+    """Mean and variance of each pair's gain as a measure has it, as a share of the highest."""
+    gain = measure.word("gain")
+    return relevance.gains if gain == "linear" else relevance.gains_as(GAINS[gain])
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Moments of the systems' mean scores over the queries, for a measure that is linear in the gains.
+
+        E = W mu,  Var = W Sigma W',  W[a, d] = weight of the rank of d in a / number of queries
+
+    Exact, whatever the covariance of the gains. Urbano (2013), equations 8.9 to 8.14 and 8.17 to 8.18; a document
+    that two systems retrieved cancels in their difference by itself. A system that retrieved fewer documents than
+    the cutoff, or nothing for a query, gains 0 there.
+    """
+
+    measure: Measure
+    pool: Pool
+
+    draws = None
+
+    @cached_property
+    def weights(self) -> sparse.csr_array:
+        """(s, n) sparse: W."""
+        spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool))
+        return sparse.csr_array(spread / len(self.pool.queries))
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.weights)
+
+    @cached_property
+    def _columns(self) -> sparse.csc_array:
+        return self.weights.tocsc()
+
+    def scores(self, relevance: Relevance) -> Moments:
+        """(s,) moments of the mean scores."""
+        return self._sums.project(gains_of(self.measure, relevance))
+
+    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+        """The scores after the pair at `index` alone has changed from what it was before: a rank-one update."""
+        old, new = (gains_of(self.measure, known) for known in (before, relevance))
+        weight = self._columns[:, [index]].toarray()[:, 0]
+        mean = scores.mean + weight * (new.mean[index] - old.mean[index])
+        covariance = scores.covariance + np.outer(weight, weight * (new.variance[index] - old.variance[index]))
+        return settled(mean, covariance)
+
+    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) how much each system's mean score rises with the gain of each pair."""
+        return self.weights
+
+    def variances(self, relevance: Relevance) -> Array:
+        """(n,) the variance of each pair's gain; 0 where judged."""
+        return gains_of(self.measure, relevance).variance
+
+    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) the discount at which each system retrieved each pair, 1 at the first rank of CG and DCG."""
+        return sparse.csr_array(self.weights / self.weights.data.max(initial=1e-300))
+
+
+def settled(mean: Array, covariance: Array) -> Moments:
+    """Moments whose variances are not below 0 by rounding."""
+    np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
+    return Moments(mean, covariance)
+
+
+def pairs_of_query(pool: Pool, index: int) -> Integers:
+    """All pairs of the query of one pair."""
+    return np.flatnonzero(pool.query == pool.query[index])

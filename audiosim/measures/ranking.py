@@ -1,0 +1,188 @@
+"""The systems' expected scores, and how sure their order is."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from audiosim.arrays import Array, Integers
+from audiosim.measures.measure import Measure
+from audiosim.stats.moments import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Distribution = Literal["t", "normal"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The systems' expected scores, and how sure their order is.
+
+    measure       what was measured
+    model         name of the estimator
+    systems       s names, in the order of the moments
+    scores        moments of the s mean scores over the queries, with their covariance
+    queries       number of queries
+    judged        number of judged pairs in the pool
+    pool          number of pairs in the pool
+    draws         how many times grades were drawn to get the moments; None where they were computed
+    distribution  of a mean score and of a difference: Student's t as in the thesis, or normal as in
+                  Urbano & Schedl (2013), equations 6 to 8
+    """
+
+    measure: Measure
+    model: str
+    systems: tuple[str, ...]
+    scores: Moments
+    queries: int
+    judged: int
+    pool: int
+    draws: int | None = None
+    distribution: Distribution = "t"
+
+    @cached_property
+    def order(self) -> Integers:
+        """(s,) the systems by expected score, best first; equal ones in the order of the runs."""
+        return np.argsort(-self.scores.mean, kind="stable")
+
+    @cached_property
+    def pairs(self) -> tuple[Integers, Integers]:
+        """The better and the worse system of every pair, (p,) each, p = s (s - 1) / 2, best first."""
+        better, worse = np.triu_indices(len(self.systems), 1)
+        return self.order[better], self.order[worse]
+
+    @cached_property
+    def differences(self) -> tuple[Array, Array]:
+        """(p,) expectation and (p,) variance of the difference of each pair, better minus worse.
+
+        E = mu_a - mu_b, Var = S_aa + S_bb - 2 S_ab: a document in both lists cancels.
+        Urbano (2013), equations 8.11 and 8.12.
+        """
+        better, worse = self.pairs
+        covariance, variance = self.scores.covariance, self.scores.variance
+        difference = variance[better] + variance[worse] - 2 * covariance[better, worse]
+        rounding = (variance[better] + variance[worse]) * self.pool * np.finfo(float).eps
+        return self.scores.mean[better] - self.scores.mean[worse], np.where(difference > rounding, difference, 0)
+
+    @cached_property
+    def confidences(self) -> Array:
+        """(p,) the confidence in the sign of each pair's difference, in [1/2, 1].
+
+            F_t(E / sqrt(Var)), with (queries - 1) degrees of freedom
+
+        A known difference gives 1, a known tie 1/2. Urbano (2013), equation 8.20, with the sign
+        mended; a single query has the one degree of freedom of the widest t there is.
+        """
+        return self.above(0.0)
+
+    def above(self, size: float) -> Array:
+        """(p,) the probability that the better of each pair is better by more than `size`; a known tie with it is 1/2.
+
+        F_t((E - size) / sqrt(Var))
+        """
+        return self._positive(self.differences[0] - size)
+
+    def larger(self, size: float) -> Array:
+        """(p,) the probability that a pair differs by more than `size`, whichever is better: P(|difference| > size)."""
+        return self.above(size) + self._positive(-self.differences[0] - size)
+
+    def settled(self, size: float) -> Array:
+        """(p,) the probability of the likeliest of three verdicts: better by more than `size`, worse, or neither.
+
+        With a size of 0 these are the confidences.
+        """
+        above, below = self.above(size), self._positive(-self.differences[0] - size)
+        return np.maximum(above, np.maximum(below, 1 - above - below))
+
+    def _positive(self, expectation: Array) -> Array:
+        """(p,) the probability that what has these expectations, and the variances of the differences, is above 0."""
+        variance = self.differences[1]
+        known = (1 + np.sign(expectation)) / 2
+        deviation = np.sqrt(np.where(variance > 0, variance, 1))
+        return np.where(variance > 0, self._cumulative(expectation / deviation), known)
+
+    def _cumulative(self, deviations: Array) -> Array:
+        if self.distribution == "normal":
+            return np.asarray(ndtr(deviations))
+        return np.asarray(stdtr(self._freedom, deviations))
+
+    def quantile(self, level: float) -> float:
+        """How many standard deviations a central interval of this level reaches to either side."""
+        middle = (1 + level) / 2
+        return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self._freedom, middle))
+
+    @property
+    def confidence(self) -> float:
+        """The confidence in the ranking: the mean over all pairs; 1 for a single system."""
+        return float(self.confidences.mean()) if len(self.confidences) else 1.0
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """(s,) low and (s,) high end of each system's score, in the order of `systems`.
+
+            E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to [0, 1] where scores are bounded
+
+        Urbano (2013), equation 8.19: the doubt about these queries' judgments, not about other queries.
+        """
+        half = self.quantile(level) * np.sqrt(self.scores.variance)
+        highest = np.inf if self.measure.word("form") == "original" else 1.0
+        return np.maximum(0, self.scores.mean - half), np.minimum(highest, self.scores.mean + half)
+
+    @property
+    def errors(self) -> Array | None:
+        """(s,) standard error of each expected score that comes from drawing grades; None where none were drawn.
+
+        sqrt(Var / draws)
+        """
+        return None if self.draws is None else np.sqrt(self.scores.variance / self.draws)
+
+    @property
+    def expected_error(self) -> float:
+        """Mean over the systems of the expected absolute error of a score: sqrt(2 / pi) sqrt(Var), for a normal one."""
+        return float(np.sqrt(2 / np.pi) * np.sqrt(self.scores.variance).mean())
+
+    @property
+    def _freedom(self) -> int:
+        return max(1, self.queries - 1)
+
+    def system_rows(self) -> list[dict[str, Any]]:
+        """One row per system, best first: system, expectation, variance, low, high; error where grades were drawn."""
+        low, high = self.interval()
+        columns = {"expectation": self.scores.mean, "variance": self.scores.variance, "low": low, "high": high}
+        columns |= {} if self.errors is None else {"error": self.errors}
+        rows = np.stack(list(columns.values()), axis=1)[self.order].tolist()
+        return [
+            {"system": self.systems[i]} | dict(zip(columns, row, strict=True))
+            for i, row in zip(self.order, rows, strict=True)
+        ]
+
+    def pair_rows(self) -> list[dict[str, Any]]:
+        """One row per pair of systems: a, the better one, b, expectation, variance, confidence."""
+        columns = np.stack([*self.differences, self.confidences], axis=1).tolist()
+        keys = ("expectation", "variance", "confidence")
+        return [
+            {"a": self.systems[a], "b": self.systems[b]} | dict(zip(keys, row, strict=True))
+            for a, b, row in zip(*self.pairs, columns, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ranking as plain values, ready for JSON; with the number of draws, where grades are drawn."""
+        drawn = {} if self.draws is None else {"draws": self.draws}
+        return {
+            "measure": str(self.measure),
+            "model": self.model,
+            "judged": self.judged,
+            "pool": self.pool,
+            **drawn,
+            "confidence": self.confidence,
+            "systems": self.system_rows(),
+            "pairs": self.pair_rows(),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The systems as a pandas table, best first, indexed by system."""
+        import pandas as pd
+
+        return pd.DataFrame(self.system_rows()).set_index("system")

@@ -1,0 +1,100 @@
+"""What any measure is expected to be: by drawing grades from the level probabilities and scoring them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.measures.linear import check_cutoff, settled, spread_over_ranks
+from audiosim.measures.measure import Measure
+from audiosim.measures.scores import score
+from audiosim.relevance.estimators import Relevance
+from audiosim.stats.moments import Moments
+
+DRAWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SampledScores:
+    """Moments of the systems' mean scores over the queries, for any measure, by simulation.
+
+    draws  of the grades of all pairs; the standard error of a mean score is sqrt(Var / draws)
+    seed   of the draws; the same draws serve every state of the judgments, so that states can be compared
+
+    Pairs are drawn independently of each other. Every retrieved document counts as judged in the ideal ranking.
+    """
+
+    measure: Measure
+    pool: Pool
+    draws: int = DRAWS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.draws < 2:
+            raise InputError(f"the number of draws must be at least 2, got {self.draws}")
+        check_cutoff(self.pool, self.measure.cutoff)
+
+    @cached_property
+    def _ranked(self) -> Integers:
+        """(s, q, k) the pair at each rank; the number of pairs where nothing was retrieved."""
+        pool = self.pool
+        ranked = np.full((len(pool.systems), len(pool.queries), pool.cutoff), len(pool.pairs))
+        cells = pool.ranks.tocoo()
+        ranked[cells.row, pool.query[cells.col], cells.data - 1] = cells.col
+        return ranked
+
+    def scores(self, relevance: Relevance) -> Moments:
+        """(s,) moments of the mean scores."""
+        sums = [self._query(relevance, code) for code in range(len(self.pool.queries))]
+        means, covariances = zip(*sums, strict=True)
+        return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
+
+    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+        """The scores after the pair at `index` alone has changed from what it was before: its query is drawn again."""
+        code = int(self.pool.query[index])
+        (old_mean, old_covariance), (mean, covariance) = (self._query(known, code) for known in (before, relevance))
+        mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
+        return settled(scores.mean + mean, scores.covariance + covariance)
+
+    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) one over the number of queries where a system retrieved a pair: no measure's own slopes."""
+        return sparse.csr_array(self.discounted(relevance) / len(self.pool.queries))
+
+    def variances(self, relevance: Relevance) -> Array:
+        """(n,) the variance of each pair's gain; 0 where judged."""
+        return relevance.gains.variance
+
+    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) 1 where a system retrieved a pair, as for CG."""
+        return spread_over_ranks(self.pool, np.ones(self.measure.cutoff))
+
+    def _over_queries(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+        count = len(self.pool.queries)
+        return mean / count, covariance / count**2
+
+    def _query(self, relevance: Relevance, code: int) -> tuple[Array, Array]:
+        """(s,) mean and (s, s) covariance of the scores for one query."""
+        ranked = self._ranked[:, code]
+        rows, place = np.unique(ranked, return_inverse=True)
+        found = rows < len(self.pool.pairs)
+        grades = np.full((self.draws, len(rows)), np.nan)
+        grades[:, found] = self._draw(relevance, rows[found], code)
+        judged = -np.sort(-grades[:, found], axis=1)
+        lists = grades[:, place.reshape(ranked.shape)].transpose(1, 0, 2)
+        scores = score(self.measure, self.pool.scale, lists, judged)
+        # Off the first draw, so that what is certain has a variance of exactly 0.
+        return scores.mean(axis=1), np.atleast_2d(np.cov(scores - scores[:, :1]))
+
+    def _draw(self, relevance: Relevance, rows: Integers, code: int) -> Array:
+        """(draws, m) grades of some pairs of a query; judged ones have theirs."""
+        chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
+        reached = np.cumsum(relevance.prediction.probabilities[rows], axis=1)[:, :-1]
+        level = np.zeros(chance.shape, dtype=np.int64)
+        for column in reached.T:
+            level += chance > column
+        judged = relevance.judged[rows]
+        return np.where(judged, relevance.grades[rows], relevance.prediction.levels[level])

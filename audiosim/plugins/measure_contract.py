@@ -1,0 +1,150 @@
+"""What a measure must keep to, as checks that say in words what its definition does wrong.
+
+A score is a finite number for each ranking, whatever the scale: grades may lie between its levels, as expected ones do.
+Its arguments are those of `audiosim.measures.scores.score`, and it leaves them as they are. Rankings are scored all at
+once as they are one by one, with any number of axes before the last. Ranks where nothing was retrieved (NaN) at the end
+of a list change nothing, and neither do the zeros after the last judged document. A list in which nothing was retrieved
+scores 0. With no parameter chosen, one of the highest grade at every rank scores more, and no list more than 1 or less
+than 0: intervals are cut to that. A chosen parameter may lead out of it, as form=original does.
+
+That a score never falls when a grade rises is not asked for: a judged document that is better than was thought raises
+the ideal, too, and what is relative to it may fall.
+"""
+
+import math
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.errors import InputError
+from audiosim.measures.measure import BUILT_IN, Definition, Measure, Value
+from audiosim.measures.scores import score
+from audiosim.plugins.installed import one_line
+
+SYSTEMS, QUERIES, JUDGED = 3, 4, 9
+CUTOFF = 5
+ROUNDING = 1e-9  # of a score, relative: sums may be taken in another order
+PADDING = ((0, 0), (0, 0), (0, 2))  # two ranks more for (s, q, n)
+SCALES = (FINE, BROAD, BINARY, Scale("uneven", (0.0, 0.5, 1.0, 3.0)))
+
+
+def check_measure(definition: Definition, rng: np.random.Generator) -> None:
+    """Check a measure against its contract; an InputError says what it does wrong.
+
+    definition  as installed
+    rng         for the grades and the numbers that are tried
+    """
+    for measure in _choices(definition, rng):
+        _check_pickles(measure)
+        for scale in SCALES:
+            checked = _Checked(measure, scale)
+            checked.check_edges()
+            for depth in (1, CUTOFF - 2, CUTOFF, CUTOFF + 3):
+                checked.check_rankings(*_rankings(scale, depth, rng))
+
+
+def _choices(definition: Definition, rng: np.random.Generator) -> Iterator[Measure]:
+    """The measure with nothing chosen, then with each word of each parameter, and with a number for each other one."""
+    foreign = None if BUILT_IN.get(definition.name) is definition else definition
+    yield Measure(definition.name, CUTOFF, (), foreign)
+    for parameter in definition.parameters:
+        low = parameter.low if math.isfinite(parameter.low) else min(parameter.high, 0.0) - 2
+        for value in parameter.choices or (float(rng.uniform(low, min(parameter.high, low + 2))),):
+            chosen: tuple[tuple[str, Value], ...] = ((parameter.name, value),)
+            yield Measure(definition.name, CUTOFF, chosen, foreign)
+
+
+def _rankings(scale: Scale, depth: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """(s, q, n) grades and (q, m) judged ones, some lists shorter than others; half of the grades between levels."""
+    levels = np.array(scale.levels)
+    judged = rng.choice(levels, (QUERIES, JUDGED))
+    judged = np.where(rng.random(judged.shape) < 0.5, judged, rng.uniform(0, scale.maximum, judged.shape))
+    lists = [[rng.permutation(row)[:depth] for row in judged] for _ in range(SYSTEMS)]
+    grades: Array = np.array(lists)
+    lengths = rng.integers(0, depth + 1, (SYSTEMS, QUERIES, 1))
+    return np.where(np.arange(depth) < lengths, grades, np.nan), -np.sort(-judged, axis=1)
+
+
+def _check_pickles(measure: Measure) -> None:
+    try:
+        same = pickle.loads(pickle.dumps(measure)) == measure  # noqa: S301, it was written here
+    except Exception as error:
+        raise InputError(f"{measure}: cannot be sent to another process, {one_line(error)}") from error
+    if not same:
+        raise InputError(f"{measure}: is another measure once it was sent to another process")
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A measure on a scale, whose every score is looked at."""
+
+    measure: Measure
+    scale: Scale
+
+    @property
+    def _told(self) -> str:
+        return f"{self.measure} on the {self.scale.name} scale"
+
+    def score(self, grades: Array, judged: Array) -> Array:
+        """What it scores, if that is well-formed."""
+        given = grades.copy(), judged.copy()
+        try:
+            found: object = score(self.measure, self.scale, *given)
+        except Exception as error:
+            raise InputError(
+                f"{self._told}: score raises {one_line(error)}, for grades {grades.shape} and judged {judged.shape}"
+            ) from error
+        if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(given, (grades, judged), strict=True)):
+            raise InputError(f"{self._told}: score changes the arrays that it is given")
+        if not isinstance(found, np.ndarray | np.generic) or not np.issubdtype(found.dtype, np.float64):
+            came = f"array of {found.dtype}" if isinstance(found, np.ndarray) else type(found).__name__
+            raise InputError(f"{self._told}: score must return an array of float64, got {came}")
+        if found.shape != grades.shape[:-1]:
+            raise InputError(
+                f"{self._told}: scores of grades {grades.shape} must be {grades.shape[:-1]}, got {found.shape}"
+            )
+        self._check_values(np.asarray(found))
+        return np.asarray(found)
+
+    def _check_values(self, found: Array) -> None:
+        if not np.all(np.isfinite(found)):
+            raise InputError(f"{self._told}: scores must be finite, got {found[~np.isfinite(found)].flat[0]}")
+        wrong = (found < -ROUNDING) | (found > 1 + ROUNDING)
+        if not self.measure.parameters and np.any(wrong):
+            raise InputError(
+                f"{self._told}: scores must be 0 to 1 where no parameter is chosen, got {found[wrong].flat[0]:g}"
+            )
+
+    def check_edges(self) -> None:
+        """Nothing retrieved, nothing judged, and nothing but the best."""
+        best = np.full(JUDGED, self.scale.maximum)
+        for nothing in (np.empty(0), np.full(CUTOFF, np.nan)):
+            for judged in (best, np.zeros(JUDGED), np.empty(0)):
+                if (found := self.score(nothing, judged)) != 0:
+                    raise InputError(f"{self._told}: a list in which nothing was retrieved must score 0, got {found:g}")
+        if (found := self.score(best, best)) <= 0 and not self.measure.parameters:
+            raise InputError(f"{self._told}: the highest grade at every rank must score more than 0, got {found:g}")
+
+    def check_rankings(self, grades: Array, judged: Array) -> None:
+        """All at once as one by one, twice the same, and what is not there changes nothing."""
+        together = self.score(grades, judged)
+        if not np.array_equal(together, self.score(grades, judged)):
+            raise InputError(f"{self._told}: two scores of the same rankings differ")
+        alone = [[self.score(grades[s, q], judged[q]) for q in range(QUERIES)] for s in range(SYSTEMS)]
+        self._compare(together, np.array(alone), "rankings must score all at once as they do one by one")
+        turned = self.score(grades[None, :, ::-1], judged[::-1])
+        self._compare(together, turned[0, :, ::-1], "the order of the queries must not matter, nor one more axis")
+        drawn = self.score(np.stack([grades, grades]), np.stack([judged, judged])[:, None])
+        self._compare(np.stack([together, together]), drawn, "judged may have an axis of draws, too")
+        longer = self.score(np.pad(grades, PADDING, constant_values=np.nan), np.pad(judged, PADDING[1:]))
+        self._compare(together, longer, "ranks without a document and zeros after the judged ones must change nothing")
+
+    def _compare(self, expected: Array, found: Array, rule: str) -> None:
+        wrong = ~np.isclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
+        if np.any(wrong):
+            there, here = expected[wrong].flat[0], found[wrong].flat[0]
+            raise InputError(f"{self._told}: {rule}, got {here:g} instead of {there:g}")

@@ -1,0 +1,206 @@
+"""What makes a pair worth judging: rules that weigh the pairs of a pool."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array
+from audiosim.errors import InputError
+from audiosim.measures.expected import ExpectedScores
+from audiosim.measures.linear import LinearScores
+from audiosim.measures.ranking import Ranking
+from audiosim.relevance.estimators import Relevance
+
+AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
+
+
+class Rule(Protocol):
+    """Weighs pairs by what their judgments would tell.
+
+    Entry-point group `audiosim.selections`: each entry is a function that takes the ExpectedScores of a measure in a
+    pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_rule`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        """(n,) how much the judgment of each pair is worth now, 0 where nothing; those of judged pairs are not read.
+
+        relevance  of the n pairs of the pool
+        ranking    of the systems, as it is expected to be
+        """
+        ...
+
+
+RuleFactory = Callable[[ExpectedScores, int], Rule]
+
+
+class AffectedDifferences:
+    """How many pairs of systems a judgment bears on, each by how much; to rank the systems.
+
+        w_d = sum over pairs of systems (a, b) of |discount_a(d) - discount_b(d)|
+
+    over the expected sum of the ideal ranking where the measure has one. For CG this counts the pairs of systems of
+    which only one retrieved the document. Urbano (2013), section 8.3.
+    """
+
+    name = "differences"
+
+    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
+        self._expected = expected
+        self._fixed: Array | None = None
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        if self._fixed is not None:
+            return self._fixed
+        weights = differences_affected(self._expected.discounted(relevance))
+        if isinstance(self._expected, LinearScores):
+            self._fixed = weights
+        return weights
+
+
+def differences_affected(discounts: sparse.csr_array) -> Array:
+    """(n,) the sum over pairs of systems of the difference of their discounts.
+
+    discounts  (s, n) sparse, 0 or more
+
+    With the s values of a column sorted, the sum is that of value times (2 position - s + 1),
+    positions from 0; what is not retrieved has value 0 and comes first.
+    """
+    systems, pairs = discounts.shape
+    columns = discounts.tocsc()
+    column = np.repeat(np.arange(pairs), np.diff(columns.indptr))
+    value = columns.data[np.lexsort((columns.data, column))]
+    position = systems - columns.indptr[column + 1] + np.arange(len(value))
+    return np.asarray(np.bincount(column, value * (2 * position - systems + 1), pairs), dtype=np.float64)
+
+
+class VarianceOfScores:
+    """The variances of the scores of the systems that retrieved the document, added up; to know the scores.
+
+        w_d = sum over systems a that retrieved d of Var[score of a]
+
+    Urbano (2013), section 8.4.
+    """
+
+    name = "scores"
+
+    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
+        self._retrieved = sparse.csr_array(expected.pool.retrieved.T)
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        return np.asarray(self._retrieved @ ranking.scores.variance)
+
+
+class DoubtAboutDifferences:
+    """By how much a judgment is expected to lower the doubt about which of two systems is better, over all pairs.
+
+        w_d = Var[G_d] sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (u_ad - u_bd)^2
+
+    where z = E / sqrt(V) is a pair's expected difference in standard deviations, f the normal density and u_ad how
+    much the score of a rises with the gain of d. That is, to first order in the share of V that the judgment removes,
+    the expected fall of the sum of p (1 - p), p being the probability that a is better than b: a settled pair
+    (large z) asks for nothing any more, and neither does a document of which enough is known.
+    """
+
+    name = "doubts"
+
+    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
+        self._expected = expected
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        difference, variance = ranking.differences
+        open_ = variance > 0
+        spread = np.where(open_, variance, 1)
+        doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
+        systems = len(ranking.systems)
+        pull = np.zeros((systems, systems))
+        pull[ranking.pairs] = doubt
+        return self._expected.variances(relevance) * pulled_apart(self._expected.slopes(relevance), pull + pull.T)
+
+
+class DoubtAboutScores:
+    """By how much a judgment lowers the variances of the systems' scores, added up.
+
+        w_d = Var[G_d] sum over systems a of u_ad^2
+
+    where u_ad is how much the score of a rises with the gain of d.
+    """
+
+    name = "variances"
+
+    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
+        self._expected = expected
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        slopes = self._expected.slopes(relevance)
+        squares: Array = np.asarray(slopes.multiply(slopes).sum(axis=0)).ravel()
+        return self._expected.variances(relevance) * squares
+
+
+def pulled_apart(slopes: sparse.csr_array, pull: Array) -> Array:
+    """(n,) the sum over pairs of systems (a, b) of pull_ab (u_a - u_b)^2, for each column u of a sparse matrix.
+
+        u' L u,  L = diag(sum over b of pull_ab) - pull
+
+    slopes  (s, n)
+    pull    (s, s) symmetric, 0 or more, 0 on the diagonal
+    """
+    columns, (systems, pairs) = slopes.tocsc(), slopes.shape
+    laplacian = np.diag(pull.sum(axis=1)) - pull
+    values, step = np.empty(pairs), max(1, AT_ONCE // systems)
+    for start in range(0, pairs, step):
+        block = columns[:, start : start + step].toarray()
+        block -= block[0]  # it is differences that count: what all systems share is then exactly 0
+        values[start : start + step] = np.einsum("sn,sn->n", block, laplacian @ block)
+    return np.maximum(0, values)
+
+
+class Lot:
+    """Every pair as likely as any other: weights drawn at random, once."""
+
+    name = "random"
+
+    def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
+        self._drawn = 1 - np.random.default_rng(seed).random(len(expected.pool.pairs))
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        return self._drawn
+
+
+class PoolOrder:
+    """From the top of all rankings downwards: 1 over the best rank at which any system retrieved the document.
+
+    Depth pooling as in TREC, with the ranks of the pool judged one after the other.
+    """
+
+    name = "pooled"
+
+    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
+        ranks = expected.pool.ranks
+        best = np.full(len(expected.pool.pairs), np.inf)
+        np.minimum.at(best, ranks.indices, ranks.data)
+        self._weights = 1 / best
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        return self._weights
+
+
+RULES: Mapping[str, RuleFactory] = {
+    rule.name: rule
+    for rule in (AffectedDifferences, VarianceOfScores, DoubtAboutDifferences, DoubtAboutScores, Lot, PoolOrder)
+}
+
+
+def make_rule(name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, RuleFactory] = RULES) -> Rule:
+    """The rule of a name.
+
+    seed   of what it may draw
+    known  more than audiosim's own where a program brings others
+    """
+    if name not in known:
+        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}")
+    return known[name](expected, seed)

@@ -1,0 +1,198 @@
+"""A judging loop at one moment: what it asks next, and what it makes of the answer."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.measures.expected import ExpectedScores, expected_scores, rank
+from audiosim.measures.measure import Measure
+from audiosim.measures.ranking import Ranking
+from audiosim.relevance.estimators import Relevance, RelevanceEstimator, relevance
+from audiosim.selection.rules import Rule, make_rule
+from audiosim.selection.stopping import Confidence, Stop
+from audiosim.stats.moments import Moments
+
+RULE = "differences"
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A judging loop at one moment; a value: `tell` returns the next one.
+
+    expected   how the measure that ranks the systems is expected, in the pool to judge
+    estimator  for this pool
+    rule       what makes a pair worth judging
+    batch      after how many judgments the estimator and the rule are asked again
+    ties       (n,) drawn once: of pairs of equal weight the one with the larger comes first
+    told       the grades of each judged pair, by assessor
+    relevance  of the n pairs: the grade of each judged one, the mean over its assessors, and what is predicted
+    scores     moments of the systems' mean scores
+    asked      the selection when estimator and rule were last asked; None where they were asked for this one
+    tells      judgments told since the start
+    """
+
+    expected: ExpectedScores
+    estimator: RelevanceEstimator
+    rule: Rule
+    batch: int
+    ties: Array
+    told: Mapping[Pair, Mapping[str, float]]
+    relevance: Relevance
+    scores: Moments
+    asked: "Selection | None" = None
+    tells: int = 0
+
+    @classmethod
+    def start(
+        cls,
+        pool: Pool,
+        measure: Measure | ExpectedScores,
+        estimator: RelevanceEstimator,
+        judgments: Iterable[Judgment] = (),
+        batch: int = 1,
+        rule: str | Rule = RULE,
+        seed: int = 0,
+    ) -> "Selection":
+        """The selection after these judgments; those of pairs outside the pool are left out.
+
+        measure  or how it is expected, where that is not as `expected_scores` has it
+        rule     name in RULES, or a rule for these expected scores
+        seed     of the draw that breaks ties, and of what the rule draws
+        """
+        if batch < 1:
+            raise InputError(f"batch must be at least 1, got {batch}")
+        expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
+        rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
+        told: dict[Pair, dict[str, float]] = {}
+        for judgment in judgments:
+            if judgment.pair in pool.positions:
+                told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+        known = relevance(pool, estimator, pool.spread({pair: _mean(said) for pair, said in told.items()}))
+        ties = np.random.default_rng(seed).random(len(pool.pairs))
+        return cls(expected, estimator, rule, batch, ties, told, known, expected.scores(known))
+
+    @property
+    def pool(self) -> Pool:
+        """The pairs to judge."""
+        return self.expected.pool
+
+    @property
+    def measure(self) -> Measure:
+        """What the systems are ranked by."""
+        return self.expected.measure
+
+    @property
+    def grades(self) -> Array:
+        """(n,) grade of each pair, the mean over its assessors; NaN where unjudged."""
+        return self.relevance.grades
+
+    @property
+    def judged(self) -> int:
+        """How many pairs of the pool are judged."""
+        return len(self.told)
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """What the systems' scores are expected to be now."""
+        return rank(self.expected, self.estimator.name, self.scores, self.judged)
+
+    @property
+    def confidence(self) -> float:
+        """The mean confidence in the order of two systems now."""
+        return self.ranking.confidence
+
+    @cached_property
+    def weights(self) -> Array:
+        """(n,) what the judgment of each pair was worth when the rule was last asked."""
+        return self.rule.weights(self.relevance, self.ranking) if self.asked is None else self.asked.weights
+
+    def reached(self, stop: float | Stop) -> bool:
+        """Whether judging may stop: a goal is met, or no judgment is worth anything any more.
+
+        stop  a goal, or a mean confidence
+        """
+        stop = stop if isinstance(stop, Stop) else Confidence(stop)
+        return stop.reached(self) or not self.weights[~self.relevance.judged].any()
+
+    def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:
+        """The unjudged pairs most worth judging, best first; fewer where fewer are left.
+
+        allowed   (n,) which pairs may be asked for; all where None
+        by_query  ask for pairs of as few queries as will do, so that one query at a time is listened to: the query
+                  whose best `count` pairs are worth most, then the next
+
+        Of equal weight, the one that was drawn first; of equal queries, that of the pair drawn first.
+        """
+        if count < 1:
+            raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
+        unjudged = np.flatnonzero(~self.relevance.judged & (True if allowed is None else allowed))
+        chosen = self._best_queries(unjudged, count) if by_query else self._best(unjudged, count)
+        return [self.pool.pairs[place] for place in chosen]
+
+    def _best(self, places: Integers, count: int) -> Integers:
+        weights = self.weights[places]
+        if count < len(places):
+            least = np.partition(weights, len(weights) - count)[len(weights) - count]
+            places, weights = places[weights >= least], weights[weights >= least]
+        return places[np.lexsort((-self.ties[places], -weights))[:count]]
+
+    def _best_queries(self, places: Integers, count: int) -> Integers:
+        query = self.pool.query[places]
+        order = np.lexsort((-self.ties[places], -self.weights[places], query))
+        places, query = places[order], query[order]
+        starts = np.searchsorted(query, np.arange(len(self.pool.queries)))
+        rank = np.arange(len(places)) - starts[query]
+        top, first = rank < count, rank == 0
+        worth, drawn = np.bincount(query[top], self.weights[places[top]], len(starts)), np.zeros(len(starts))
+        drawn[query[first]] = self.ties[places[first]]
+        return places[np.lexsort((-drawn[query], -worth[query]))[:count]]
+
+    def tell(self, judgment: Judgment) -> "Selection":
+        """The selection after one more judgment; a second one by the same assessor replaces the first."""
+        self.pool.scale.check(judgment.grade)
+        return self._after(judgment.pair, {**self.told.get(judgment.pair, {}), judgment.assessor: judgment.grade})
+
+    def withdraw(self, pair: Pair, assessor: str) -> "Selection":
+        """The selection as if this assessor had not judged this pair."""
+        if assessor not in self.told.get(pair, {}):
+            raise InputError(f"{assessor or 'nobody'} has not judged document {pair.document} for query {pair.query}")
+        return self._after(pair, {other: grade for other, grade in self.told[pair].items() if other != assessor})
+
+    def _after(self, pair: Pair, said: Mapping[str, float]) -> "Selection":
+        """The selection in which these are the grades of a pair, by assessor."""
+        index = int(self.pool.locate([pair])[0])
+        told = {**self.told, pair: said}
+        if not said:
+            del told[pair]
+        known, tells = self.relevance.know(index, _mean(said)), self.tells + 1
+        if tells % self.batch == 0 or pair in self.told:
+            known = relevance(self.pool, self.estimator, known.grades)
+            scores, asked = self.expected.scores(known), None
+        else:
+            scores, asked = self.expected.after(self.scores, self.relevance, known, index), self.asked or self
+        return replace(self, told=told, relevance=known, scores=scores, asked=asked, tells=tells)
+
+
+def _mean(said: Mapping[str, float]) -> float:
+    """The mean grade; NaN where nobody has said anything."""
+    return sum(said.values()) / len(said) if said else math.nan
+
+
+def confidences(
+    pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
+) -> list[tuple[int, float]]:
+    """How the confidence in the ranking grew while judgments were made: (judgments, confidence) at some moments.
+
+    judgments  in the order in which they were made
+    moments    how many, evenly spaced, before the first judgment and after the last among them
+    """
+    places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
+    starts = (Selection.start(pool, measure, estimator, judgments[:place]) for place in places)
+    return [(place, selection.confidence) for place, selection in zip(places, starts, strict=True)]

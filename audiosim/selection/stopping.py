@@ -1,0 +1,290 @@
+"""When enough is judged: goals, each a value that is written and parsed like a measure.
+
+confidence=0.95             the mean confidence in which of two systems is better
+every=0.95                  that confidence for every pair of systems
+difference(size=0.02)=0.95  the mean confidence in whether two systems differ by more than a size, and which way
+users(share=0.05)=0.95      the same for the share of users whom the systems satisfy
+error=0.05                  the error of the systems' scores, corrected for what simulated campaigns got wrong
+error(corrected=no)=0.05    the same as the thesis has it at first
+judgments=200               so many judged pairs
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.measures.ranking import Ranking
+from audiosim.measures.satisfaction import published_mapping
+from audiosim.selection.correction import corrected_deviation
+from audiosim.stats.moments import Moments
+
+WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?=(?P<target>[^()=]+)")
+LEVEL = 0.95  # of the intervals that a goal for the error speaks of; Urbano (2013), section 8.4
+
+
+class Standing(Protocol):
+    """What a goal looks at: a judging loop at one moment, such as a `Selection`."""
+
+    @property
+    def ranking(self) -> Ranking: ...
+
+    @property
+    def pool(self) -> Pool: ...
+
+
+@runtime_checkable
+class Stop(Protocol):
+    """A goal of judging."""
+
+    def level(self, standing: Standing) -> float:
+        """Where judging stands, in the unit of the goal's target."""
+        ...
+
+    def reached(self, standing: Standing) -> bool:
+        """Whether the goal is met."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """The mean over all pairs of systems of the confidence in which is better is at its target.
+
+    target  above 0; more than 1 is never reached
+    """
+
+    target: float
+
+    def level(self, standing: Standing) -> float:
+        return standing.ranking.confidence
+
+    def reached(self, standing: Standing) -> bool:
+        return self.level(standing) >= self.target
+
+    def __str__(self) -> str:
+        return f"confidence={_written(self.target)}"
+
+
+@dataclass(frozen=True, slots=True)
+class EveryConfidence:
+    """The confidence in which is better is at its target for every pair of systems; a known tie counts as settled."""
+
+    target: float
+
+    def level(self, standing: Standing) -> float:
+        ranking = standing.ranking
+        known = ranking.differences[1] == 0
+        return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
+
+    def reached(self, standing: Standing) -> bool:
+        return self.level(standing) >= self.target
+
+    def __str__(self) -> str:
+        return f"every={_written(self.target)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The mean confidence in the likeliest verdict on two systems: better by more than a size, worse, or neither.
+
+    size    of a difference in score that matters, 0 or more; with 0 this is `Confidence`
+    target  above 0
+
+    So that near-ties, which cost most to tell apart, need not be. Urbano (2013), section 8.5.
+    """
+
+    size: float
+    target: float
+
+    def __post_init__(self) -> None:
+        if not self.size >= 0:
+            raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
+
+    def level(self, standing: Standing) -> float:
+        return _mean(standing.ranking.settled(self.size))
+
+    def reached(self, standing: Standing) -> bool:
+        return self.level(standing) >= self.target
+
+    def __str__(self) -> str:
+        return f"difference(size={_written(self.size)})={_written(self.target)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """As `Difference`, for the shares of users whom two systems satisfy.
+
+    share   of users that matters, 0 or more
+    target  above 0
+
+    The share is that of the mean score by the published mapping (Urbano 2013, Table 4.3), its variance that of the
+    score times the square of the mapping's slope there; sections 4.1 and 8.5. Needs a measure that has a mapping.
+    """
+
+    share: float
+    target: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
+
+    def level(self, standing: Standing) -> float:
+        return _mean(satisfied_users(standing.ranking, standing.pool.scale.name).settled(self.share))
+
+    def reached(self, standing: Standing) -> bool:
+        return self.level(standing) >= self.target
+
+    def __str__(self) -> str:
+        return f"users(share={_written(self.share)})={_written(self.target)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """The systems' scores are known to within a size, in the mean over the systems.
+
+        t sqrt(mean Var) <= size,  t the quantile of 95 % intervals
+
+    corrected  take, in place of size / t, the standard deviation at which the scores of simulated campaigns were off
+               by no more than the size; see `corrected_deviation`
+
+    Urbano (2013), section 8.4.
+    """
+
+    size: float
+    corrected: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.size > 0:
+            raise InputError(f"an error must be above 0, got {self.size:g}")
+
+    def level(self, standing: Standing) -> float:
+        """The error that the goal counts with now: half the width of a 95 % interval, corrected if asked for."""
+        deviation = float(np.sqrt(standing.ranking.scores.variance.mean()))
+        return deviation / self._deviation(standing) * self.size
+
+    def reached(self, standing: Standing) -> bool:
+        return self.level(standing) <= self.size
+
+    def _deviation(self, standing: Standing) -> float:
+        if self.corrected:
+            return corrected_deviation(standing.ranking.measure, self.size)
+        return self.size / standing.ranking.quantile(LEVEL)
+
+    def __str__(self) -> str:
+        return f"error={_written(self.size)}" if self.corrected else f"error(corrected=no)={_written(self.size)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgments:
+    """So many pairs are judged."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise InputError(f"a number of judgments must be 0 or more, got {self.count}")
+
+    def level(self, standing: Standing) -> float:
+        return standing.ranking.judged
+
+    def reached(self, standing: Standing) -> bool:
+        return self.level(standing) >= self.count
+
+    def __str__(self) -> str:
+        return f"judgments={self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of several goals is met, such as a confidence or the end of a budget."""
+
+    goals: tuple[Stop, ...]
+
+    def level(self, standing: Standing) -> float:
+        """Where judging stands with the first goal."""
+        return self.goals[0].level(standing)
+
+    def reached(self, standing: Standing) -> bool:
+        return any(goal.reached(standing) for goal in self.goals)
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.goals))
+
+
+def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
+    """The ranking with each score turned into the share of users it satisfies, by the published mapping of its measure.
+
+    scale  of the judgments, such as fine
+    """
+    mapping = published_mapping(ranking.measure, scale)
+    _, a, b, c = mapping.coefficients
+    mean = ranking.scores.mean
+    slope = a + 2 * b * mean + 3 * c * mean**2
+    covariance = ranking.scores.covariance * np.outer(slope, slope)
+    return replace(ranking, scores=Moments(mapping.probability(mean), covariance))
+
+
+def _written(number: float) -> str:
+    """A number with all its digits, so that what is printed is parsed as the same goal."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def _mean(probabilities: Array) -> float:
+    return float(probabilities.mean()) if len(probabilities) else 1.0
+
+
+# name: the parameter it may have, and how a goal is made of its value (None where not written) and the target
+GOALS: Mapping[str, tuple[str | None, Callable[[str | None, float], Stop]]] = {
+    "confidence": (None, lambda _, target: Confidence(target)),
+    "every": (None, lambda _, target: EveryConfidence(target)),
+    "difference": ("size", lambda size, target: Difference(_number("size", size), target)),
+    "users": ("share", lambda share, target: Users(_number("share", share), target)),
+    "error": ("corrected", lambda corrected, target: Error(target, _yes(corrected))),
+    "judgments": (None, lambda _, target: Judgments(_whole(target))),
+}
+
+
+def parse_stop(text: str) -> Stop:
+    """The goal that is written so, such as confidence=0.95 or difference(size=0.02)=0.95."""
+    parts = WRITTEN.fullmatch(text.replace(" ", ""))
+    if parts is None or parts["name"] not in GOALS:
+        raise InputError(f"unknown goal {text!r}, expected {', '.join(map(_spelled, GOALS))}")
+    parameter, make = GOALS[parts["name"]]
+    if parts["key"] not in {None, parameter}:
+        raise InputError(f"{parts['name']} has no parameter {parts['key']!r}, expected {_spelled(parts['name'])}")
+    target = _number("target", parts["target"])
+    if not target > 0 and parts["name"] != "judgments":
+        raise InputError(f"the target of {parts['name']} must be above 0, got {target:g}")
+    return make(parts["value"], target)
+
+
+def _spelled(name: str) -> str:
+    example = {"size": "(size=0.02)", "share": "(share=0.05)"}.get(GOALS[name][0] or "", "")
+    return f"{name}{example}={ {'judgments': 200, 'error': 0.05}.get(name, 0.95) }"
+
+
+def _number(name: str, value: str | None) -> float:
+    try:
+        number = float(value or "")
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise InputError(f"the {name} of a goal must be a number, got {value or 'none'}")
+    return number
+
+
+def _whole(target: float) -> int:
+    if target != int(target):
+        raise InputError(f"a number of judgments must be whole, got {target:g}")
+    return int(target)
+
+
+def _yes(value: str | None) -> bool:
+    if value not in {None, "yes", "no"}:
+        raise InputError(f"corrected must be yes or no, got {value}")
+    return value != "no"

@@ -1,0 +1,94 @@
+"""How many more judgments a goal would take, in the opinion of the model that predicts them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
+from audiosim.relevance.estimators import Relevance
+from audiosim.selection import Selection, Stop
+
+DRAWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """How many more judgments a goal took in campaigns that were played on, with grades drawn from the model.
+
+    counts  of the campaigns that were played to their end, rising
+    cut     judgments of the campaign that was under way when the time was up; None where there was time for all
+    """
+
+    counts: tuple[int, ...]
+    cut: int | None = None
+
+    def quantile(self, share: float) -> int | None:
+        """The least count that at least this share of the campaigns did not exceed; None where none was finished.
+
+        share  in (0, 1]
+        """
+        if not 0 < share <= 1:
+            raise InputError(f"a share of campaigns must be in (0, 1], got {share:g}")
+        return self.counts[math.ceil(share * len(self.counts)) - 1] if self.counts else None
+
+    @property
+    def more_than(self) -> int | None:
+        """What is known where no campaign was finished: that it takes more judgments than this; else None."""
+        return None if self.counts else self.cut
+
+
+def remaining(
+    selection: Selection,
+    stop: float | Stop,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+    proceed: Callable[[], bool] = lambda: True,
+) -> Remaining:
+    """Play a campaign on to its goal, several times, as its model takes the rest to be.
+
+    For each, the grades of all unjudged pairs are drawn from the level probabilities that the model gives now; then
+    pairs are asked for, told and predicted from as in the campaign itself, until the goal is met or no judgment is
+    worth anything.
+
+    stop     the goal, or a mean confidence
+    draws    how many campaigns
+    proceed  asked before each judgment whether there is time for it
+
+    It is the model's own opinion: where its probabilities are wrong, so is this. Pairs are drawn independently of
+    each other, though grades of one artist or query go together; so it tells best what is near.
+    """
+    if draws < 1:
+        raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
+    counts: list[int] = []
+    for _ in range(draws):
+        count, finished = _play(selection, drawn_grades(selection.relevance, rng), stop, proceed)
+        if not finished:
+            return Remaining(tuple(sorted(counts)), count)
+        counts.append(count)
+    return Remaining(tuple(sorted(counts)))
+
+
+def drawn_grades(relevance: Relevance, rng: np.random.Generator) -> Array:
+    """(n,) a grade for each pair: that of a judged one, one drawn from its level probabilities for any other."""
+    prediction = relevance.prediction
+    reached = np.cumsum(prediction.probabilities, axis=1)[:, :-1]
+    level = np.sum(rng.random((len(reached), 1)) > reached, axis=1)
+    return np.where(relevance.judged, relevance.grades, prediction.levels[level])
+
+
+def _play(selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]) -> tuple[int, bool]:
+    """How many judgments were made, and whether that was enough."""
+    count = 0
+    while not selection.reached(stop):
+        for pair in selection.ask(selection.batch):
+            if not proceed():
+                return count, False
+            grade = float(grades[selection.pool.positions[pair]])
+            selection, count = selection.tell(Judgment(*pair, grade)), count + 1
+            if selection.reached(stop):
+                break
+    return count, True

@@ -1,0 +1,157 @@
+"""Replay of a campaign whose judgments are all known: how soon it would have stopped, and how right."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
+from audiosim.measures.ranking import Ranking
+from audiosim.selection import Selection, Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment of a replay.
+
+    judged      number of pairs judged
+    confidence  in the ranking, as claimed
+    accuracy    of the ranking, as it truly was
+    deviation   sqrt of the mean variance of the systems' scores, as claimed
+    error       mean absolute error of the systems' scores, as it truly was
+    """
+
+    judged: int
+    confidence: float
+    accuracy: float
+    deviation: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A campaign played to its end.
+
+    start      where it started
+    selection  where it ended
+    scores     (s,) the systems' true ones
+    curve      every moment, the first before any judgment
+    asked      the judgments in the order in which they were asked for
+    tau        Kendall's correlation (a) of the ranking with the true one
+    """
+
+    start: Selection
+    selection: Selection
+    scores: Array
+    curve: tuple[Moment, ...]
+    asked: tuple[Judgment, ...]
+    tau: float
+
+    @property
+    def turns(self) -> int:
+        """How often the listener had to turn to another query than that of the pair before."""
+        return sum(a.query != b.query for a, b in pairwise(self.asked))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The replay as plain values, ready for JSON."""
+        last = self.curve[-1]
+        return {
+            "measure": str(self.selection.measure),
+            "model": self.selection.estimator.name,
+            "judged": last.judged,
+            "pool": len(self.selection.pool.pairs),
+            "confidence": last.confidence,
+            "accuracy": last.accuracy,
+            "tau": self.tau,
+            "rule": self.selection.rule.name,
+            "error": last.error,
+            "turns": self.turns,
+            "curve": [asdict(moment) for moment in self.curve],
+        }
+
+
+def replay(
+    selection: Selection,
+    truth: Array,
+    stop: float | Stop,
+    progress: Callable[[Moment], None] = lambda _: None,
+    by_query: bool = False,
+) -> Replay:
+    """Judge with known grades until a goal is met.
+
+    truth     (n,) the grade of every pair of the pool
+    stop      the goal, or a mean confidence; a confidence above 1 has everything judged that bears on the ranking
+    progress  is told of every moment
+    by_query  whether batches are of as few queries as will do
+    """
+    _check_complete(selection, truth)
+    start, scores = selection, true_scores(selection, truth)
+    curve, asked = [moment(selection, scores)], []
+    progress(curve[-1])
+    while not selection.reached(stop):
+        for pair in selection.ask(selection.batch, by_query=by_query):
+            asked.append(Judgment(*pair, grade=truth[selection.pool.positions[pair]]))
+            selection = selection.tell(asked[-1])
+            curve.append(moment(selection, scores))
+            progress(curve[-1])
+            if selection.reached(stop):
+                break
+    tau = agreement(selection.ranking, scores)[1]
+    return Replay(start, selection, scores, tuple(curve), tuple(asked), tau)
+
+
+def _check_complete(selection: Selection, truth: Array) -> None:
+    missing = np.flatnonzero(np.isnan(truth))
+    if len(missing):
+        first = selection.pool.pairs[int(missing[0])]
+        raise InputError(
+            f"{len(missing)} of the pool's {len(truth)} pairs have no judgment, "
+            f"such as query {first.query}, document {first.document}; a replay needs them all"
+        )
+
+
+def true_scores(selection: Selection, truth: Array) -> Array:
+    """(s,) what the systems score once every pair of the pool has its grade (n,)."""
+    return selection.expected.scores(replace(selection.relevance, grades=truth)).mean
+
+
+def moment(selection: Selection, scores: Array) -> Moment:
+    """How sure a selection is, and how right.
+
+    scores  (s,) the true ones
+    """
+    ranking = selection.ranking
+    deviation = float(np.sqrt(ranking.scores.variance.mean()))
+    error = float(np.abs(ranking.scores.mean - scores).mean())
+    return Moment(selection.judged, ranking.confidence, agreement(ranking, scores)[0], deviation, error)
+
+
+def agreement(ranking: Ranking, scores: Array) -> tuple[float, float]:
+    """The accuracy of a ranking, and its Kendall correlation tau a with the truth.
+
+        accuracy = mean over pairs of systems of (1 + sign(expected) sign(true)) / 2
+
+    scores  (s,) the true ones
+
+    A tie on one side only counts half; a tie that is one on both sides is right. With fewer than
+    two systems there is nothing to get wrong: 1 and 1.
+    """
+    better, worse = ranking.pairs
+    if len(better) == 0:
+        return 1.0, 1.0
+    expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])
+    return float(right(ranking, scores).mean()), float((expected * true).mean())
+
+
+def right(ranking: Ranking, scores: Array) -> Array:
+    """(p,) how right each pair of systems is ordered: 1, 0, or 1/2 for a tie on one side only.
+
+    scores  (s,) the true ones
+    """
+    better, worse = ranking.pairs
+    expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])
+    return np.where((expected == 0) & (true == 0), 1.0, (1 + expected * true) / 2)

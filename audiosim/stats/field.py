@@ -1,0 +1,213 @@
+"""A Gaussian field: many unknowns that hang together within blocks, and across them through a few shared effects."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+from audiosim.stats.moments import Moments
+
+_Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Mean and covariance of n unknowns, jointly normal.
+
+        covariance = blocks K_b on the diagonal  +  Z V Z'
+
+    mean    (n,)
+    blocks  for each block the places of its unknowns (m,); every place is in one block
+    within  for each block K_b (m, m), positive definite but for unknowns that are certain: their rows and columns are 0
+    loads   for each block its rows of Z (m, p), 0 for unknowns that are certain
+    shared  V (p, p) covariance of the shared effects
+
+    Memory is linear in the unknowns if blocks and shared effects stay small. Learning one unknown touches its own
+    block, V and the mean; other blocks are passed on as they are.
+    """
+
+    mean: Array
+    blocks: tuple[Integers, ...]
+    within: tuple[Array, ...]
+    loads: tuple[Array, ...]
+    shared: Array
+
+    def __post_init__(self) -> None:
+        check_blocks(self.blocks, len(self.mean))
+        p = len(self.shared)
+        if self.shared.shape != (p, p):
+            raise InputError(f"covariance of the shared effects must be square, got {self.shared.shape}")
+        if not len(self.blocks) == len(self.within) == len(self.loads):
+            got = f"{len(self.within)} and {len(self.loads)}"
+            raise InputError(f"covariances and loads must be {len(self.blocks)} each to match the blocks, got {got}")
+        for size, within, loads in zip(map(len, self.blocks), self.within, self.loads, strict=True):
+            if within.shape != (size, size) or loads.shape != (size, p):
+                expected = f"({size}, {size}) and ({size}, {p})"
+                raise InputError(f"a block must be {expected}, got {within.shape} and {loads.shape}")
+            certain = np.diagonal(within) <= 0
+            if within[certain].any() or loads[certain].any():
+                raise InputError("an unknown without a variance of its own must have no covariance and no loads")
+
+    @cached_property
+    def _place(self) -> tuple[Integers, Integers]:
+        """(n,) the block of each unknown, and (n,) its place there."""
+        block, place = np.empty(len(self.mean), dtype=np.int64), np.empty(len(self.mean), dtype=np.int64)
+        for code, rows in enumerate(self.blocks):
+            block[rows], place[rows] = code, np.arange(len(rows))
+        return block, place
+
+    @cached_property
+    def variance(self) -> Array:
+        """(n,) the variance of each unknown, 0 for one that is known."""
+        variance = np.empty(len(self.mean))
+        for rows, within, loads in zip(self.blocks, self.within, self.loads, strict=True):
+            variance[rows] = np.diagonal(within) + np.vecdot(loads @ self.shared, loads)
+        return np.maximum(0, variance)
+
+    def column(self, index: int) -> Array:
+        """(n,) the covariance of one unknown with each."""
+        block, place = (of[index] for of in self._place)
+        pull = self.shared @ self.loads[block][place]
+        column = np.empty(len(self.mean))
+        for rows, loads in zip(self.blocks, self.loads, strict=True):
+            column[rows] = loads @ pull
+        column[self.blocks[block]] += self.within[block][:, place]
+        return column
+
+    def project(self, weights: sparse.csr_array) -> Moments:
+        """The moments of weighted sums, with their full covariance: see `Moments.project`.
+
+        weights  (s, n) sparse, one row per sum
+        """
+        count = weights.shape[0]
+        covariance, loads = np.zeros((count, count)), np.zeros((count, len(self.shared)))
+        for (sums, some), within, load in zip(_by_block(weights, self.blocks), self.within, self.loads, strict=True):
+            product = some @ within @ some.T
+            # All sums have a share in many a block; adding without an index is then several times faster.
+            if len(sums) == count:
+                covariance += product
+            else:
+                covariance[np.ix_(sums, sums)] += product
+            loads[sums] += some @ load
+        covariance += loads @ self.shared @ loads.T
+        covariance = (covariance + covariance.T) / 2
+        np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
+        return Moments(weights @ self.mean, covariance)
+
+    def know(self, index: int, value: float) -> "Field":
+        """The field after one unknown turned out to have this value, exactly.
+
+        With k the column of K_b and z the row of Z that belong to the unknown, and k_i and c_i their own entries,
+
+            mean + c (value - mean_i) / c_i,   K_b - k k' / k_i,   Z_b - k z' / k_i,   V - V z z' V / c_i
+
+        c being its covariance with all: c_i = k_i + z' V z. An unknown that is certain already only changes its own
+        value.
+        """
+        block, place = (int(of[index]) for of in self._place)
+        within, loads = self.within[block], self.loads[block]
+        mean = self.mean.copy()
+        if within[place, place] <= 0:
+            mean[index] = value
+            return self._after(mean, self.variance, self.shared, {})
+        column, pull = self.column(index), self.shared @ loads[place]
+        mean += column * ((value - mean[index]) / column[index])
+        mean[index] = value
+        variance = np.maximum(0, self.variance - column**2 / column[index])
+        variance[index] = 0
+        gain = within[:, place] / within[place, place]
+        left = within - np.outer(gain, within[place]), loads - np.outer(gain, loads[place])
+        shared = self.shared - np.outer(pull, pull / column[index])
+        return self._after(mean, variance, shared, {block: _clear(*left, np.array([place]))})
+
+    def know_all(self, places: Integers, values: Array) -> "Field":
+        """The field after several unknowns turned out to have these values: as one by one, but all at once.
+
+        places  (k,) different
+        values  (k,)
+
+        With P and t what the known unknowns of all blocks say of the shared effects, V becomes V (I + P V)^-1, and
+        the effects move by that times t.
+        """
+        if len(np.unique(places)) != len(places) or len(values) != len(places):
+            raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
+        known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
+        known[places], off[places] = True, values - self.mean[places]
+        mean = self.mean.copy()
+        left, told = {}, np.zeros((len(self.shared), len(self.shared) + 1))
+        for block, rows in enumerate(self.blocks):
+            # One that was certain before says nothing of the others.
+            new = np.flatnonzero(known[rows] & (np.diagonal(self.within[block]) > 0))
+            if len(new):
+                left[block], shift, more = _condition(self.within[block], self.loads[block], new, off[rows[new]])
+                mean[rows] += shift
+                told += more
+        shared = np.linalg.solve(np.eye(len(told)) + self.shared @ told[:, :-1], self.shared)
+        shared = (shared + shared.T) / 2
+        after = self._after(mean, None, shared, left)
+        for rows, loads in zip(self.blocks, after.loads, strict=True):
+            mean[rows] += loads @ (shared @ told[:, -1])
+        mean[places] = values
+        return after
+
+    def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "Field":
+        """A field with other means, and what is left of some blocks: right because this one is, so not checked again.
+
+        variance  (n,) if it is at hand
+        """
+        after, within, loads = copy(self), list(self.within), list(self.loads)
+        for block, parts in left.items():
+            within[block], loads[block] = parts
+        vars(after).update(mean=mean, within=tuple(within), loads=tuple(loads), shared=shared, variance=variance)
+        if variance is None:
+            del vars(after)["variance"]
+        return after
+
+
+def _condition(within: Array, loads: Array, new: Integers, off: Array) -> tuple[_Block, Array, Array]:
+    """What is left of a block when some of its unknowns are known, and what they tell of the rest.
+
+    new  (k,) their places in the block
+    off  (k,) how far their values are from the means
+
+    Returns K_b and the rows of Z that are left; by how much the means move (m,), the shared effects aside; and what
+    is told of those (p, p + 1): a precision, and beside it the precision times a mean.
+    """
+    factor = cho_factor(within[np.ix_(new, new)], lower=True)
+    gain = cho_solve(factor, within[new]).T
+    covariance = within - gain @ within[new]
+    left = _clear((covariance + covariance.T) / 2, loads - gain @ loads[new], new)
+    return left, gain @ off, loads[new].T @ cho_solve(factor, np.column_stack([loads[new], off]))
+
+
+def _clear(within: Array, loads: Array, places: Integers) -> _Block:
+    """A block in which some unknowns are certain."""
+    within[places] = within[:, places] = loads[places] = 0
+    return within, loads
+
+
+def check_blocks(blocks: Sequence[Integers], count: int) -> None:
+    """Refuse blocks that do not hold each of `count` places once."""
+    places = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
+    if not np.array_equal(np.sort(places), np.arange(count)):
+        raise InputError(f"blocks must hold each of {count} places once, got {len(places)} places")
+
+
+def _by_block(weights: sparse.csr_array, blocks: Sequence[Integers]) -> Iterator[tuple[Integers, Array]]:
+    """For each block the sums that have a share in it (t,), and their weights there (t, m)."""
+    columns = weights.tocsc()[:, np.concatenate([np.empty(0, dtype=np.int64), *blocks])]
+    columns.sum_duplicates()
+    stop = 0
+    for rows in blocks:
+        start, stop = stop, stop + len(rows)
+        ends = columns.indptr[start : stop + 1]
+        sums, place = np.unique(columns.indices[ends[0] : ends[-1]], return_inverse=True)
+        some = np.zeros((len(sums), len(rows)))
+        some[place, np.repeat(np.arange(len(rows)), np.diff(ends))] = columns.data[ends[0] : ends[-1]]
+        yield sums.astype(np.int64), some

@@ -1,0 +1,41 @@
+"""Blocks of linear algebra spread over the processors."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+import lazy_loader
+
+threadpoolctl = lazy_loader.load("threadpoolctl")
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_ALONE = Lock()  # the limit below is the process's: two at once would restore each other's
+
+
+def spread(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+    """What `work` makes of each task, in their order, on as many threads as matrix products may use.
+
+    Each then computes its own products on one thread, so that what surrounds a product runs in parallel
+    too. A single task runs here, its products on all threads.
+    """
+    if len(tasks) < 2:
+        return [work(task) for task in tasks]
+    with _ALONE:
+        count = min(len(tasks), _threads())
+        if count < 2:
+            return [work(task) for task in tasks]
+        with _blas().limit(limits=1), ThreadPoolExecutor(count) as pool:
+            return list(pool.map(work, tasks))
+
+
+def _threads() -> int:
+    return max((int(library["num_threads"]) for library in _blas().info()), default=1)
+
+
+@cache
+def _blas() -> Any:
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,151 @@
+"""What measures are expected to be while judgments are missing, beside simulation, and what it costs.
+
+    python benchmarks/expected.py [FOLDER] [--draws 10000]
+
+FOLDER is a collection whose pool is judged in full, such as the public files of MIREX 2011; where they are absent, the
+collection that comes with audiosim. Some of its pairs are judged at random; grades of the others are drawn from the
+level probabilities of the model (mjud) and scored, which gives what nDCG and RBP are expected to be without any
+expansion. Printed: the mean error of the three forms, over systems and over pairs of systems, and the median ratio of
+their variance to the simulated one. Times are of the processor on one thread, the median of five.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from audiosim import Collection, shipped
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.measures.expected import expected_scores
+from audiosim.measures.measure import parse_measure
+from audiosim.measures.ratio import Ideal, RatioScores
+from audiosim.measures.sampled import SampledScores
+from audiosim.relevance.estimators import Relevance, ordinal, relevance
+from audiosim.stats.moments import Moments
+
+CUTOFF, MODEL, RUNS = 5, "mjud", 5
+JUDGED = (0, 300, 1500)
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
+DISCOUNTS = {"nDCG": 1 / np.log2(np.arange(2, CUTOFF + 2)), "RBP": 0.8 ** np.arange(CUTOFF)}
+
+
+def collection_at(folder: Path) -> Collection:
+    """The collection of a folder, or the one that comes with audiosim."""
+    return Collection.load(folder) if folder.is_dir() else Collection.load(shipped.folder("fixtures") / "demo")
+
+
+def milliseconds(task: Callable[[], object]) -> float:
+    """Processor time, the median of some runs."""
+    times = []
+    for _ in range(RUNS):
+        start = time.process_time()
+        task()
+        times.append(time.process_time() - start)
+    return 1000 * statistics.median(times)
+
+
+def simulated(pool: Pool, known: Relevance, discounts: np.ndarray, draws: int) -> np.ndarray:
+    """(draws, s) mean scores over the queries, of as many assignments of grades, without a line of the package's."""
+    rng, scores = np.random.default_rng(1), np.zeros((draws, len(pool.systems)))
+    ranks, prediction = pool.ranks.tocsc(), known.prediction
+    for query in range(len(pool.queries)):
+        rows = np.flatnonzero(pool.query == query)
+        below = np.cumsum(prediction.probabilities[rows], axis=1)[:, :-1]
+        level = (rng.random((draws, len(rows), 1)) > below).sum(axis=-1)
+        grades = np.where(known.judged[rows], known.grades[rows], prediction.levels[level])
+        at = ranks[:, rows].toarray()
+        gained = grades @ np.where(at > 0, discounts[at - 1], 0).T
+        best = -np.sort(-grades, axis=1)[:, :CUTOFF]
+        ideal = best @ discounts[: best.shape[1]]
+        scores += np.divide(gained, ideal[:, None], out=np.zeros(gained.shape), where=ideal[:, None] > 0)
+    return scores / len(pool.queries)
+
+
+def compare(found: Moments, scores: np.ndarray) -> str:
+    """Mean errors of scores and of differences, and ratios of variances."""
+    a, b = np.triu_indices(scores.shape[1], 1)
+    gaps = scores[:, a] - scores[:, b]
+    variance = found.variance[a] + found.variance[b] - 2 * found.covariance[a, b]
+    error = np.mean(found.mean - scores.mean(axis=0))
+    of_gaps = np.mean(np.abs(found.mean[a] - found.mean[b] - gaps.mean(axis=0)))
+    ratio, of_ratio = (
+        np.median(ours / theirs)
+        for ours, theirs in ((found.variance, scores.var(axis=0)), (variance, gaps.var(axis=0)))
+    )
+    return f"{error:>+9.4f} {of_gaps:>10.4f} {ratio:>10.2f} {of_ratio:>12.2f}"
+
+
+def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Relevance]]:
+    """What is known after some pairs were judged, drawn at random."""
+    order, estimator, found = np.random.default_rng(0).permutation(len(pool.pairs)), ordinal(pool, MODEL), []
+    for judged in JUDGED:
+        grades = np.full(len(pool.pairs), np.nan)
+        chosen = order[:judged]
+        grades[chosen] = truth[chosen]
+        found.append((len(chosen), relevance(pool, estimator, grades)))
+    return found
+
+
+def forms(pool: Pool, known: list[tuple[int, Relevance]], draws: int) -> None:
+    """Print the three forms of the ideal beside simulation."""
+    print(f"errors beside {draws:,} draws: of scores (mean), of differences (mean, absolute); variance over theirs")
+    print("measure judged form            scores differences  var scores var differences       ms   ms after one")
+    for name, discounts in DISCOUNTS.items():
+        for judged, state in known:
+            scores = simulated(pool, state, discounts, draws)
+            error = scores.std(axis=0).mean() / np.sqrt(draws)
+            for form in get_args(Ideal):
+                print(f"{name}@{CUTOFF:<3} {judged:>5} {form:<11} {row(pool, state, f'{name}@{CUTOFF}', form, scores)}")
+            print(f"{name}@{CUTOFF:<3} {judged:>5} simulation, standard error {error:.4f}")
+
+
+def row(pool: Pool, state: Relevance, written: str, form: Ideal, scores: np.ndarray) -> str:
+    """What one form says beside simulation, and how long it takes from scratch and after one more judgment."""
+    expected = RatioScores(parse_measure(written), pool, form)
+    found, index = expected.scores(state), int(np.flatnonzero(~state.judged)[0])
+    told = state.know(index, pool.scale.maximum)
+    whole = milliseconds(lambda: expected.scores(fresh(state)))
+    one = milliseconds(lambda: expected.after(found, state, told, index))
+    return f"{compare(found, scores)}    {whole:>9.1f} {one:>9.1f}"
+
+
+def fresh(state: Relevance) -> Relevance:
+    """The same with nothing worked out yet."""
+    return Relevance(state.prediction, state.grades, state.maximum)
+
+
+def times(pool: Pool, state: Relevance) -> None:
+    """Print what measures of each kind cost."""
+    print("scores from scratch, nothing judged; after one judgment")
+    for written in ("CG@5", "DCG@5", "nDCG@5", "RBP@5", "AP(min=40)@5", "ERR@5", "GAP@5"):
+        expected = expected_scores(parse_measure(written), pool)
+        found, told = expected.scores(state), state.know(0, pool.scale.maximum)
+        whole = milliseconds(lambda expected=expected: expected.scores(fresh(state)))
+        one = milliseconds(lambda expected=expected, found=found, told=told: expected.after(found, state, told, 0))
+        how = f"{expected.draws:,} draws" if isinstance(expected, SampledScores) else "computed"
+        print(f"{written:<13} {how:<12} {whole:>9.1f} ms {one:>8.2f} ms")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=SHARED)
+    parser.add_argument("--draws", type=int, default=10_000)
+    options = parser.parse_args()
+    collection = collection_at(options.folder)
+    pool = build_pool(collection, CUTOFF)
+    sizes = f"{len(pool.systems)} systems, {len(pool.queries)} queries, {len(pool.pairs):,} pairs"
+    print(f"{collection.name}: {sizes}; {MODEL}")
+    with threadpool_limits(1):
+        known = states(pool, pool.spread(collection.grades()))
+        forms(pool, known, options.draws)
+        times(pool, known[0][1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""What a Gaussian field costs: learning, projecting, and the likelihood of its components.
+
+    python benchmarks/field.py [--effects 150] [--runs 9] [--threads 1] [--large] [--only NAME]
+
+NAME is field or likelihood. The fields are random, with about as many unknowns as the pool of MIREX 2011, and as
+1,000 queries x 60 documents. --large adds the likelihood of as many values. Times are of the processor, the median
+over runs.
+"""
+
+import argparse
+import resource
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from audiosim.stats.components import REST, Layout, _likelihood, estimate_components
+from audiosim.stats.field import Field
+
+SIZES = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
+SYSTEMS, CUTOFF = 20, 5
+
+
+def milliseconds(work: Callable[[], object], runs: int) -> float:
+    """Median processor time of a call."""
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        work()
+        times.append(1000 * (time.process_time() - start))
+    return statistics.median(times)
+
+
+def layout(n: int, count: int, effects: int, rng: np.random.Generator) -> Layout:
+    """The values of `count` queries, with genres and artists in each, and effects shared between queries."""
+    blocks = tuple(np.array_split(np.arange(n), count))
+
+    def same(kinds: int) -> tuple[np.ndarray, ...]:
+        codes = [rng.integers(0, kinds, len(rows)) for rows in blocks]
+        return tuple((code[:, None] == code).astype(float) for code in codes)
+
+    kernels = {"query": tuple(np.ones((len(rows),) * 2) for rows in blocks), "genre": same(6), "artist": same(40)}
+    return Layout(blocks, kernels, {"shared": rng.random((n, effects)) * (rng.random((n, effects)) < 0.05)}, np.ones(n))
+
+
+def sums(n: int, count: int, rng: np.random.Generator) -> sparse.csr_array:
+    """Every system's mean over queries of its mean over the cutoff."""
+    blocks = np.array_split(np.arange(n), count)
+    rows = [np.concatenate([rng.choice(rows, CUTOFF, replace=False) for rows in blocks]) for _ in range(SYSTEMS)]
+    columns, ends = np.concatenate(rows), np.arange(SYSTEMS + 1) * CUTOFF * count
+    return sparse.csr_array((np.full(len(columns), 1 / (CUTOFF * count)), columns, ends), shape=(SYSTEMS, n))
+
+
+def size(field: Field) -> float:
+    """Megabytes of its arrays."""
+    return sum(part.nbytes for part in (field.mean, field.shared, *field.within, *field.loads)) / 1e6
+
+
+def of_field(n: int, count: int, effects: int, runs: int) -> None:
+    """Print what one field costs."""
+    rng = np.random.default_rng(0)
+    field, weights = layout(n, count, effects, rng).field(SIZES, rng.normal(size=n)), sums(n, count, rng)
+    per_query = sparse.csr_array((np.ones(n), np.arange(n), starts(n, count)), shape=(count, n))
+    print(f"{n:,} unknowns in {count:,} blocks, {effects} shared effects: {size(field):.0f} MB")
+    print(f"  variance, from the start        {milliseconds(lambda: fresh(field).variance, runs):8.1f} ms")
+    order, place = rng.permutation(n), iter(range(n))
+    after = field
+
+    def know() -> None:
+        nonlocal after
+        after = after.know(int(order[next(place)]), 0.5)
+
+    for name, work in (
+        ("know, and every variance", know),
+        ("column", lambda: after.column(5)),
+        (f"project on {SYSTEMS} systems", lambda: after.project(weights)),
+        (f"project on {count:,} queries", lambda: after.project(per_query)),
+    ):
+        work()
+        print(f"  {name:<32}{milliseconds(work, runs):8.1f} ms")
+    for share in (0.1, 0.5):
+        places, values = order[: int(share * n)], rng.normal(size=int(share * n))
+        spent = milliseconds(lambda p=places, v=values: field.know_all(p, v), 3)
+        print(f"  know_all of {len(places):<20,}{spent:8.1f} ms")
+    memory(lambda: after.know(int(order[-1]), 0.5))
+
+
+def memory(work: Callable[[], Field]) -> None:
+    """Print what another field takes."""
+    tracemalloc.start()
+    kept = work()
+    now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    print(f"  one more of {len(kept.mean):,} unknowns: peak {peak / 1e6:.2f} MB, kept {now / 1e6:.2f} MB")
+
+
+def starts(n: int, count: int) -> np.ndarray:
+    """Where each block starts, and where the last ends."""
+    return np.cumsum([0, *(len(rows) for rows in np.array_split(np.arange(n), count))])
+
+
+def fresh(field: Field) -> Field:
+    """The same field, that has computed nothing yet."""
+    return Field(field.mean, field.blocks, field.within, field.loads, field.shared)
+
+
+def of_likelihood(n: int, count: int, effects: int, runs: int) -> None:
+    """Print what one evaluation costs, and a whole fit."""
+    rng = np.random.default_rng(1)
+    made = layout(n, count, effects, rng)
+    values = simulated(made, rng)
+    once = milliseconds(lambda: _likelihood(made, values, SIZES), runs)
+    start = time.process_time()
+    found = estimate_components([made], [values], dict.fromkeys(SIZES, 0.1))
+    spent = time.process_time() - start
+    print(f"{n:,} values in {count:,} blocks, {effects} effects: one evaluation {once:.0f} ms, a fit {spent:.1f} s")
+    print("  " + ", ".join(f"{name} {found.sizes[name]:.3f} ({SIZES[name]})" for name in SIZES))
+
+
+def simulated(made: Layout, rng: np.random.Generator) -> np.ndarray:
+    """Values whose components have the sizes above."""
+    total = SIZES["shared"] * made.shared["shared"] @ rng.normal(size=made.shared["shared"].shape[1])
+    for block, rows in enumerate(made.blocks):
+        total[rows] += np.linalg.cholesky(made.within(SIZES, block)) @ rng.normal(size=len(rows))
+    return total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--effects", type=int, default=150)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--only", choices=["field", "likelihood"])
+    options = parser.parse_args()
+    with threadpool_limits(options.threads):
+        if options.only in {None, "field"}:
+            of_field(6322, 100, options.effects, options.runs)
+            of_field(60_000, 1000, options.effects, options.runs)
+        if options.only in {None, "likelihood"}:
+            for n, count in [(3000, 50), (6000, 100)] + [(60_000, 1000)] * options.large:
+                of_likelihood(n, count, options.effects, min(options.runs, 5))
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""How long the judging page takes from Enter to the next pair that plays, in a real browser on loopback.
+
+    python benchmarks/pages.py [PAIRS]
+
+Measured within the browser, from the key to the first moment at which an analyser at the page's output hears the next
+pair's clips. Prints the median and the slowest, and what the first load weighs over the network.
+"""
+
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from audiosim import shipped
+
+FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]
+
+# Between two pairs the page's player is loaded anew; then its voice begins, and then there is a signal.
+WATCH = """async () => {
+  const { player } = await import(document.querySelector("script[type=module]").src);
+  const analyser = new AnalyserNode(player.context, { fftSize: 256 });
+  player.output.connect(analyser);
+  const samples = new Float32Array(256);
+  const load = player.load.bind(player);
+  let pressed = 0;
+  let waiting = null;
+  globalThis.taken = [];
+  document.addEventListener("keydown", (event) => { if (event.key === "Enter") pressed = event.timeStamp; }, true);
+  player.load = (...given) => {
+    load(...given);
+    clearInterval(waiting);
+    const began = player.context.currentTime;
+    waiting = setInterval(() => {
+      analyser.getFloatTimeDomainData(samples);
+      const fresh = player.voice && player.context.currentTime > Math.max(began, player.voice.startedAt);
+      if (!fresh || !samples.some(Boolean)) return;
+      clearInterval(waiting);
+      globalThis.taken.push(performance.now() - pressed);
+    }, 1);
+  };
+}"""
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of a server of the demo collection."""
+    with tempfile.TemporaryDirectory() as folder:
+        demo, log = Path(folder) / "demo", Path(folder) / "log"
+        shutil.copytree(shipped.folder("fixtures") / "demo", demo)
+        command = [sys.executable, "-m", "audiosim.cli", "serve", str(demo), "--port", "0"]
+        with log.open("wb") as stream:
+            process = subprocess.Popen([*command, "--db", f"sqlite:///{folder}/campaign.db"], stderr=stream)
+        try:
+            while not (found := re.search(r"serving .* at (http://\S+);", log.read_text())):
+                time.sleep(0.05)
+            yield found[1]
+        finally:
+            process.kill()
+            process.wait()
+
+
+def weigh(page: Page) -> int:
+    """Bytes that the page's own files took over the network."""
+    kinds = "['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))"
+    own = ".filter(entry => /\\/(static|judge)\\//.test(entry.name))"
+    return int(page.evaluate(f"{kinds}{own}.reduce((sum, entry) => sum + entry.transferSize, 0)"))
+
+
+def judge(page: Page, pairs: int) -> list[float]:
+    """Milliseconds from each Enter to the pair after it."""
+    page.fill("#name", "bench")
+    page.keyboard.press("Enter")
+    page.click("#skip-training")
+    page.locator("#save[aria-disabled=true]").wait_for()
+    page.wait_for_timeout(1000)
+    page.evaluate(WATCH)
+    for place in range(pairs):
+        for key in ("c", "1", "ArrowRight"):
+            page.keyboard.press(key)
+        page.wait_for_timeout(700)  # an assessor takes longer: the next pair is fetched meanwhile
+        page.keyboard.press("Enter")
+        page.locator(f"text=Pair {place + 2} of {pairs + 1}").wait_for()
+    page.wait_for_timeout(300)
+    return list(page.evaluate("globalThis.taken"))
+
+
+def main(pairs: int = 30) -> None:
+    """Print how long the next pair takes."""
+    with serving() as url, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page = browser.new_page()
+        page.goto(f"{url}/judge/demo?listen=0&batch={pairs + 1}")
+        page.locator("#name").wait_for()
+        print(f"first load                  {weigh(page) / 1000:8.1f} kB")
+        taken = judge(page, pairs)
+        print(f"Enter to sound, median      {statistics.median(taken):8.1f} ms of {len(taken)}")
+        print(f"Enter to sound, slowest     {max(taken):8.1f} ms")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))

@@ -1,0 +1,250 @@
+"""Who asks, and whether he may: hosts, origins, tokens, roles, and what guessing costs."""
+
+import hmac
+import ipaddress
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from audiosim.campaign.event import utc_now
+from audiosim.errors import InputError
+from service.tokens import Token, TokenStore, digest_of
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+ANY_HOST = "*"
+FRESH_S = 1.0  # so old what is known of the tokens may be: a token that is revoked is refused after that
+GUESSES = 10  # wrong tokens from one address...
+GUESSES_S = 60.0  # ...within so long
+MOST_ADDRESSES = 10_000
+
+Roles = frozenset[str]
+PUBLIC: Roles = frozenset({"public"})
+ORGANISER: Roles = frozenset({"organiser"})
+CLIENT: Roles = ORGANISER | {"client"}
+ASSESSOR: Roles = ORGANISER | {"assessor"}
+ANYONE: Roles = CLIENT | ASSESSOR
+
+ONE = r"/v1/collections/(?P<collection>[^/]+)"
+# What is not here is the organiser's alone. An assessor never sees what is predicted, or a ranking: it would bias him.
+RULES: tuple[tuple[str, str, Roles], ...] = (
+    ("GET|HEAD", r"/health/(live|ready)|/openapi\.json|/favicon\.ico|/|/(judge|organise|static)/.*", PUBLIC),
+    ("GET|HEAD|POST|DELETE", r"/v1/session", PUBLIC),
+    ("GET|HEAD", r"/v1/collections|" + ONE, ANYONE),
+    ("GET|HEAD", r"/v1/models(/[^/]+)?", CLIENT),
+    ("POST", r"/v1/models/[^/]+/predictions", CLIENT),
+    ("POST", ONE + "/predictions", CLIENT),
+    ("GET|HEAD", ONE + "/ranking", CLIENT),
+    ("POST", ONE + "/(next|judgments|undo)", ASSESSOR),
+    ("GET|HEAD", ONE + "/answers", ASSESSOR),
+    ("GET|HEAD", r"/v1/documents/.+/(sound|peaks)", ASSESSOR),
+    ("GET|HEAD|POST", r"/v2(/.*)?", CLIENT),
+    ("GET|HEAD", r"/metrics", CLIENT),
+)
+COMPILED = [(frozenset(methods.split("|")), re.compile(pattern), roles) for methods, pattern, roles in RULES]
+# A token for one collection may ask this, and what names its collection; the routes of sound look for themselves.
+GENERAL = re.compile(r"/v1/(models(/.*)?|documents/.*|session)")
+
+
+class DeniedError(Exception):
+    """A request may not be; `headers` go with the answer."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks.
+
+    role        in tokens.ROLES
+    name        of the token's holder; empty where there are no tokens: then everybody may do everything
+    collection  the only one that he may ask about; empty: all
+    """
+
+    role: str
+    name: str = ""
+    collection: str = ""
+
+    def assessor(self, said: str | None) -> str:
+        """The assessor he speaks for; an assessor speaks for himself alone.
+
+        said  by the request
+        """
+        if self.role == "assessor":
+            if said not in (None, self.name):
+                raise DeniedError(403, f"this token is {self.name}'s, who cannot speak for {said!r:.80}")
+            return self.name
+        return said or ""
+
+
+NOBODY = Caller("public")
+OPEN = Caller("organiser")
+
+
+def roles_for(method: str, path: str) -> tuple[Roles, str | None]:
+    """Who may ask this, and the collection that it is about."""
+    for methods, pattern, roles in COMPILED:
+        found = pattern.fullmatch(path)
+        if found and method in methods:
+            return roles, found.groupdict().get("collection")
+    about = re.match(ONE, path)
+    return ORGANISER, about["collection"] if about else None
+
+
+def check_allowed(caller: Caller, method: str, path: str) -> None:
+    """An error where the caller's role, or the collection that his token is for, does not allow a request."""
+    roles, collection = roles_for(method, path)
+    if roles is PUBLIC:
+        return
+    if caller.role not in roles:
+        raise DeniedError(403, f"the role {caller.role} may not do this, only {' and '.join(sorted(roles))}")
+    if caller.collection and caller.collection != collection and not GENERAL.fullmatch(path):
+        raise DeniedError(403, f"this token is for the collection {caller.collection} alone")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address to listen on."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(netloc: str) -> str:
+    """The name or number in `host:port`, lower case, without the brackets of IPv6."""
+    if netloc.startswith("["):
+        return netloc[1:].partition("]")[0].lower()
+    return netloc.rpartition(":")[0].lower() if ":" in netloc else netloc.lower()
+
+
+class Guesses:
+    """Counts wrong tokens by address, and says when there have been too many."""
+
+    def __init__(self, most: int = GUESSES, within_s: float = GUESSES_S) -> None:
+        self._most, self._within_s = most, within_s
+        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+        self._right: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def wait_s(self, address: str, now: float) -> float:
+        """How long the address has to wait until it may guess again; 0 where it may."""
+        recent = [moment for moment in self._wrong.get(address, ()) if moment > now - self._within_s]
+        return recent[-self._most] + self._within_s - now if len(recent) >= self._most else 0.0
+
+    def wrong(self, address: str, now: float) -> None:
+        """A wrong token came from an address."""
+        recent = [moment for moment in self._wrong.pop(address, ()) if moment > now - self._within_s]
+        self._wrong[address] = [*recent, now][-self._most :]
+        while len(self._wrong) > MOST_ADDRESSES:
+            self._wrong.popitem(last=False)
+
+    def right(self, address: str, digest: str) -> None:
+        """A right token came from an address: others who guess from there do not lock its holder out."""
+        self._right[address, digest] = None
+        self._right.move_to_end((address, digest))
+        while len(self._right) > MOST_ADDRESSES:
+            self._right.popitem(last=False)
+
+    def was_right(self, address: str, digest: str) -> bool:
+        """Whether this token came from this address before, and was right."""
+        return (address, digest) in self._right
+
+
+class Access:
+    """Who may ask a service that listens on one address.
+
+    hosts   names under which it may be asked: against pages that have their own name lead here (DNS rebinding)
+    locked  whether a token is needed; once there has been one, for as long as this lives
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        allowed_hosts: Iterable[str] = (),
+        tokens: TokenStore | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """Who may ask.
+
+        host           to listen on; without tokens only a loopback one will do
+        allowed_hosts  more names under which the service may be asked; `*` for any
+        """
+        self.hosts = LOOPBACK | {host.lower(), *map(str.lower, allowed_hosts)}
+        self._store, self._clock, self._now = tokens, clock, now
+        self._known: list[Token] = []
+        self._read = -float("inf")
+        self._guesses = Guesses()
+        self._loopback = is_loopback(host)
+        self.locked = False
+        self.reload()
+        self.check_host(host)
+
+    def check_host(self, host: str) -> None:
+        """An error where listening there would let anybody in."""
+        if not self.locked and not is_loopback(host):
+            raise InputError(
+                f"refusing to listen on {host} without tokens: make one with audiosim token create, "
+                f"or listen on 127.0.0.1"
+            )
+
+    def reload(self) -> None:
+        """Read the tokens anew; requests that come in the meantime go by what was known."""
+        self._read = self._clock()
+        self._known = [] if self._store is None else self._store.tokens()
+        self.locked = self.locked or bool(self._known)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the tokens were read so long ago that they have to be read anew."""
+        return self._store is not None and self._clock() - self._read > FRESH_S
+
+    def check_name(self, netloc: str) -> None:
+        """An error where a request's Host header names another service."""
+        if ANY_HOST not in self.hosts and host_of(netloc) not in self.hosts:
+            raise DeniedError(
+                421, f"this service is not called {host_of(netloc)!r:.80}; --allowed-host gives it another name"
+            )
+
+    def identify(self, secret: str | None, address: str) -> Caller:
+        """Whose a token is; without one, nobody's, or everybody's where there are no tokens.
+
+        address  where it comes from
+        """
+        if not self.locked:
+            return OPEN
+        if secret is None:
+            return NOBODY
+        digest, moment = digest_of(secret), self._clock()
+        wait_s = self._guesses.wait_s(address, moment)
+        if wait_s and not self._guesses.was_right(address, digest):
+            raise DeniedError(
+                429, "too many wrong tokens from this address; try again later", {"Retry-After": str(int(wait_s) + 1)}
+            )
+        # All are compared, each in constant time, so that how long it takes says nothing.
+        found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
+        if not found or not found[0].valid(self._now()):
+            self._guesses.wrong(address, moment)
+            raise DeniedError(401, "this token is not known, or has ended", {"WWW-Authenticate": WRONG})
+        self._guesses.right(address, digest)
+        return Caller(found[0].role, found[0].name, found[0].collection)
+
+
+MISSING = 'Bearer realm="audiosim"'
+WRONG = f'{MISSING}, error="invalid_token"'
+
+
+def check_origin(origin: str | None, site: str | None, netloc: str, by_cookie: bool) -> None:
+    """An error where a page of another origin sends a request that changes something.
+
+    origin, site  the Origin and Sec-Fetch-Site headers: a browser sends them, other programs need not
+    by_cookie     whether a cookie says who asks: then it is a browser
+    """
+    foreign = origin is not None and origin.partition("://")[2].lower() != netloc.lower()
+    if foreign or site in ("cross-site", "same-site") or (by_cookie and origin is None):
+        raise DeniedError(403, "a page of another site may not send this")

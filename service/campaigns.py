@@ -1,0 +1,66 @@
+"""The campaigns of a service: one for each collection, its log in a database or in memory."""
+
+from dataclasses import dataclass, field
+
+from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, Store
+from audiosim.campaign.campaign import CANNOT_LIMIT, LEASE_S, RULE
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.plugins import find_measure, make_estimator
+from audiosim.selection.stopping import Confidence, Stop
+
+WAIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How the campaigns of a service go; what is not said here is as for `audiosim.Campaign`.
+
+    database  URL of the logs; in memory where None: they end with the process
+    measure   that the systems are ranked by; None for CG at the collection's cutoff
+    goal      when judging may stop; nothing stops by itself
+    """
+
+    database: str | None = None
+    measure: str | None = None
+    batch: int = 1
+    lease_s: float = LEASE_S
+    twice: float = 0.0
+    cannot_limit: int = CANNOT_LIMIT
+    rule: str = RULE
+    seed: int = 0
+    goal: Stop = field(default_factory=lambda: Confidence(0.95))
+
+    def store(self, collection: Collection) -> Store:
+        """Where the log of a collection's campaign is kept."""
+        return DatabaseStore(self.database, collection.identifier, WAIT_S) if self.database else MemoryStore()
+
+    def open(self, collection: Collection, model: str, store: Store) -> Campaign:
+        """The campaign of a collection, where its log left it.
+
+        model  as in `--model`
+        """
+        measure = find_measure(self.measure or f"CG@{collection.cutoff}")
+        estimator = make_estimator(build_pool(collection, measure.cutoff), model)
+        return Campaign(
+            collection,
+            estimator,
+            measure,
+            store,
+            self.batch,
+            lease_s=self.lease_s,
+            twice=self.twice,
+            cannot_limit=self.cannot_limit,
+            rule=self.rule,
+            seed=self.seed,
+        )
+
+
+def snapshot(campaign: Campaign) -> tuple[int, tuple[Judgment, ...]]:
+    """The number of a state of a campaign, and the judgments that hold in it."""
+    while True:
+        number = campaign.standing.number
+        judgments = campaign.judgments()
+        if campaign.standing.number == number:
+            return number, judgments

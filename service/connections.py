@@ -1,0 +1,63 @@
+"""One connection of a client: a head of a request that is too large or too slow in coming ends it."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_S = 10
+MOST_HEAD_BYTES = 64 * 2**10
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class Connection(HttpToolsProtocol):
+    """HTTP as uvicorn speaks it, which by itself waits for a head for ever and keeps all of it.
+
+    head_s  how long a client may take over a head, the first one counted from when it connects
+    """
+
+    head_s: float = HEAD_S
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head_bytes = 0
+        self._patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._patience = self.loop.call_later(self.head_s, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._calm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is before and (before is None or before.response_complete):
+            self._wait_for_head(len(data))
+        else:
+            self._head_bytes = 0
+            self._calm()
+
+    def _wait_for_head(self, more: int) -> None:
+        self._head_bytes += more
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._end(TOO_LARGE)
+        elif self._patience is None:
+            self._patience = self.loop.call_later(self.head_s, self._give_up)
+
+    def _give_up(self) -> None:
+        self._end(TOO_SLOW if self._head_bytes else b"")
+
+    def _end(self, last_words: bytes) -> None:
+        self._calm()
+        if not self.transport.is_closing():
+            self.transport.write(last_words)
+            self.transport.close()
+
+    def _calm(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None

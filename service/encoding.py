@@ -1,0 +1,48 @@
+"""Predictions as JSON straight from their arrays, which is several times faster than by way of Python numbers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import orjson
+
+from audiosim.arrays import Array
+from service.predicted import STATUSES, Predicted
+
+BLOCK = 5_000  # rows encoded at once: other threads run in between
+NUMPY = orjson.OPT_SERIALIZE_NUMPY
+
+
+def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
+    """The JSON of a `wire.PredictionsOut`; a NaN is null."""
+    names = [*predicted.models, None]
+    fields: dict[str, Any] = {
+        "model": {"name": predicted.name, "version": predicted.version},
+        "judgments": predicted.judgments,
+        "state": predicted.state,
+        "expectation": predicted.expectation,
+        "variance": predicted.variance,
+        "status": list(map(STATUSES.__getitem__, predicted.status.tolist())),
+        # ABSENT is -1, the last of the names.
+        "models": list(map(names.__getitem__, predicted.model.tolist())),
+    }
+    if "probabilities" in include:
+        fields["levels"] = predicted.levels
+        fields["probabilities"] = _rows(predicted.probabilities)
+    return orjson.dumps(fields, option=NUMPY)
+
+
+def _rows(rows: Array) -> Any:
+    """(n, k) rows, for orjson to write; null for a row that starts with NaN."""
+    if len(rows) <= BLOCK:
+        return _block(rows)
+    starts = range(0, len(rows), BLOCK)
+    blocks = (orjson.dumps(_block(rows[start : start + BLOCK]), option=NUMPY)[1:-1] for start in starts)
+    return orjson.Fragment(b"[" + b",".join(blocks) + b"]")
+
+
+def _block(rows: Array) -> Any:
+    unknown = np.isnan(rows[:, 0])
+    if not unknown.any():
+        return rows
+    return [None if missing else row for missing, row in zip(unknown.tolist(), rows.tolist(), strict=True)]

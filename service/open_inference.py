@@ -1,0 +1,233 @@
+"""The Open Inference Protocol, version 2: tensors as JSON or as bytes after it, to features and back.
+
+A model takes each of its features as an FP64 tensor of shape [n] or [n, 1]; null, or NaN in bytes, is unknown.
+It answers with `expectation` and `variance` [n], `probabilities` [n, levels] and `levels` [levels], all FP64.
+https://github.com/kserve/open-inference-protocol, with its binary tensor data extension.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+from msgspec import Struct
+
+from audiosim.arrays import Array
+from audiosim.errors import InputError
+from audiosim.relevance.published import Model
+from service.predicted import Predicted
+from service.wire import MOST_ROWS
+
+DATATYPE = "FP64"
+BYTES = 8
+EXTENSIONS = ["binary_tensor_data"]
+OUTPUTS = ("expectation", "variance", "probabilities", "levels")
+
+Parameters = dict[str, bool | int | float | str]
+
+
+class TensorIn(Struct):
+    """One input: `data` flat or nested, row by row; absent where its bytes come after the JSON."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[float | list[float | None] | None] | None = None
+    parameters: Parameters = {}
+
+
+class OutputIn(Struct):
+    """An output that is wanted."""
+
+    name: str
+    parameters: Parameters = {}
+
+
+class InferIn(Struct):
+    """Inputs, and which outputs are wanted: all where none is named."""
+
+    inputs: list[TensorIn]
+    outputs: list[OutputIn] = []
+    id: str = ""
+    parameters: Parameters = {}
+
+
+class TensorOut(Struct, omit_defaults=True):
+    """One output."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[float | None] = []
+    parameters: Parameters = {}
+
+
+class InferOut(Struct):
+    """What a model says of its inputs."""
+
+    model_name: str
+    model_version: str
+    id: str
+    outputs: list[TensorOut]
+
+
+class TensorMetadata(Struct):
+    """What a tensor must be like, or will be; -1 for any number."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+
+
+class ModelMetadata(Struct):
+    """A model as the protocol describes it."""
+
+    name: str
+    versions: list[str]
+    platform: str
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata]
+
+    @classmethod
+    def from_domain(cls, model: Model) -> "ModelMetadata":
+        shapes = {"expectation": [-1], "variance": [-1], "probabilities": [-1, len(model.levels)]}
+        outputs = {**shapes, "levels": [len(model.levels)]}
+        return cls(
+            name=model.name,
+            versions=[model.version],
+            platform="audiosim",
+            inputs=[TensorMetadata(name, DATATYPE, [-1]) for name in model.features],
+            outputs=[TensorMetadata(name, DATATYPE, shape) for name, shape in outputs.items()],
+        )
+
+
+class ServerMetadata(Struct):
+    """The service as the protocol describes it."""
+
+    name: str
+    version: str
+    extensions: list[str]
+
+
+class LiveOut(Struct):
+    """Whether the service lives."""
+
+    live: bool
+
+
+class ReadyOut(Struct):
+    """Whether the service, or a model, may be asked."""
+
+    name: str
+    ready: bool
+
+
+class ErrorOut(Struct):
+    """What went wrong."""
+
+    error: str
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The outputs of one request.
+
+    tensors  by name, in the order wanted
+    binary   names of those to be sent as bytes
+    """
+
+    tensors: Mapping[str, Array]
+    binary: frozenset[str]
+
+    @classmethod
+    def of(cls, asked: InferIn, predicted: Predicted) -> "Outputs":
+        """Those of a prediction that a request wants."""
+        wanted = asked.outputs or [OutputIn(name) for name in OUTPUTS]
+        for one in wanted:
+            if one.name not in OUTPUTS:
+                raise InputError(f"unknown output {one.name!r}, expected one of {', '.join(OUTPUTS)}")
+        every = asked.parameters.get("binary_data_output", False)
+        binary = frozenset(one.name for one in wanted if one.parameters.get("binary_data", every) is True)
+        return cls({one.name: getattr(predicted, one.name) for one in wanted}, binary)
+
+    def encode(self, model: Model, identifier: str) -> tuple[bytes, int]:
+        """The body of the answer, and how many bytes of it are JSON."""
+        head = {
+            "model_name": model.name,
+            "model_version": model.version,
+            "id": identifier,
+            "outputs": [self._described(name, tensor) for name, tensor in self.tensors.items()],
+        }
+        json = orjson.dumps(head, option=orjson.OPT_SERIALIZE_NUMPY)
+        tail = [
+            np.ascontiguousarray(self.tensors[name], "<f8").tobytes() for name in self.tensors if name in self.binary
+        ]
+        return b"".join([json, *tail]), len(json)
+
+    def _described(self, name: str, tensor: Array) -> dict[str, Any]:
+        described = {"name": name, "datatype": DATATYPE, "shape": list(tensor.shape)}
+        if name in self.binary:
+            return {**described, "parameters": {"binary_data_size": tensor.size * BYTES}}
+        return {**described, "data": tensor.ravel()}
+
+
+def features(asked: InferIn, tail: bytes) -> dict[str, Array]:
+    """The inputs of a request as columns by name.
+
+    tail  the bytes after the JSON: those of the inputs without `data`, in their order
+    """
+    names = [tensor.name for tensor in asked.inputs]
+    if len(set(names)) < len(names):
+        raise InputError(f"input {next(name for name in names if names.count(name) > 1)} is there twice")
+    pieces = _pieces(asked, tail)
+    columns = {tensor.name: _column(tensor, pieces) for tensor in asked.inputs}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the inputs must have one number of rows, got {told}")
+    return columns
+
+
+def _pieces(asked: InferIn, tail: bytes) -> Iterator[bytes]:
+    sizes = [tensor.parameters.get("binary_data_size", 0) for tensor in asked.inputs if tensor.data is None]
+    whole = sum(size for size in sizes if isinstance(size, int))
+    if whole != len(tail):
+        raise InputError(f"the inputs declare {whole} bytes after the JSON, there are {len(tail)}")
+    start = 0
+    for size in sizes:
+        if not isinstance(size, int) or size < 0:
+            raise InputError(f"binary_data_size must be a number of bytes, got {size!r}")
+        yield tail[start : start + size]
+        start += size
+
+
+def _column(tensor: TensorIn, pieces: Iterator[bytes]) -> Array:
+    if tensor.datatype != DATATYPE:
+        raise InputError(f"input {tensor.name} must have the datatype {DATATYPE}, got {tensor.datatype!r}")
+    rows, *more = tensor.shape or [-1]
+    if not 0 <= rows <= MOST_ROWS or more not in ([], [1]):
+        raise InputError(
+            f"input {tensor.name} must have the shape [n] or [n, 1], n up to {MOST_ROWS}, got {tensor.shape}"
+        )
+    values = _from_bytes(tensor.name, next(pieces)) if tensor.data is None else _flat(tensor.data)
+    if len(values) != rows:
+        raise InputError(f"input {tensor.name} has {len(values)} values where its shape says {rows}")
+    return values
+
+
+def _from_bytes(name: str, piece: bytes) -> Array:
+    if len(piece) % BYTES:
+        raise InputError(f"input {name} has {len(piece)} bytes, which is no whole number of {DATATYPE}")
+    values = np.frombuffer(piece, "<f8").astype(np.float64)
+    if np.isinf(values).any():
+        raise InputError(f"every number must be finite, input {name} has an infinite one")
+    return values
+
+
+def _flat(data: list[float | list[float | None] | None]) -> Array:
+    if not any(isinstance(value, list) for value in data):
+        return np.array(data, dtype=np.float64)
+    if not all(isinstance(value, list) and len(value) == 1 for value in data):
+        raise InputError("nested data must have one value in each row")
+    return np.array(data, dtype=np.float64)[:, 0]

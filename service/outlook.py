@@ -1,0 +1,89 @@
+"""What an organiser looks at beside the ranking; it takes seconds, so it is made once for each state and kept."""
+
+import time
+from dataclasses import replace
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from audiosim.campaign import Standing
+from audiosim.campaign.drift import Leaning, leanings
+from audiosim.simulate.remaining import DRAWS, Remaining, remaining
+from service.campaigns import snapshot
+from service.history import MOMENTS, Course, History
+from service.served import ServedCollection
+
+HISTORY_S = 1.0
+REMAINING_S = 2.0
+SLICE_S = 0.005
+COARSE = 10
+
+
+class Leisure:
+    """Time to work for, with a rest as long as the work after every few milliseconds: others are served in between.
+
+    seconds  of this thread's work
+    """
+
+    def __init__(self, seconds: float, slice_s: float = SLICE_S) -> None:
+        self._slice_s = slice_s
+        self._since = time.thread_time()
+        self._end = self._since + seconds
+
+    def __call__(self) -> bool:
+        """Whether there is time left."""
+        worked = time.thread_time() - self._since
+        if worked > self._slice_s:
+            time.sleep(worked)
+            self._since = time.thread_time()
+        return time.thread_time() < self._end
+
+
+class Outlook:
+    """Where a campaign came from and how far it has to go."""
+
+    def __init__(self, one: ServedCollection) -> None:
+        self._one = one
+        self._history = History(one, MOMENTS)
+        self._lock = Lock()
+        self._last: tuple[Standing, Remaining] | None = None
+
+    def course(self, seconds: float = HISTORY_S) -> Course:
+        """How the confidence grew, as far as there is time to say; asked again, it goes on from there."""
+        self._one.campaign.sync()
+        return self._history.course(Leisure(seconds))
+
+    def remaining(self, seconds: float = REMAINING_S) -> tuple[Standing, Remaining]:
+        """Where the campaign stands, and how many more judgments the model thinks that its goal takes.
+
+        It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
+        after each, and a few judgments late.
+        """
+        with self._lock:
+            self._one.campaign.sync()
+            standing = self._one.campaign.standing
+            if self._last is None or self._last[0].number != standing.number:
+                rng = np.random.default_rng([self._one.judging.seed, standing.number])
+                chosen = replace(standing.selection, batch=max(COARSE, standing.selection.batch))
+                self._last = standing, remaining(chosen, self._one.judging.goal, rng, DRAWS, Leisure(seconds))
+            return self._last
+
+    def leanings(self) -> tuple[int, dict[str, Leaning]]:
+        """The number of a state, and how the grades of each assessor lie in it."""
+        campaign = self._one.campaign
+        number, judgments = snapshot(campaign)
+        selection = campaign.selection
+        expectation, positions = selection.relevance.prediction.expectation, selection.pool.positions
+        expected = {pair: float(expectation[positions[pair]]) for pair in selection.told}
+        return number, leanings(judgments, self._one.collection.scale.maximum, expected)
+
+
+_OUTLOOKS: WeakKeyDictionary[ServedCollection, Outlook] = WeakKeyDictionary()
+_MAKING = Lock()
+
+
+def outlook_of(one: ServedCollection) -> Outlook:
+    """The outlook of a collection, the same for as long as that is served."""
+    with _MAKING:
+        return _OUTLOOKS.setdefault(one, Outlook(one))

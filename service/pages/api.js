@@ -1,0 +1,136 @@
+// The service over HTTP: JSON in and out, problems as errors, safe repetition.
+
+const PATIENCE_MS = 20_000;
+const WORTH_REPEATING = new Set([408, 425, 429, 502, 503, 504]);
+
+/** The service refused: `status` of the answer, `message` its own words, `retryAfterS` where it said when. */
+export class Problem extends Error {
+  constructor(status, detail, { requestId = "", retryAfterS = null } = {}) {
+    super(detail);
+    this.name = "Problem";
+    this.status = status;
+    this.requestId = requestId;
+    this.retryAfterS = retryAfterS;
+  }
+
+  /** Whether the same request may be answered another time. */
+  get passing() {
+    return WORTH_REPEATING.has(this.status);
+  }
+}
+
+/** The service was not reached, or did not answer in time. */
+export class Unreachable extends Error {
+  constructor(cause) {
+    super("the service cannot be reached", { cause });
+    this.name = "Unreachable";
+    this.passing = true;
+  }
+}
+
+let aheadMs = 0; // of this device's clock, before the service's
+
+/** The time as the service has it: a device's clock may be wrong by hours. */
+export function serverNow() {
+  return new Date(Date.now() - aheadMs);
+}
+
+function readClock(answer) {
+  const told = Date.parse(answer.headers.get("Date") ?? "");
+  // The header counts whole seconds, and an answer takes a while.
+  if (Number.isFinite(told)) aheadMs = Math.abs(Date.now() - told) < 5_000 ? 0 : Date.now() - told;
+}
+
+/** A new idempotency key: 128 random bits. crypto.randomUUID exists on secure origins only. */
+export function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Send one request and return the answer's JSON.
+ *
+ * body    sent as JSON
+ * key     of a request that changes something: sent twice, it is done once
+ * accept  "json", "bytes" or "text"
+ * tries   how often to send it where that is safe: without a body, or with a key, or where `repeatable`
+ */
+export async function ask(path, options = {}) {
+  const { method = options.body === undefined ? "GET" : "POST", body, key, tries = 3, repeatable } = options;
+  const safe = repeatable || key || method === "GET";
+  for (let tried = 1; ; tried++) {
+    try {
+      return await once(path, { ...options, method, body, key });
+    } catch (error) {
+      if (!error.passing || !safe || tried >= tries || options.signal?.aborted) throw error;
+      await wait((error.retryAfterS ?? 0.4 * 2 ** tried) * 1000);
+    }
+  }
+}
+
+export const get = (path, options = {}) => ask(path, options);
+export const post = (path, body = {}, options = {}) => ask(path, { ...options, body });
+
+async function once(path, { method, body, key, accept = "json", patienceMs = PATIENCE_MS, signal }) {
+  const headers = new Headers();
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  if (key) headers.set("Idempotency-Key", key);
+  const patience = AbortSignal.timeout(patienceMs);
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+    });
+    readClock(answer);
+    if (answer.ok) return await read(answer, accept);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Unreachable(error);
+  }
+  throw await problem(answer);
+}
+
+function read(answer, accept) {
+  if (accept === "bytes") return answer.arrayBuffer();
+  return accept === "text" ? answer.text() : answer.json();
+}
+
+async function problem(answer) {
+  const said = await answer.json().catch(() => ({}));
+  const seconds = Number.parseFloat(answer.headers.get("Retry-After") ?? "");
+  return new Problem(answer.status, said.detail ?? `the service answered ${answer.status}`, {
+    requestId: said.request_id ?? answer.headers.get("X-Request-ID") ?? "",
+    retryAfterS: Number.isFinite(seconds) ? seconds : null,
+  });
+}
+
+/** The same, after so many milliseconds. */
+export function wait(ms) {
+  return new Promise((done) => setTimeout(done, ms));
+}
+
+/** Who is asking: `{name, role, collection, open}`, or null where the service wants a token that it has not got. */
+export async function session() {
+  try {
+    return await get("/v1/session");
+  } catch (error) {
+    if (error.status === 401) return null;
+    throw error;
+  }
+}
+
+/** Keep a token in a cookie that scripts cannot read; answers as `session`. */
+export const logIn = (token) => post("/v1/session", { token });
+
+export const logOut = () => ask("/v1/session", { method: "DELETE" });
+
+/** The token of an invitation, #token=..., taken out of the address so that it stays in no history. */
+export function takeInvitation() {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const token = fragment.get("token");
+  if (token !== null) history.replaceState(null, "", location.pathname + location.search);
+  return token;
+}

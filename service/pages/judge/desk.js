@@ -1,0 +1,219 @@
+// The desk: one pair, its two clips, the controls to grade it with.
+
+import { byId, onThemeChange } from "../page.js";
+import { Grades } from "./grades.js";
+import { SIDES } from "./player.js";
+import { disagree } from "./scale.js";
+import { drawWaveform } from "./waveform.js";
+
+const INKS = ["--accent", "--second"];
+const NUDGE_S = 1;
+const CALM_MS = 250; // between two moves of the playhead where motion is to be reduced
+const NAMES = ["query", "candidate"];
+
+/** Shows one pair at a time; `change` events tell of anything that its draft is made of. */
+export class Desk extends EventTarget {
+  /** listen  seconds for which both clips are to be heard */
+  constructor(player, questions, listen) {
+    super();
+    this.player = player;
+    this.usualListen = this.required = listen;
+    this.grades = new Grades(byId("grades"), questions);
+    this.pair = null;
+    this.clips = [null, null];
+    this.#connect();
+  }
+
+  /**
+   * Show a pair.
+   *
+   * clips   of query and candidate; null where there is no sound
+   * draft   `{grades, note, heard}` so far
+   * listen  seconds, where they are not the usual ones
+   * starts  where in each clip it begins, in seconds
+   */
+  show(pair, clips, { draft = {}, listen = this.usualListen, starts = [0, 0], saveText = "Save and go on" } = {}) {
+    Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
+    this.grades.show(draft.grades);
+    byId("note").value = draft.note ?? "";
+    byId("note-box").open = Boolean(draft.note);
+    byId("save-text").textContent = saveText;
+    this.player.load(clips, { heard: draft.heard, starts });
+    this.trouble(clips.every(Boolean) ? "" : "There is no sound of this pair. Say under “Cannot judge” that a clip does not play.");
+    byId("feedback").hidden = true;
+    byId("position").setAttribute("aria-valuemax", this.player.length.toFixed(1));
+    this.#draw();
+    this.#showDraft();
+    this.#tick();
+  }
+
+  /** Say what is wrong with the sound; nothing where the text is empty. */
+  trouble(text) {
+    byId("sound-trouble").textContent = text;
+    byId("sound-trouble").hidden = !text;
+  }
+
+  /** What keeps the pair from being saved, in words; empty where nothing does. */
+  get missing() {
+    const wants = [];
+    const heard = this.player.count();
+    for (const [side, name] of NAMES.entries()) {
+      const left = this.required - heard[side];
+      if (left > 0) wants.push(`hear the ${name} for ${left < 0.95 ? "a moment" : `${Math.ceil(left)} s`} more`);
+    }
+    for (const { kind } of this.grades.open) wants.push(kind === "slider" ? "set the slider" : "choose a button");
+    const text = wants.join(", ");
+    return text && text[0].toUpperCase() + text.slice(1);
+  }
+
+  get draft() {
+    return { grades: { ...this.grades.said }, note: byId("note").value, heard: [...this.player.count()] };
+  }
+
+  /** What goes with an answer: how long was listened, how long it took, the note. */
+  get details() {
+    const round = (seconds) => Math.round(seconds * 100) / 100;
+    const [query, candidate] = this.player.count();
+    const details = {
+      query_played_s: round(query),
+      document_played_s: round(candidate),
+      played_s: round(query + candidate),
+      seconds: round((performance.now() - this.shownAt) / 1000),
+    };
+    const note = byId("note").value.trim();
+    return note ? { ...details, note } : details;
+  }
+
+  /** Talk about the grades of a training pair, and name what comes next. */
+  teach(text, good, saveText) {
+    byId("feedback").className = good ? "note good" : "note";
+    byId("feedback").textContent = text;
+    byId("feedback").hidden = false;
+    byId("save-text").textContent = saveText;
+  }
+
+  hear(side) {
+    this.player.listen(side);
+  }
+
+  nudge(seconds) {
+    this.player.seek(this.player.position + seconds);
+    this.#move();
+  }
+
+  #connect() {
+    const position = byId("position");
+    byId("play").addEventListener("click", () => this.player.toggle());
+    byId("match").addEventListener("click", () => this.player.match(!this.player.matched));
+    SIDES.forEach((side, place) => byId(`hear-${side}`).addEventListener("click", () => this.hear(place)));
+    position.addEventListener("pointerdown", (event) => this.#grab(event));
+    position.addEventListener("keydown", (event) => this.#slide(event));
+    this.player.addEventListener("change", () => this.#showPlayer());
+    this.grades.addEventListener("change", () => this.#changed());
+    byId("note").addEventListener("input", () => this.#changed());
+    onThemeChange(() => this.#draw());
+    new ResizeObserver(() => this.#draw()).observe(byId("clips"));
+    const step = () => {
+      if (this.player.playing) this.#tick();
+      if (matchMedia("(prefers-reduced-motion: reduce)").matches) setTimeout(step, CALM_MS);
+      else requestAnimationFrame(step);
+    };
+    step();
+  }
+
+  #grab(event) {
+    const position = byId("position");
+    const box = position.getBoundingClientRect();
+    const waves = SIDES.map((side) => byId(`wave-${side}`).getBoundingClientRect());
+    const seek = ({ clientX }) => {
+      this.player.seek(Math.max(0, Math.min(0.999, (clientX - box.left) / box.width)) * this.player.length);
+      this.#move();
+    };
+    const side = waves.findIndex((wave) => event.clientY >= wave.top && event.clientY <= wave.bottom);
+    if (side >= 0) this.hear(side);
+    seek(event);
+    position.setPointerCapture(event.pointerId);
+    position.addEventListener("pointermove", seek);
+    position.addEventListener("lostpointercapture", () => position.removeEventListener("pointermove", seek), { once: true });
+  }
+
+  #slide(event) {
+    const steps = { ArrowLeft: -NUDGE_S, ArrowDown: -NUDGE_S, ArrowRight: NUDGE_S, ArrowUp: NUDGE_S, PageUp: 5, PageDown: -5 };
+    if (event.key in steps) this.nudge(steps[event.key]);
+    else if (event.key === "Home") this.nudge(-this.player.position);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #changed() {
+    this.#showDraft();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #showDraft() {
+    const gross = disagree(this.grades.said);
+    const warning = byId("warning");
+    if (gross === warning.hidden) {
+      warning.textContent = gross ? "The button and the slider say quite different things. That may be right: you can save it as it is." : "";
+      warning.hidden = !gross;
+    }
+    this.#showMissing();
+  }
+
+  #showMissing() {
+    const { missing } = this;
+    byId("save").setAttribute("aria-disabled", String(missing !== ""));
+    if (byId("missing").textContent && !missing) byId("missing").textContent = "";
+  }
+
+  /** Say what is missing still; whether anything is. */
+  complain() {
+    const { missing } = this;
+    byId("missing").textContent = missing;
+    return missing !== "";
+  }
+
+  #showPlayer() {
+    const { player } = this;
+    byId("play-text").textContent = player.playing ? "Pause" : "Play";
+    byId("play").toggleAttribute("disabled", !player.length);
+    byId("match").setAttribute("aria-pressed", String(player.matched));
+    SIDES.forEach((side, place) => {
+      byId(`hear-${side}`).setAttribute("aria-pressed", String(player.side === place));
+      byId(`wave-${side}`).parentElement.classList.toggle("heard-now", player.side === place);
+    });
+  }
+
+  #tick() {
+    this.#move();
+    this.#showMissing();
+  }
+
+  #move() {
+    const { position, length } = this.player;
+    byId("head").style.left = length ? `${(100 * position) / length}%` : "0";
+    byId("time").textContent = length ? `${clock(position)} / ${clock(length)}` : "";
+    byId("position").setAttribute("aria-valuenow", position.toFixed(1));
+    byId("position").setAttribute("aria-valuetext", `${Math.round(position)} seconds`);
+  }
+
+  #draw() {
+    this.clips.forEach((clip, place) => {
+      const canvas = byId(`wave-${SIDES[place]}`);
+      const duration = clip?.buffer.duration ?? 1;
+      drawWaveform(canvas, {
+        low: clip?.low ?? [],
+        high: clip?.high ?? [],
+        share: Math.max(0.001, duration / (this.player.length || 1)),
+        start: (this.starts?.[place] ?? 0) / duration,
+        ink: INKS[place],
+      });
+    });
+  }
+}
+
+function clock(seconds) {
+  const whole = Math.floor(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}

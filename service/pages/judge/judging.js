@@ -1,0 +1,250 @@
+// One pair after the other: shown, answered, taken back, revised.
+
+import { wait } from "../api.js";
+import { announce, byId } from "../page.js";
+import { enterAgain } from "./entry.js";
+import { nameOf } from "./order.js";
+import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
+
+const AHEAD = 6; // pairs whose clips are fetched before they are needed
+const RETRY_MS = 3_000;
+const DRAFT_MS = 250;
+
+/**
+ * What is before the assessor has a `kind`: "training", "pair", "revision", or null where there is no pair.
+ *
+ * mode  the same, but null while its clips are still coming, or its answer is being kept
+ */
+export class Judging {
+  constructor({ work, desk, clips, player, pace }) {
+    Object.assign(this, { work, desk, clips, player, pace });
+    this.kind = this.mode = null;
+    this.keepingAnswer = null;
+    this.turn = 0; // counts what is shown: what comes late for an earlier one is dropped
+    this.submit = null;
+    this.drafts = {};
+    this.signing = null;
+    desk.addEventListener("change", () => this.#keepDraft());
+    addEventListener("pagehide", () => this.#keepDraft());
+  }
+
+  /** Show the next pair, or what comes where there is none. */
+  async showNext() {
+    if (!this.work.pairs.length) return this.finish();
+    if (this.pace.breakDue) await this.#rest();
+    const [pair] = this.work.pairs;
+    const { done, settings, pairs } = this.work;
+    this.place(`Pair ${done + 1} of ${done + pairs.length}`, this.#rate(), done / settings.batch);
+    return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
+  }
+
+  /** Say where in the work this is; `share` of the batch is done. */
+  place(where, rest, share) {
+    byId("where").textContent = where;
+    byId("left").textContent = rest;
+    byId("progress").value = share;
+  }
+
+  /** Show a pair; done when it is answered, with the grades, and the mode is null: nothing else can be done to it. */
+  async answered(mode, pair, options) {
+    const turn = ++this.turn;
+    this.mode = null;
+    this.kind = mode;
+    this.player.pause();
+    if (shownScreen() !== "desk") showScreen("desk");
+    const found = await this.#clipsOf(pair, turn);
+    if (turn !== this.turn) return new Promise(() => {}); // something else is shown by now
+    this.desk.show(pair, found, { ...options, starts: options.starts?.(found) });
+    for (const id of ["undo", "open-cannot"]) byId(id).hidden = mode === "training";
+    byId("undo").firstChild.textContent = mode === "revision" ? "Leave it as it was " : "Undo ";
+    this.mode = mode;
+    this.player.play();
+    this.clips.ahead(this.work.pairs.slice(mode === "pair" ? 1 : 0, AHEAD));
+    return this.pressed();
+  }
+
+  /** Done when an answer is given: grades, or why the pair cannot be judged. */
+  pressed() {
+    return new Promise((done) => (this.submit = done));
+  }
+
+  async #present(mode, pair, options) {
+    const said = await this.answered(mode, pair, options);
+    const details = this.desk.details;
+    this.mode = null;
+    this.keepingAnswer = this.work.answer(pair, { ...said, ...details });
+    await this.keepingAnswer;
+    delete this.drafts[nameOf(pair)];
+    this.work.store.keep("drafts", this.drafts);
+    if (mode === "pair") this.pace.note();
+    announce(mode === "pair" ? `Saved. ${this.work.pairs.length} left in this batch.` : "The revision is saved.");
+    await this.showNext();
+  }
+
+  /** Enter: take the grades, or say what is missing. */
+  save() {
+    if (!this.mode || !this.submit || this.desk.complain()) return;
+    this.#take({ ...this.desk.grades.said });
+  }
+
+  /** Say why a pair cannot be judged. */
+  async cannot() {
+    if (this.mode === null || this.mode === "training") return;
+    this.player.pause();
+    const closed = await openDialog("cannot");
+    if (closed !== "save") return;
+    const form = byId("cannot-form");
+    const words = byId("reason-text").value.trim();
+    const chosen = form.elements.reason.value;
+    const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
+    form.reset();
+    this.#take({ cannot: reason });
+  }
+
+  #take(said) {
+    const done = this.submit;
+    this.submit = null;
+    done?.(said);
+  }
+
+  /** Take the last answer back and show its pair again; while revising, leave the answer as it was. */
+  async undo() {
+    if (this.kind === "revision") return this.showNext();
+    if (this.kind === "training" || !["desk", "batch"].includes(shownScreen())) return;
+    this.#keepDraft();
+    const { mode } = this;
+    this.mode = null;
+    await this.keepingAnswer;
+    const last = await this.work.undo();
+    if (!last) {
+      this.mode = mode;
+      announce("There is nothing to take back.");
+      return;
+    }
+    announce("The last answer is taken back.");
+    this.place("Once more: the last pair", this.#rate(), this.work.done / this.work.settings.batch);
+    const draft = { grades: last, note: last.note };
+    if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: what it replaced holds
+    else await this.#present("pair", last.pair, { draft, listen: 0 });
+  }
+
+  /** Show an earlier answer to be changed. */
+  async revise(answer) {
+    const pair = (await this.work.pairOf(answer)) ?? { query: answer.query, document: answer.document };
+    this.#keepDraft();
+    this.place("Revising an earlier answer", "", this.work.done / this.work.settings.batch);
+    const draft = { grades: answer, note: answer.note };
+    await this.#present("revision", pair, { draft, listen: 0, saveText: "Save the revision" });
+  }
+
+  /** Keep the pairs of the batch for longer, and look whether they still are the assessor's. */
+  async renew() {
+    if (!this.work.shouldRenew || document.hidden || this.mode !== "pair") return;
+    const now = nameOf(this.desk.pair);
+    this.work.first = now;
+    try {
+      await this.work.lease();
+    } catch (error) {
+      if (error.status === undefined && !error.passing) throw error;
+      return; // another time; answers wait in the outbox meanwhile
+    }
+    if (this.mode !== "pair" || nameOf(this.desk.pair) !== now || this.work.pairs.some((pair) => nameOf(pair) === now)) return;
+    announce("This pair has gone to somebody else, as it was left for long. Here is the next one.");
+    await this.showNext();
+  }
+
+  /** A batch is done, or there is nothing to judge. */
+  finish() {
+    this.kind = this.mode = null;
+    this.turn++;
+    this.player.pause();
+    const { answers, done } = this.work;
+    const full = done === 0 && answers.size > 0;
+    byId("batch-title").textContent = full ? "Batch done" : "Nothing to judge now";
+    byId("next-batch").textContent = full ? "Next batch" : "Look again";
+    byId("undo-last").hidden = !answers.size;
+    const median = this.pace.medianS;
+    const speed = median === null ? "" : ` You took ${Math.round(median)} s for a pair.`;
+    const rest = full
+      ? " Go on, or come back another time: the next batch begins where this one ends."
+      : " All pairs are judged, or with other assessors. Thank you.";
+    byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in all.${speed}${rest}`;
+    showScreen("batch");
+  }
+
+  /** Ask for another batch. */
+  async nextBatch() {
+    showScreen("loading");
+    await this.untilDone(() => this.work.lease());
+    this.pace.begin();
+    await this.showNext();
+  }
+
+  /** Do something that needs the service, until it is done. */
+  async untilDone(act) {
+    for (;;) {
+      try {
+        return await act();
+      } catch (error) {
+        if (error.status === undefined && !error.passing) throw error;
+        if (error.status === 401) await this.signIn();
+        else await trouble(error.status === 409 ? `There is nothing to judge now: ${error.message}.` : `${error.message}.`);
+      }
+    }
+  }
+
+  /** The token has ended: take another one of the same assessor, then go on. */
+  signIn() {
+    this.signing ??= (async () => {
+      const before = shownScreen();
+      this.player.pause();
+      if (!(await enterAgain(this.work.assessor))) location.reload();
+      this.signing = null;
+      showScreen(before);
+      if (this.mode && before === "desk") this.player.play();
+      this.work.outbox.flush();
+    })();
+    return this.signing;
+  }
+
+  async readDrafts() {
+    this.drafts = (await this.work.store.kept("drafts")) ?? {};
+  }
+
+  #keepDraft() {
+    if (this.mode !== "pair") return;
+    this.drafts[nameOf(this.desk.pair)] = this.desk.draft;
+    this.keeping ??= wait(DRAFT_MS).then(() => {
+      this.keeping = null;
+      return this.work.store.keep("drafts", this.drafts);
+    });
+  }
+
+  async #clipsOf(pair, turn) {
+    for (;;) {
+      try {
+        return await this.clips.of(pair);
+      } catch (error) {
+        if (turn !== this.turn) return [null, null];
+        if (error.status === 401) await this.signIn();
+        else if (!error.passing) throw error;
+        this.desk.trouble("The clips of the next pair cannot be fetched now. They are asked for again and again.");
+        await Promise.race([wait(RETRY_MS), new Promise((done) => addEventListener("online", done, { once: true }))]);
+      }
+    }
+  }
+
+  async #rest() {
+    this.player.pause();
+    const minutes = Math.max(1, Math.round(this.pace.workedS / 60));
+    byId("rest-text").textContent = `You have judged for ${minutes} ${minutes === 1 ? "minute" : "minutes"}. Ears tire: a few minutes without music help. Your place is kept, also when you close the page.`;
+    await openDialog("rest");
+    this.pace.rest();
+  }
+
+  #rate() {
+    const median = this.pace.medianS;
+    const left = `${this.work.pairs.length} left`;
+    return median === null ? left : `${left} · ${Math.round(median)} s a pair`;
+  }
+}

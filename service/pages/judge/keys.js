@@ -1,0 +1,90 @@
+// What the keys do. Letters and digits can be switched off, as WCAG 2.1.4 asks; native controls keep their own keys.
+
+import { byId, element } from "../page.js";
+
+const STORED = "audiosim-single-keys";
+const TYPED = "input:not([type=radio], [type=range], [type=checkbox]), textarea, select";
+const PRESSED = "button, a, summary";
+
+/** The keys, for the help: what is pressed, what it does, and whether it is a single letter or sign. */
+function rows(grades) {
+  const choices = grades.questions.find(({ kind }) => kind === "choices");
+  const { slider } = grades;
+  return [
+    [["Space"], "Play, pause"],
+    [["Q"], "Hear the query"],
+    [["C"], "Hear the candidate"],
+    ...(choices ? [[choices.levels.map((_, place) => String(place)), choices.words.filter(Boolean).join(", ")]] : []),
+    ...(slider ? [[["←", "→", "↑", "↓"], "Slider by 1, by 10"]] : []),
+    [slider ? ["Shift", "←", "→"] : ["←", "→"], "Back and forward in both clips"],
+    [["L"], "Same loudness, on and off"],
+    [["Enter"], "Save and go on"],
+    [["Z"], "Take the last answer back"],
+    [["Esc"], "Leave the note, close this"],
+    [["?"], "This help"],
+  ];
+}
+
+/** Fill the help, and call what keys stand for: `actions` has play, hear, match, save, undo, help, nudge, and grades. */
+export function listenToKeys(actions) {
+  const box = byId("single-keys");
+  box.checked = readStored();
+  box.addEventListener("change", () => writeStored(box.checked));
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector("dialog[open]")) return;
+    if (handle(event, actions, box.checked)) event.preventDefault();
+  });
+}
+
+export function showKeys(grades) {
+  byId("keys").replaceChildren(
+    ...rows(grades).map(([keys, does]) =>
+      element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", {}, key), " "])), element("td", {}, does)),
+    ),
+  );
+}
+
+function handle(event, actions, single) {
+  const { key, target } = event;
+  if (target.matches?.(TYPED)) return key === "Escape" && (target.blur(), true);
+  if (single && key === "?") return actions.help(), true;
+  if (!actions.ready()) return false;
+  const own = target.matches?.(PRESSED);
+  if (key === " ") return !own && !target.matches?.("[type=radio], [type=checkbox]") && (actions.play(), true);
+  if (key === "Enter") return !own && !event.repeat && (actions.save(), true);
+  if (key.startsWith("Arrow")) return arrow(event, actions);
+  return single && !event.repeat && sign(key.toLowerCase(), actions);
+}
+
+function arrow({ key, shiftKey, target }, actions) {
+  if (target.matches?.("input, [role=slider]") && !shiftKey) return false;
+  const along = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  const across = { ArrowUp: 10, ArrowDown: -10 }[key];
+  if (along && (shiftKey || !actions.grades().slider)) return actions.nudge(along), true;
+  return !shiftKey && actions.grades().move(along ?? across);
+}
+
+function sign(key, actions) {
+  if (/^\d$/.test(key)) return actions.grades().digit(Number(key));
+  const does = { q: () => actions.hear(0), c: () => actions.hear(1), l: actions.match, z: actions.undo }[key];
+  if (!does) return false;
+  does();
+  return true;
+}
+
+function readStored() {
+  try {
+    return localStorage.getItem(STORED) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+function writeStored(on) {
+  try {
+    localStorage.setItem(STORED, on ? "on" : "off");
+  } catch {
+    // storage may be forbidden: then it lasts as long as the page
+  }
+}

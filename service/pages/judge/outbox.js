@@ -1,0 +1,131 @@
+// Answers on their way to the service: in order, each until it is taken, whatever the network does.
+
+import { post } from "../api.js";
+
+const LONGEST_WAIT_MS = 30_000;
+const FIRST_WAIT_MS = 1_000;
+
+/**
+ * Sends what the store holds. `change` events tell of `state`:
+ *
+ * state    "saved", "saving", "offline" (the service is not reached), "held" (it takes nothing now: `reason`),
+ *          "signed-out" (it wants a token)
+ * waiting  how many answers are on their way
+ * refused  how many it will never take as they are
+ */
+export class Outbox extends EventTarget {
+  constructor(store, collection, assessor) {
+    super();
+    this.store = store;
+    this.root = `/v1/collections/${encodeURIComponent(collection)}`;
+    this.assessor = assessor;
+    this.state = "saved";
+    this.reason = "";
+    this.waiting = 0;
+    this.refused = 0;
+    this.sending = null;
+    this.wake = () => {};
+    addEventListener("online", () => this.flush());
+  }
+
+  /** Put an answer in; it is on disk when this is done, and sent when that can be. */
+  async put(message) {
+    if (this.state === "saved") this.#tell("saving");
+    const added = await this.store.add(message);
+    this.waiting += 1;
+    this.flush();
+    return added;
+  }
+
+  /** Take an answer out that was not sent yet; whether that was so. */
+  async withdraw(place) {
+    const free = await this.store.withdraw(place);
+    if (free) this.waiting -= 1;
+    if (free) this.#tell(this.waiting ? this.state : "saved");
+    return free;
+  }
+
+  /** Send now what waits; done when nothing does any more. */
+  flush() {
+    this.wake();
+    this.sending ??= this.#sendAll().finally(() => {
+      this.sending = null;
+    });
+    return this.sending;
+  }
+
+  async #sendAll() {
+    let failures = 0;
+    await this.#count();
+    for (let message = await this.#first(); message; message = await this.#first()) {
+      if (failures === 0) this.#tell("saving");
+      try {
+        await this.#send(message);
+        failures = 0;
+      } catch (error) {
+        failures = await this.#failed(message, error, failures);
+      }
+      await this.#count();
+    }
+    this.#tell("saved");
+  }
+
+  async #first() {
+    return (await this.store.waiting())[0];
+  }
+
+  async #count() {
+    this.waiting = (await this.store.waiting()).length;
+    this.refused = (await this.store.refused()).length;
+  }
+
+  async #send(message) {
+    const { kind, key } = message;
+    if (!message.tried) await this.store.tried(message);
+    if (kind === "judgment") {
+      const record = await post(`${this.root}/judgments`, { ...message.body, assessor: this.assessor }, { key, tries: 1 });
+      await this.store.sent(message, record.number);
+    } else {
+      const number = message.number ?? (await this.store.numberOf(message.of));
+      const record = await post(`${this.root}/undo`, { assessor: this.assessor, number }, { key, tries: 1 });
+      await this.store.sent(message, record.number);
+    }
+    this.dispatchEvent(new CustomEvent("sent", { detail: message }));
+  }
+
+  /** Wait where time may help, or put the message aside; how many failures in a row there were. */
+  async #failed(message, error, failures) {
+    if (error.passing) {
+      this.#tell("offline", error.message);
+      await this.#pause(Math.min(LONGEST_WAIT_MS, (error.retryAfterS ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** failures));
+    } else if (error.status === 401) {
+      this.#tell("signed-out", error.message);
+      await this.#pause(LONGEST_WAIT_MS);
+    } else if (error.status === 409) {
+      this.#tell("held", error.message);
+      await this.#pause(LONGEST_WAIT_MS);
+    } else if (error.status) {
+      await this.store.refuse(message, error.message);
+      return 0;
+    } else {
+      throw error;
+    }
+    return failures + 1;
+  }
+
+  #pause(ms) {
+    return new Promise((done) => {
+      const timer = setTimeout(done, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        done();
+      };
+    });
+  }
+
+  #tell(state, reason = "") {
+    this.state = state;
+    this.reason = reason;
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,45 @@
+// How fast an assessor works, and when a break would do him good.
+
+const IDLE_S = 300; // a longer pause between two answers is no work
+
+export class Pace {
+  /** every  minutes of work between two breaks */
+  constructor(every) {
+    this.everyS = every * 60;
+    this.gaps = [];
+    this.workedS = 0;
+    this.last = null;
+  }
+
+  /** Work begins, or goes on after a pause. */
+  begin() {
+    this.last = performance.now();
+  }
+
+  /** A pair was answered. */
+  note() {
+    const now = performance.now();
+    const gap = (now - (this.last ?? now)) / 1000;
+    this.last = now;
+    if (gap > IDLE_S) return;
+    this.gaps.push(gap);
+    this.workedS += gap;
+  }
+
+  /** Median seconds between two answers; null before the third. */
+  get medianS() {
+    if (this.gaps.length < 3) return null;
+    const sorted = this.gaps.toSorted((one, other) => one - other);
+    return sorted[Math.floor(sorted.length / 2)];
+  }
+
+  get breakDue() {
+    return this.workedS >= this.everyS;
+  }
+
+  /** A break was taken. */
+  rest() {
+    this.workedS = 0;
+    this.begin();
+  }
+}

@@ -1,0 +1,178 @@
+// Two clips in step: both run, one is heard; switching fades over within 10 ms at the same position.
+
+const FADE_S = 0.01;
+const SOON_S = 0.005;
+const SAME_S = 0.25; // clips that differ by less are cut to the shorter
+const LOUDNESS_DB = -20; // that clips are brought to, in dB of full scale (RMS)
+export const SIDES = ["query", "candidate"];
+
+/** Length of the loop in which both clips run, in seconds: a much shorter one is repeated within it. */
+export function loopLength(durations) {
+  const [shorter, longer] = durations.toSorted((one, other) => one - other);
+  return longer - shorter < SAME_S ? shorter : longer;
+}
+
+/**
+ * Gains that make clips equally loud, and none of them clip.
+ *
+ * clips  each with `loudness_db` (RMS, dB of full scale; null where silent) and `peak` (of full scale, 0 to 1)
+ */
+export function levelGains(clips) {
+  if (clips.some((clip) => clip.loudness_db == null)) return clips.map(() => 1);
+  const gains = clips.map((clip) => 10 ** ((LOUDNESS_DB - clip.loudness_db) / 20));
+  const headroom = Math.min(1, ...clips.map((clip, place) => 1 / Math.max(clip.peak * gains[place], 1e-6)));
+  return gains.map((gain) => gain * headroom);
+}
+
+export class Player extends EventTarget {
+  constructor(context = new AudioContext({ latencyHint: "interactive" })) {
+    super();
+    this.context = context;
+    this.output = context.createGain();
+    this.output.connect(context.destination);
+    this.levels = SIDES.map(() => new GainNode(context));
+    for (const level of this.levels) level.connect(this.output);
+    this.clips = null;
+    this.voice = null;
+    this.side = 0;
+    this.matched = true;
+    this.offset = 0;
+    this.length = 0;
+    this.heard = [0, 0];
+    this.since = 0;
+  }
+
+  get playing() {
+    return this.voice !== null;
+  }
+
+  /** Seconds into the loop that both clips share. */
+  get position() {
+    if (!this.length) return 0;
+    if (!this.voice) return this.offset;
+    return (this.offset + Math.max(0, this.context.currentTime - this.voice.startedAt)) % this.length;
+  }
+
+  /** Take other clips, `{buffer, loudness_db, peak}` each, null where there is none; from `starts` seconds of each. */
+  load(clips, { heard = [0, 0], starts = [0, 0] } = {}) {
+    this.pause();
+    this.clips = clips;
+    this.starts = starts;
+    this.heard = [...heard];
+    this.offset = 0;
+    this.side = 0;
+    this.buffers = null;
+    if (clips.every(Boolean)) {
+      this.length = loopLength(clips.map((clip) => clip.buffer.duration));
+      this.buffers = clips.map((clip, place) => this.#looped(clip.buffer, starts[place]));
+    } else {
+      this.length = 0;
+    }
+    this.match(this.matched);
+    this.#tell();
+  }
+
+  /** Play, from where it was. */
+  play() {
+    if (!this.buffers || this.voice) return;
+    this.context.resume();
+    const startedAt = this.context.currentTime + SOON_S;
+    const fades = SIDES.map((_, side) => new GainNode(this.context, { gain: 0 }));
+    const sources = this.buffers.map((buffer, side) => {
+      const source = new AudioBufferSourceNode(this.context, { buffer, loop: true, loopEnd: this.length });
+      source.connect(fades[side]).connect(this.levels[side]);
+      source.start(startedAt, this.offset);
+      return source;
+    });
+    fades[this.side].gain.setValueAtTime(0, startedAt).linearRampToValueAtTime(1, startedAt + FADE_S);
+    this.voice = { sources, fades, startedAt };
+    this.since = startedAt;
+    this.#tell();
+  }
+
+  pause() {
+    if (!this.voice) return;
+    this.count();
+    this.offset = this.position;
+    this.#silence(this.voice);
+    this.voice = null;
+    this.#tell();
+  }
+
+  toggle() {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+
+  /** Hear one of the two, at the position at which the other was. */
+  listen(side) {
+    this.count();
+    if (this.voice && side !== this.side) {
+      this.#fade(this.voice.fades[this.side].gain, 0);
+      this.#fade(this.voice.fades[side].gain, 1);
+    }
+    this.side = side;
+    this.#tell();
+  }
+
+  seek(seconds) {
+    if (!this.length) return;
+    const playing = this.playing;
+    if (playing) this.pause();
+    this.offset = ((seconds % this.length) + this.length) % this.length;
+    if (playing) this.play();
+    this.#tell();
+  }
+
+  /** Bring both clips to the same loudness, or leave them as they are. */
+  match(matched) {
+    this.matched = matched;
+    const gains = this.buffers && matched ? levelGains(this.clips) : [1, 1];
+    this.levels.forEach((level, side) => this.#fade(level.gain, gains[side]));
+    this.#tell();
+  }
+
+  /** Count how long each clip was heard up to now, in seconds; an output that is suspended lets no time pass. */
+  count() {
+    if (this.voice) {
+      const now = this.context.currentTime;
+      this.heard[this.side] += Math.max(0, now - this.since);
+      this.since = Math.max(now, this.since);
+    }
+    return this.heard;
+  }
+
+  /** A buffer as long as the loop, which the clip fills from `start` on, as often as it takes. */
+  #looped(buffer, start) {
+    const count = Math.round(this.length * buffer.sampleRate);
+    const first = Math.round(start * buffer.sampleRate) % buffer.length;
+    if (first === 0 && buffer.length >= count) return buffer;
+    const made = new AudioBuffer({ length: count, numberOfChannels: buffer.numberOfChannels, sampleRate: buffer.sampleRate });
+    for (let channel = 0; channel < buffer.numberOfChannels; channel++) {
+      const samples = buffer.getChannelData(channel);
+      for (let to = 0, from = first; to < count; from = 0) {
+        const piece = samples.subarray(from, Math.min(samples.length, from + count - to));
+        made.copyToChannel(piece, channel, to);
+        to += piece.length;
+      }
+    }
+    return made;
+  }
+
+  #fade(gain, target) {
+    const now = this.context.currentTime;
+    gain.cancelScheduledValues(now);
+    gain.setValueAtTime(gain.value, now);
+    gain.linearRampToValueAtTime(target, now + FADE_S);
+  }
+
+  #silence(voice) {
+    const end = this.context.currentTime + FADE_S;
+    for (const fade of voice.fades) this.#fade(fade.gain, 0);
+    for (const source of voice.sources) source.stop(end + SOON_S);
+  }
+
+  #tell() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,46 @@
+// One screen at a time, and the dialogs over it.
+
+import { byId } from "../page.js";
+
+/** Show a screen and put the focus on it, so that readers of screens begin there. */
+export function showScreen(name) {
+  for (const screen of document.querySelectorAll(".screen")) screen.hidden = screen.id !== `screen-${name}`;
+  const screen = byId(`screen-${name}`);
+  const start = screen.matches("[tabindex]") ? screen : (screen.querySelector("input:not([hidden]), [tabindex='-1']") ?? screen);
+  start.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+export const shownScreen = () => document.querySelector(".screen:not([hidden])").id.replace("screen-", "");
+
+/** Open a dialog; done when it is closed, with the value of the button that did it. */
+export function openDialog(id) {
+  const dialog = byId(id);
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue), { once: true }));
+}
+
+/** Done when a button is clicked. */
+export function clicked(id) {
+  return new Promise((done) => byId(id).addEventListener("click", done, { once: true }));
+}
+
+/** Done when a form is submitted, with the text of one of its fields. */
+export function submitted(id, field) {
+  return new Promise((done) => {
+    const submit = (event) => {
+      event.preventDefault();
+      done(byId(field).value.trim());
+    };
+    byId(id).addEventListener("submit", submit, { once: true });
+  });
+}
+
+/** Say what went wrong; done when it is to be tried again: by the button, or as soon as there is a network. */
+export async function trouble(text) {
+  byId("trouble").textContent = text;
+  showScreen("trouble");
+  await Promise.race([clicked("retry"), new Promise((done) => addEventListener("online", done, { once: true }))]);
+  showScreen("loading");
+}

@@ -1,0 +1,112 @@
+// What this device keeps of an assessor's work: answers on their way, where clips are, the draft of a grade.
+
+import { openDB } from "../vendor/idb/index.js";
+
+const VERSION = 1;
+
+/** The store of one assessor in one collection. */
+export class Store {
+  static async open(collection, assessor) {
+    const database = await openDB(`audiosim judging ${JSON.stringify([collection, assessor])}`, VERSION, {
+      upgrade(fresh) {
+        fresh.createObjectStore("waiting", { keyPath: "place", autoIncrement: true });
+        fresh.createObjectStore("refused", { keyPath: "place" });
+        fresh.createObjectStore("numbers"); // of the service's records, by idempotency key
+        fresh.createObjectStore("clips"); // addresses, by query or document
+        fresh.createObjectStore("kept");
+      },
+      blocking: () => database.close(),
+    });
+    return new Store(database);
+  }
+
+  constructor(database) {
+    this.database = database;
+  }
+
+  /** Put something to be sent at the end of the queue; it is on disk when this is done. */
+  async add(message) {
+    const transaction = this.database.transaction("waiting", "readwrite", { durability: "strict" });
+    const place = await transaction.store.add(message);
+    await transaction.done;
+    return { ...message, place };
+  }
+
+  waiting() {
+    return this.database.getAll("waiting");
+  }
+
+  refused() {
+    return this.database.getAll("refused");
+  }
+
+  /** A message was taken: it leaves the queue; its record has this number. */
+  async sent(message, number) {
+    const transaction = this.database.transaction(["waiting", "numbers"], "readwrite");
+    await Promise.all([
+      transaction.objectStore("waiting").delete(message.place),
+      transaction.objectStore("numbers").put(number, message.key),
+      transaction.done,
+    ]);
+  }
+
+  numberOf(key) {
+    return this.database.get("numbers", key);
+  }
+
+  /** A message was refused for good: it leaves the queue, and is kept with the reason. */
+  async refuse(message, reason) {
+    const transaction = this.database.transaction(["waiting", "refused"], "readwrite");
+    await Promise.all([
+      transaction.objectStore("waiting").delete(message.place),
+      transaction.objectStore("refused").put({ ...message, reason }),
+      transaction.done,
+    ]);
+  }
+
+  /** Take a message out of the queue, if it is there and was never sent. */
+  async withdraw(place) {
+    const transaction = this.database.transaction("waiting", "readwrite");
+    const message = await transaction.store.get(place);
+    const free = message !== undefined && !message.tried;
+    if (free) await transaction.store.delete(place);
+    await transaction.done;
+    return free;
+  }
+
+  tried(message) {
+    return this.database.put("waiting", { ...message, tried: true });
+  }
+
+  /** Send what was refused once more, or forget it. */
+  async retry(message) {
+    const { place, reason: _, ...again } = message;
+    await this.database.delete("refused", place);
+    return this.add(again);
+  }
+
+  forget(message) {
+    return this.database.delete("refused", message.place);
+  }
+
+  async rememberClips(pairs) {
+    const transaction = this.database.transaction("clips", "readwrite");
+    for (const pair of pairs) {
+      transaction.store.put({ sound: pair.query_sound, peaks: pair.query_peaks }, `query ${pair.query}`);
+      transaction.store.put({ sound: pair.document_sound, peaks: pair.document_peaks }, `document ${pair.document}`);
+    }
+    await transaction.done;
+  }
+
+  clip(name) {
+    return this.database.get("clips", name);
+  }
+
+  keep(name, value) {
+    return this.database.put("kept", value, name);
+  }
+
+  kept(name) {
+    return this.database.get("kept", name);
+  }
+}

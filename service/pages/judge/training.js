@@ -1,0 +1,52 @@
+// Three pairs to learn the scale on. What can be known is said; where nothing can, that is said too.
+
+/**
+ * The training of a batch: `{pair, starts, teach}` each, where `teach(said)` puts the grades into words.
+ *
+ * pairs  that are to be judged; their clips are used, put together in other ways
+ */
+export function trainingPairs(pairs) {
+  const heard = pairs.filter((pair) => pair.query_sound && pair.document_sound);
+  if (!heard.length) return [];
+  const one = query(heard[0]);
+  const other = heard.find((pair) => pair.query !== heard[0].query);
+  const far = other ? query(other) : candidate(heard.at(-1));
+  return [
+    { pair: put(one, one), starts: () => [0, 0], teach: teachSame },
+    { pair: put(one, far), starts: () => [0, 0], teach: teachChance },
+    { pair: put(one, one), starts: (seconds) => [0, seconds / 2], teach: teachShifted },
+  ];
+}
+
+const query = (pair) => ({ sound: pair.query_sound, peaks: pair.query_peaks });
+const candidate = (pair) => ({ sound: pair.document_sound, peaks: pair.document_peaks });
+const put = (one, other) => ({ query_sound: one.sound, query_peaks: one.peaks, document_sound: other.sound, document_peaks: other.peaks });
+
+/** How high grades are on their scales, from 0 to 1: the mean of those that were given. */
+export function height(said, questions) {
+  const shares = questions
+    .filter(({ field }) => said[field] != null)
+    .map(({ field, levels }) => said[field] / levels.at(-1));
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length;
+}
+
+function teachSame(share) {
+  const fact = "These two were the very same recording: that is the top of the scale.";
+  return share >= 0.9
+    ? { good: true, text: `${fact} You put it there, or close.` }
+    : { good: false, text: `${fact} You put it lower. Use the whole scale: nothing can sound more alike than this.` };
+}
+
+function teachChance(share) {
+  const fact = "These two were put together by chance, and nobody has judged them: there is no right answer. Most pairs like this are not similar.";
+  return share < 0.5
+    ? { good: true, text: `${fact} You heard it so too.` }
+    : { good: true, text: `${fact} You found them rather similar. If that is what you hear, it is your answer: keep the top of the scale for what could stand in for the query.` };
+}
+
+function teachShifted(share) {
+  const fact = "This was one recording again, the candidate begun half-way through. What changes from moment to moment counts little: judge the sound as a whole, such as instruments, rhythm and mood.";
+  return share >= 0.7
+    ? { good: true, text: `${fact} You put it high, as most would.` }
+    : { good: false, text: `${fact} You put it lower than most would.` };
+}

@@ -1,0 +1,127 @@
+// An assessor's work: the pairs that are his, what he has answered, what comes next.
+
+import { get, newKey, post, serverNow, wait } from "../api.js";
+import { inOrder, nameOf } from "./order.js";
+
+const FLUSH_MS = 3_000;
+const FIELDS = ["fine", "broad", "grade"];
+
+export class Work {
+  constructor({ collection, assessor, settings, store, outbox }) {
+    Object.assign(this, { collection, assessor, settings, store, outbox });
+    this.root = `/v1/collections/${encodeURIComponent(collection)}`;
+    this.history = []; // answers that count, revised ones too, oldest first
+    this.pairs = [];
+    this.first = null; // name of the pair that comes before all others
+    this.renewAt = Infinity;
+    outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
+  }
+
+  /** Where it stands: what the service knows, and what is on its way there. */
+  async load() {
+    const query = new URLSearchParams({ assessor: this.assessor });
+    const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
+    const { answers } = await get(`${this.root}/answers?${query}`);
+    this.history = answers.map(readRecord);
+    for (const message of waiting) this.#apply(message);
+  }
+
+  #apply(message) {
+    if (message.kind === "judgment") {
+      this.history = this.history.filter((answer) => answer.key !== message.key);
+      this.history.push({ ...message.body, key: message.key, place: message.place });
+    } else {
+      this.history = this.history.filter((answer) => !matches(answer, message));
+    }
+  }
+
+  /** What holds of each pair: the latest answer by name, in the order of these answers. */
+  get answers() {
+    const latest = new Map();
+    for (const answer of this.history) {
+      latest.delete(nameOf(answer));
+      latest.set(nameOf(answer), answer);
+    }
+    return latest;
+  }
+
+  /** How many pairs of the present batch are answered. */
+  get done() {
+    return this.answers.size % this.settings.batch;
+  }
+
+  /** Ask for the rest of the batch; what this assessor holds already comes first, and stays his for longer. */
+  async lease() {
+    // What is answered and not sent yet would be handed out again.
+    await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
+    const body = { assessor: this.assessor, count: this.settings.batch - this.done, by_query: true };
+    const { pairs } = await post(`${this.root}/next`, body, { repeatable: true });
+    await this.store.rememberClips(pairs);
+    const { answers } = this;
+    const order = inOrder(pairs.filter((pair) => !answers.has(nameOf(pair))), this.assessor);
+    order.sort((one, other) => (nameOf(other) === this.first) - (nameOf(one) === this.first));
+    this.pairs = order;
+    const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));
+    this.renewAt = (Number(serverNow()) + ends) / 2;
+  }
+
+  get shouldRenew() {
+    return this.pairs.length > 0 && Number(serverNow()) > this.renewAt;
+  }
+
+  /** Keep an answer: it is on disk when this is done. `said` has grades, or `cannot`, and what goes with them. */
+  async answer(pair, said) {
+    const body = { query: pair.query, document: pair.document, time: serverNow().toISOString(), ...said };
+    const key = newKey();
+    const { place } = await this.outbox.put({ kind: "judgment", key, body });
+    this.history.push({ ...body, key, place });
+    this.pairs = this.pairs.filter((other) => nameOf(other) !== nameOf(pair));
+    this.first = null;
+  }
+
+  /** Take the last answer back; it, with `pair` to judge again, or null where there is none. */
+  async undo() {
+    const last = this.history.at(-1);
+    if (!last) return null;
+    this.history.pop();
+    const free = last.place !== undefined && (await this.outbox.withdraw(last.place));
+    if (!free) await this.outbox.put({ kind: "undo", key: newKey(), number: last.number, of: last.key });
+    this.first = nameOf(last);
+    let pair = await this.pairOf(last);
+    if (!pair) {
+      // Judged on another device: only the service knows the clips of this query.
+      await this.outbox.flush();
+      await this.lease();
+      pair = this.pairs.find((one) => nameOf(one) === this.first) ?? { query: last.query, document: last.document };
+    }
+    if (!this.answers.has(nameOf(pair))) this.pairs = [pair, ...this.pairs.filter((one) => nameOf(one) !== this.first)];
+    return { ...last, pair };
+  }
+
+  /** A pair that was judged before, with the addresses of its clips; null where this device never had them. */
+  async pairOf({ query, document }) {
+    const [one, other] = await Promise.all([this.store.clip(`query ${query}`), this.store.clip(`document ${document}`)]);
+    const address = (what) => `/v1/documents/${encodeURIComponent(document)}/${what}?${new URLSearchParams({ collection: this.collection })}`;
+    if (!one) return null;
+    const candidate = other ?? { sound: address("sound"), peaks: address("peaks") };
+    return { query, document, query_sound: one.sound, query_peaks: one.peaks, document_sound: candidate.sound, document_peaks: candidate.peaks };
+  }
+
+  async #numbered(message) {
+    const answer = this.history.find((one) => one.key === message.key);
+    if (!answer) return;
+    answer.number = await this.store.numberOf(message.key);
+    delete answer.place;
+  }
+}
+
+const matches = (answer, { number, of }) => (number ? answer.number === number : answer.key === of);
+
+function readRecord(record) {
+  const answer = { query: record.query, document: record.document, time: record.time, number: record.number, key: record.key };
+  for (const field of FIELDS) if (record[field] != null) answer[field] = record[field];
+  const { note, reason } = record.details ?? {};
+  if (note) answer.note = note;
+  if (reason) answer.cannot = reason;
+  return answer;
+}

@@ -1,0 +1,46 @@
+// Pause, resume and close a campaign; its judgments as files.
+
+import { post } from "../api.js";
+import { byId, element } from "../page.js";
+
+const FILES = { qrels: "Qrels", csv: "CSV", jsonl: "JSON Lines", log: "Whole log" };
+const ABOUT = {
+  open: "Pairs are handed out and judgments taken.",
+  paused: "Paused: no pairs are handed out and no judgments taken until it is resumed.",
+  closed: "Closed: no pairs are handed out and no judgments taken any more.",
+};
+
+/** Wire the buttons; `done` is called after each turn. */
+export function controls(path, done) {
+  const turn = async (what, reason = "") => {
+    byId("control-trouble").hidden = true;
+    try {
+      await post(`${path}/${what}`, { reason });
+    } catch (error) {
+      byId("control-trouble").textContent = error.message;
+      byId("control-trouble").hidden = false;
+    }
+    done();
+  };
+  byId("pause").addEventListener("click", () => turn("pause"));
+  byId("resume").addEventListener("click", () => turn("resume"));
+  byId("close").addEventListener("click", () => byId("closing").showModal());
+  byId("closing-no").addEventListener("click", () => byId("closing").close());
+  byId("closing-form").addEventListener("submit", () => {
+    turn("close", byId("reason").value.trim());
+    byId("reason").value = "";
+  });
+  byId("exports").replaceChildren(
+    ...Object.entries(FILES).map(([form, name]) => element("li", {}, element("a", { class: "button", href: `${path}/judgments?format=${form}`, download: true }, name))),
+  );
+}
+
+/** Show what can be done in a status: open, paused or closed. */
+export function showStatus(status) {
+  const had = document.activeElement;
+  byId("control-about").textContent = ABOUT[status];
+  byId("pause").hidden = status !== "open";
+  byId("resume").hidden = status === "open";
+  byId("close").hidden = status === "closed";
+  if (had?.hidden) byId(status === "open" ? "pause" : "resume").focus();
+}

@@ -1,0 +1,123 @@
+// The assessors: how fast, how far at one, what they cannot judge; and who is invited.
+
+import { get, newKey, post } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { count, day, duration, signed, whole } from "./text.js";
+
+export function showAssessors(campaign, leanings) {
+  const names = Object.keys(campaign.assessors);
+  const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
+  byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
+  byId("assessors").tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
+  byId("agreement").textContent = names.length ? agreement(campaign) : "Nobody has judged anything yet.";
+}
+
+function agreement({ agreement: { pairs, scales }, twice }) {
+  const waiting = twice ? ` ${count(twice, "pair waits", "pairs wait")} for a second opinion.` : "";
+  const main = Object.entries(scales).find(([, scale]) => scale.pairs);
+  if (!main) return `No pair was judged by two of them yet.${waiting}`;
+  const [name, scale] = main;
+  const alpha = scale.alpha_ordinal === null ? "not known yet" : scale.alpha_ordinal.toFixed(2);
+  return `${count(pairs, "pair was", "pairs were")} judged by two or more: Krippendorff's alpha ${alpha} on the ${name} scale (1 is full agreement, 0 what chance would give).${waiting}`;
+}
+
+function assessorRow(name, pace, lying) {
+  const number = (said) => element("td", { class: "number" }, said);
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row", title: name }, name || "nobody named"),
+    number(whole(lying?.judgments ?? 0)),
+    number(pace.per_hour === null ? "–" : whole(Math.round(pace.per_hour))),
+    number(pace.median_s === null ? "–" : duration(pace.median_s)),
+    number(lying?.shared ? `${signed(lying.to_others)} (${whole(lying.shared)})` : "–"),
+    number(lying ? signed(lying.to_model) : "–"),
+    element("td", {}, drift(lying)),
+  );
+}
+
+function drift(lying) {
+  if (!lying || lying.low === null) return "too few yet";
+  const range = `${signed(lying.drift)} (${signed(lying.low)} to ${signed(lying.high)})`;
+  if (lying.low <= 0 && lying.high >= 0) return range;
+  const [sign, word] = lying.low > 0 ? ["▲", "higher than before: "] : ["▼", "lower than before: "];
+  return element("span", { class: "drifts" }, element("span", { "aria-hidden": "true" }, `${sign} `), element("span", { class: "hidden-visually" }, word), range);
+}
+
+export function showCannot({ cannot, dropped }) {
+  const gone = new Set(dropped.map((pair) => `${pair.query}\n${pair.document}`));
+  byId("cannot-frame").hidden = !cannot.length;
+  byId("cannot-about").textContent = cannot.length
+    ? `${count(cannot.length, "answer")} of this kind${gone.size ? `; ${count(gone.size, "pair is", "pairs are")} no longer asked for` : ""}.`
+    : "None so far.";
+  byId("cannot").tBodies[0].replaceChildren(
+    ...cannot.map((one) =>
+      element("tr", {}, ...[one.query, one.document, one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, said))),
+    ),
+  );
+}
+
+/** The form that makes links, and the list of those who have one. */
+export function invitations(path) {
+  const trouble = byId("invite-trouble");
+  const attempt = async (work) => {
+    trouble.hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      trouble.textContent = error.message;
+      trouble.hidden = false;
+    }
+  };
+  const withdraw = (name) => attempt(async () => {
+    showInvited(await post(`${path}/withdraw`, { name }, { key: newKey() }), withdraw);
+    announce(`The invitation of ${name} is withdrawn`);
+    byId("invite-name").focus();
+  });
+  byId("invite").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const days = byId("invite-days").value;
+      showLink(await post(path, { name: byId("invite-name").value.trim(), ...(days && { days: Number(days) }) }));
+      byId("invite").reset();
+      showInvited(await get(path), withdraw);
+    });
+  });
+  byId("copy").addEventListener("click", () => copy(byId("link")));
+  return attempt(async () => showInvited(await get(path), withdraw));
+}
+
+function showLink({ name, link }) {
+  byId("link-label").textContent = `Link for ${name}`;
+  byId("link").value = new URL(link, location.origin).href;
+  byId("link-note").textContent = link.includes("#token=") ? "Send it now: it holds a token, which is not shown again." : "It carries the name alone.";
+  byId("invited-link").hidden = false;
+  byId("link").focus();
+  byId("link").select();
+}
+
+async function copy(field) {
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+    announce("The link is copied");
+    byId("copy").textContent = "Copied";
+  } catch {
+    announce("The link is selected: copy it with the keyboard"); // the clipboard may be forbidden
+  }
+}
+
+function showInvited({ tokens, invited }, withdraw) {
+  byId("invitations-about").textContent = tokens
+    ? "A link lets one person judge this collection under that name, and do nothing else."
+    : "There are no tokens: everybody on this machine may judge under any name, and links carry just the name.";
+  byId("invite-days-field").hidden = !tokens;
+  byId("invited-frame").hidden = !invited.length;
+  byId("invited").tBodies[0].replaceChildren(...invited.map((one) => invitedRow(one, withdraw)));
+}
+
+function invitedRow({ name, created, expires, ended }, withdraw) {
+  const button = element("button", { type: "button", class: "plain", on: { click: () => withdraw(name) } }, "Withdraw", element("span", { class: "hidden-visually" }, ` ${name}`));
+  const until = ended ? `ended ${day(expires)}` : expires ? day(expires) : "for ever";
+  return element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, day(created)), element("td", {}, until), element("td", {}, button));
+}

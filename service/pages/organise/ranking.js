@@ -1,0 +1,98 @@
+// The systems in their order, with intervals, and how sure the order of every two is.
+
+import { byId, element } from "../page.js";
+import { dot, line, svg, text } from "./svg.js";
+import { count, percent, score, ticks } from "./text.js";
+
+const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is darker
+const MOST_IN_TABLE = 60;
+const LEAST = 5;
+
+export function showRanking(ranking) {
+  const { systems } = ranking;
+  const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
+  const range = widened(systems);
+  byId("ranking-about").textContent = `${ranking.measure}, expected from ${count(ranking.judged, "judged pair")} and the model ${ranking.model}.`;
+  byId("ranking").tBodies[0].replaceChildren(
+    ...systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`))),
+  );
+  byId("axis").replaceChildren(...axis(range));
+  showPairs(systems.map((one) => one.system), ranking.pairs, sure);
+}
+
+function widened(systems) {
+  const low = Math.min(...systems.map((one) => one.low));
+  const high = Math.max(...systems.map((one) => one.high));
+  const room = (high - low || 0.1) * 0.04;
+  return [low - room, high + room];
+}
+
+const place = (value, [low, high]) => `${((value - low) / (high - low)) * 100}%`;
+
+function systemRow(system, index, range, above) {
+  return element(
+    "tr",
+    {},
+    element("td", { class: "number" }, String(index + 1)),
+    element("th", { scope: "row" }, system.system),
+    element("td", { class: "number" }, score(system.expectation)),
+    element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
+    element("td", { class: "number next" }, above === undefined ? "" : percent(above, 0)),
+  );
+}
+
+function whiskers(system, range) {
+  const [low, middle, high] = [system.low, system.expectation, system.high].map((value) => place(value, range));
+  return svg(
+    "svg",
+    { "aria-hidden": "true" },
+    ...ticks(...range, 4).map((at) => line([place(at, range), -4], [place(at, range), 40], { class: "grid" })),
+    line([low, 8], [high, 8], { class: "whisker" }),
+    line([low, 4], [low, 12], { class: "whisker" }),
+    line([high, 4], [high, 12], { class: "whisker" }),
+    dot([middle, 8], 4.5, { class: "dot" }),
+  );
+}
+
+const ends = (system) => element("span", { class: "ends" }, `${score(system.low)}–${score(system.high)}`);
+
+function axis(range) {
+  return ticks(...range, 4).flatMap((at) => [
+    line([place(at, range), 0], [place(at, range), 5], { class: "grid" }),
+    text([place(at, range), 18], String(at), { class: "tick", "text-anchor": "middle" }),
+  ]);
+}
+
+function showPairs(names, pairs, sure) {
+  const settled = pairs.filter((pair) => pair.confidence >= 0.95).length;
+  byId("pairs-about").textContent = pairs.length
+    ? `The confidence, in percent, that the system of the row is better than that of the column. ${settled} of ${count(pairs.length, "pair")} are sure to 95 % or more.`
+    : "There is only one system.";
+  byId("pairs-frame").hidden = !pairs.length || names.length > MOST_IN_TABLE;
+  if (names.length <= MOST_IN_TABLE) byId("pairs").replaceChildren(...matrix(names, sure));
+  showLegend();
+  const least = [...pairs].sort((a, b) => a.confidence - b.confidence).slice(0, LEAST);
+  byId("least").replaceChildren(...least.map((pair) => element("li", {}, `${pair.a} above ${pair.b}: ${percent(pair.confidence)}`)));
+}
+
+function matrix(names, sure) {
+  const columns = names.slice(1).map((name, index) => element("th", { scope: "col", title: name }, String(index + 2), element("span", { class: "hidden-visually" }, ` ${name}`)));
+  const rows = names.slice(0, -1).map((name, row) => {
+    const cells = names.slice(1).map((other, column) => (column < row ? element("td") : cell(sure.get(`${name}\n${other}`), name, other)));
+    return element("tr", {}, element("th", { scope: "row", title: name }, element("span", { class: "rank" }, `${row + 1} `), name), ...cells);
+  });
+  return [element("thead", {}, element("tr", {}, element("td", {}, ""), ...columns)), element("tbody", {}, ...rows)];
+}
+
+function cell(confidence, name, other) {
+  if (confidence === undefined) return element("td");
+  return element("td", { class: `shade-${shade(confidence)}`, title: `${name} above ${other}: ${percent(confidence)}` }, String(Math.floor(confidence * 100 + 1e-9)));
+}
+
+const shade = (confidence) => SHADES.filter((from) => confidence >= from).length;
+
+function showLegend() {
+  if (byId("legend").children.length) return;
+  const words = SHADES.map((from, index) => [index + 1, `${from * 100} +`]);
+  byId("legend").replaceChildren(...[[0, "50 +"], ...words].map(([code, said]) => element("li", { class: `shade-${code}` }, said)));
+}

@@ -1,0 +1,53 @@
+// Numbers and times as people read them.
+
+const MINUS = "\u2212";
+const SPACE = "\u202f"; // narrow, never broken
+
+/** A share as a percentage, rounded down: what is short of a goal never reads as the goal. */
+export function percent(share, digits = 1) {
+  const factor = 10 ** digits;
+  return `${(Math.floor(share * 100 * factor + 1e-9) / factor).toFixed(digits)}${SPACE}%`;
+}
+
+export const whole = (count) => count.toLocaleString("en").replaceAll(",", SPACE);
+
+export const score = (value) => value.toFixed(3);
+
+/** A difference in percent of the scale, with its sign; a dash where it is not known. */
+export function signed(gain) {
+  if (gain === null) return "–";
+  const rounded = Math.round(gain * 100);
+  return `${rounded > 0 ? "+" : rounded < 0 ? MINUS : "±"}${Math.abs(rounded)}`;
+}
+
+/** A date and time of this place. */
+export const when = (time) => new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+export const day = (time) => new Date(time).toLocaleDateString("en-GB", { dateStyle: "medium" });
+
+/** A stretch of time in the unit that suits it. */
+export function duration(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)}${SPACE}s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)}${SPACE}min`;
+  return `${(seconds / 3600).toFixed(1)}${SPACE}h`;
+}
+
+/** "1 pair", "2 pairs". */
+export const count = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
+
+/** The confidence that a goal such as confidence=0.95 asks for; null for goals of another kind. */
+export function target(goal) {
+  const found = /^confidence=([\d.]+)$/.exec(goal);
+  return found ? Number(found[1]) : null;
+}
+
+/** Round numbers, about as many as wanted, that cover a range. */
+export function ticks(low, high, wanted) {
+  const rough = (high - low || 1) / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, place) => Number(((first + place) * step).toFixed(digits)));
+}

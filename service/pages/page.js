@@ -1,0 +1,69 @@
+// What both pages need of the document: themes, announcements, building of elements.
+
+const KEY = "audiosim-theme";
+const THEMES = ["system", "light", "dark"];
+
+/** The element of an identifier; the page has it, or the page is wrong. */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no element #${id}`);
+  return found;
+}
+
+/** A new element: attributes by name, `on` for listeners by event, then children, of which text stays text. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "on") for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Say something to those who cannot see it change; needs `<p id="announcer" aria-live="polite">`. */
+export function announce(text) {
+  const announcer = byId("announcer");
+  announcer.textContent = announcer.textContent === text ? `${text}\u00a0` : text;
+}
+
+/** A colour of base.css, such as "--accent", as the theme has it now: for canvases, which know no CSS variables. */
+export function colour(name) {
+  const probe = element("i", { hidden: true });
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+/** Call a function whenever the colours change. */
+export function onThemeChange(listener) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", listener);
+  new MutationObserver(listener).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+}
+
+/** Make a button go through the themes: as the system has it, light, dark. */
+export function switchThemes(button) {
+  const show = () => {
+    const now = document.documentElement.dataset.theme ?? "system";
+    button.textContent = `Theme: ${now}`;
+  };
+  button.addEventListener("click", () => {
+    const now = document.documentElement.dataset.theme ?? "system";
+    choose(THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]);
+    show();
+  });
+  show();
+}
+
+function choose(theme) {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // storage may be forbidden: then the choice lasts as long as the page
+  }
+}

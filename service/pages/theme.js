@@ -1,0 +1,11 @@
+// Runs before the first paint: applies the theme that was chosen on this device, if one was.
+(() => {
+  const stored = (() => {
+    try {
+      return localStorage.getItem("audiosim-theme");
+    } catch {
+      return null; // storage may be forbidden
+    }
+  })();
+  if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
+})();

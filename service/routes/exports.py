@@ -1,0 +1,142 @@
+"""Judgments out, as files, and in."""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from audiosim.campaign.event import judgment_event, utc_now, write_time
+from audiosim.corpus.judgments import judgments_csv_lines, judgments_json_lines, qrels_lines, read_judgments
+from audiosim.corpus.model import Judgment, Scale
+from audiosim.errors import FormatError, InputError
+from service.campaigns import snapshot
+from service.exchange import BodyDep, ServedDep, answer, described
+from service.routes.judging import KeyHeader
+from service.served import ServedCollection
+from service.wire_judging import ImportedOut
+
+router = APIRouter(prefix="/v1", tags=["judging"])
+
+FORMATS = {
+    "csv": "text/csv",
+    "qrels": "text/plain",
+    "jsonl": "application/jsonl",
+    "log": "application/x-ndjson",
+}
+ASKED = {
+    **{kind: name for name, kind in FORMATS.items()},
+    "application/x-ndjson": "jsonl",
+    "*/*": "csv",
+    "text/*": "csv",
+}
+LINES = 1000  # sent at a time
+STATE = "Audiosim-State"
+FormatQuery = Annotated[
+    str | None,
+    Query(
+        alias="format",
+        pattern=f"^({'|'.join(FORMATS)})$",
+        description="qrels has the mean grade of each pair; log is the whole log, line by line; given, it goes before "
+        "the Accept header",
+    ),
+]
+EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
+FILES = {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")}
+
+
+@router.get(
+    "/collections/{collection}/judgments",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The judgments that hold; the header Audiosim-State says in which state",
+            "content": EXPORTED,
+        },
+        "default": described(ImportedOut)["responses"]["default"],
+    },
+)
+def export_judgments(
+    request: Request, collection: str, served: ServedDep, form: FormatQuery = None
+) -> StreamingResponse:
+    """The judgments that hold, the collection's own among them, as a file that audiosim reads."""
+    one = served.collection(collection)
+    form = form or negotiated(request.headers.get("accept", "*/*"))
+    one.campaign.sync()
+    number, lines = _lines(one, form)
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{collection}-{number}.{form}")
+    headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(_chunks(lines), headers=headers, media_type=FORMATS[form])
+
+
+def negotiated(accept: str) -> str:
+    """The form that an Accept header likes best, of those there are."""
+    wishes = []
+    for place, wish in enumerate(accept.split(",")):
+        kind, *parameters = (part.strip().lower() for part in wish.split(";"))
+        weight = next((parameter[2:] for parameter in parameters if parameter.startswith("q=")), "1")
+        if kind in ASKED and re.fullmatch(r"[01](\.\d{0,3})?", weight) and float(weight) > 0:
+            wishes.append((-float(weight), place, ASKED[kind]))
+    if not wishes:
+        raise HTTPException(406, f"judgments are to be had as {', '.join(FORMATS.values())}")
+    return min(wishes)[2]
+
+
+def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str]]:
+    """The number of a state, and the lines of a file that says it."""
+    if form == "log":
+        records = one.campaign.log()
+        rows = ({"number": record.number, **record.event.row()} for record in records)
+        return (records[-1].number if records else 0), (json.dumps(row, ensure_ascii=False) for row in rows)
+    number, judgments = snapshot(one.campaign)
+    if form == "qrels":
+        return number, qrels_lines(_means(judgments))
+    return number, (judgments_csv_lines if form == "csv" else judgments_json_lines)(judgments)
+
+
+def _means(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """One judgment for each pair: the mean grade, nobody's."""
+    grades: dict[tuple[str, str], list[float]] = {}
+    for judgment in judgments:
+        grades.setdefault(judgment.pair, []).append(judgment.grade)
+    return [Judgment(*pair, sum(each) / len(each)) for pair, each in grades.items()]
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[bytes]:
+    rest = iter(lines)
+    while chunk := list(islice(rest, LINES)):
+        yield "".join(f"{line}\n" for line in chunk).encode()
+
+
+@router.post(
+    "/collections/{collection}/judgments/import",
+    responses=described(ImportedOut)["responses"],
+    openapi_extra={"requestBody": {"required": True, "content": FILES}},
+)
+def import_judgments(collection: str, served: ServedDep, body: BodyDep, key: KeyHeader = "") -> Response:
+    """Take in a file of judgments, qrels, CSV or JSON Lines: all of it, or nothing."""
+    one = served.collection(collection)
+    judgments = parse_judgments(body, one.collection.scale)
+    now = write_time(utc_now())
+    events = [judgment_event(judgment, one.collection.scale, now) for judgment in judgments]
+    if key:
+        events = [replace(event, key=f"{key}/{line}") for line, event in enumerate(events, start=1)]
+    records = one.campaign.tell_all(events)
+    return answer(ImportedOut(sum(not record.replayed for record in records), one.campaign.standing.number))
+
+
+def parse_judgments(body: bytes, scale: Scale) -> tuple[Judgment, ...]:
+    """The judgments that a file holds, in any form that a collection's folder may have them in."""
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "judgments"
+        path.write_bytes(body)
+        try:
+            return read_judgments(path, scale)[1]
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None

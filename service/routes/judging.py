@@ -1,0 +1,88 @@
+"""Judging: pairs to judge, what is said of them, what was said so far."""
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from audiosim.campaign import Record
+from audiosim.campaign.event import utc_now
+from audiosim.errors import InputError
+from service.exchange import JSON, BodyDep, ServedDep, answer, described
+from service.guarded import caller_of
+from service.strict import decode_strictly
+from service.wire_judging import AnswersOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn, leased
+
+router = APIRouter(prefix="/v1", tags=["judging"])
+
+KeyHeader = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=1000,
+        description="made by the client, the same when it sends the same once more: then it is answered, not repeated",
+    ),
+]
+AssessorQuery = Annotated[str | None, Query(max_length=1000, description="whose; an assessor's token says it")]
+
+
+def recorded(takes: Any, needs_body: bool = True) -> dict[str, Any]:
+    """What OpenAPI says of a route that writes to a log."""
+    described_so = described(RecordOut, takes=takes, needs_body=needs_body)
+    responses = described_so["responses"]
+    responses[201] = {**responses[200], "description": "Written, and safe"}
+    responses[200] = {**responses[200], "description": "Was written before: the same record"}
+    return described_so
+
+
+def written(record: Record) -> Response:
+    """A record that is safe: 201, or 200 where it was so before."""
+    status = 200 if record.replayed else 201
+    return Response(msgspec.json.encode(RecordOut.from_domain(record)), status, media_type=JSON)
+
+
+def named_assessor(request: Request, said: str | None) -> str:
+    """Who judges; an error where nobody is named."""
+    assessor = caller_of(request).assessor(said)
+    if not assessor.strip():
+        raise InputError("expected an assessor: who judges needs a name")
+    return assessor
+
+
+@router.post("/collections/{collection}/next", **described(NextOut, takes=NextIn))
+def lease_pairs(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+    """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
+    one = served.collection(collection)
+    asked = decode_strictly(body, NextIn)
+    assessor = named_assessor(request, asked.assessor)
+    pairs = one.campaign.ask(asked.count, assessor, asked.by_query)
+    number, selection = one.campaign.standing
+    leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
+    held = [leased(one, leases[pair], selection.told) for pair in pairs if pair in leases]
+    return answer(NextOut(assessor, number, held))
+
+
+@router.post("/collections/{collection}/judgments", **recorded(JudgmentIn))
+def add_judgment(request: Request, collection: str, served: ServedDep, body: BodyDep, key: KeyHeader = "") -> Response:
+    """Take in what an assessor says of a pair; what he said of it before is kept, and no longer counts."""
+    one = served.collection(collection)
+    said = decode_strictly(body, JudgmentIn)
+    event = said.to_domain(named_assessor(request, said.assessor), key, utc_now)
+    return written(one.campaign.tell(event))
+
+
+@router.post("/collections/{collection}/undo", **recorded(UndoIn))
+def undo_answer(request: Request, collection: str, served: ServedDep, body: BodyDep, key: KeyHeader = "") -> Response:
+    """Take an answer back: that of a number, or the assessor's last; what it replaced counts again."""
+    one = served.collection(collection)
+    asked = decode_strictly(body, UndoIn)
+    return written(one.campaign.undo(named_assessor(request, asked.assessor), asked.number, key))
+
+
+@router.get("/collections/{collection}/answers", **described(AnswersOut))
+def show_answers(request: Request, collection: str, served: ServedDep, assessor: AssessorQuery = None) -> Response:
+    """What an assessor answered and has not taken back."""
+    one = served.collection(collection)
+    name = named_assessor(request, assessor)
+    number = one.campaign.sync()
+    return answer(AnswersOut(name, number, list(map(RecordOut.from_domain, one.campaign.answers(name)))))

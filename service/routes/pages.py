@@ -1,0 +1,121 @@
+"""The pages for people, and the files they are made of: nothing is built, nothing comes from elsewhere.
+
+An address of a file holds a hash of all files: it may be kept for ever, and a module that imports another by a
+relative address gets that of the same release.
+"""
+
+import gzip
+import hashlib
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import HTMLResponse
+
+from service.exchange import ServedDep
+
+router = APIRouter(include_in_schema=False)
+
+FOLDER = Path(__file__).resolve().parents[1] / "pages"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+FOR_EVER = "public, max-age=31536000, immutable"
+HASH_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file that pages load.
+
+    media_type  as sent
+    whole       its bytes
+    packed      the same, compressed by gzip
+    """
+
+    media_type: str
+    whole: bytes
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """All files of the pages.
+
+    version    hash of names and contents
+    files      what browsers load, by its path in the folder
+    templates  the pages themselves, by name
+    """
+
+    version: str
+    files: Mapping[str, Page]
+    templates: Mapping[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Release":
+        """The files of a folder."""
+        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        contents = {name: path.read_bytes() for name, path in found.items()}
+        listed = "".join(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items())
+        return cls(
+            hashlib.sha256(listed.encode()).hexdigest()[:HASH_DIGITS],
+            MappingProxyType(
+                {
+                    name: Page(TYPES[path.suffix], contents[name], gzip.compress(contents[name], mtime=0))
+                    for name, path in found.items()
+                    if path.suffix in TYPES
+                }
+            ),
+            MappingProxyType(
+                {path.stem: contents[name].decode() for name, path in found.items() if path.suffix == ".html"}
+            ),
+        )
+
+    def fill(self, name: str, collection: str) -> str:
+        """A page about a collection."""
+        filled = self.templates[name].replace("{{static}}", f"/static/{self.version}")
+        return filled.replace("{{collection}}", html.escape(collection))
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Release:
+    """The pages that come with the service."""
+    return Release.read(FOLDER)
+
+
+@router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
+def judge(collection: str, served: ServedDep) -> Response:
+    """The page on which an assessor judges."""
+    return _page("judge", collection, collection in served.collections)
+
+
+@router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
+def organise(collection: str, served: ServedDep) -> Response:
+    """The page on which an organiser follows a campaign."""
+    return _page("organise", collection, collection in served.collections)
+
+
+def _page(name: str, collection: str, known: bool) -> Response:
+    filled = shipped().fill(name if known else "missing", collection)
+    return HTMLResponse(filled, 200 if known else 404, {"Cache-Control": "no-cache"})
+
+
+@router.api_route("/static/{version}/{name:path}", methods=["GET", "HEAD"])
+def send_file(request: Request, version: str, name: str) -> Response:
+    """A file that a page loads."""
+    release = shipped()
+    if version != release.version or name not in release.files:
+        raise HTTPException(404, "no page loads this file; load the page again")
+    found = release.files[name]
+    headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(found.whole, headers=headers, media_type=found.media_type)
+    return Response(found.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=found.media_type)

@@ -1,0 +1,89 @@
+"""The sound of documents, by their identifiers, and what is drawn of it."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.responses import FileResponse
+
+from service.exchange import ServedDep, answer, described
+from service.guarded import caller_of
+from service.served import NotServedError, Served
+from service.sounds import peaks
+from service.wire_judging import PeaksOut
+
+router = APIRouter(prefix="/v1", tags=["sound"])
+
+RANGE = re.compile(r"bytes=(?:(?P<first>\d{1,18})-(?P<last>\d{1,18})?|-(?P<final>\d{1,18}))")
+TYPES = {
+    ".aif": "audio/aiff",
+    ".aiff": "audio/aiff",
+    ".flac": "audio/flac",
+    ".mp3": "audio/mpeg",
+    ".oga": "audio/ogg",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".wav": "audio/wav",
+}
+CACHED = {"Cache-Control": "private, max-age=3600"}
+DECODERS = CapacityLimiter(1)
+CollectionQuery = Annotated[
+    str | None, Query(max_length=1000, description="whose document; the first collection that has it, if not given")
+]
+AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+@router.get(
+    "/documents/{document:path}/sound",
+    response_class=FileResponse,
+    responses={
+        200: {"description": "The whole file", **AUDIO},
+        206: {"description": "One range of it", **AUDIO},
+        "default": described(PeaksOut)["responses"]["default"],
+    },
+)
+def send_sound(request: Request, document: str, served: ServedDep, collection: CollectionQuery = None) -> FileResponse:
+    """The sound file of a document, or one range of its bytes."""
+    path = _path(request, served, document, collection)
+    size = path.stat().st_size
+    asked = request.headers.get("range")
+    if asked is not None and "if-range" not in request.headers and not satisfiable(asked, size):
+        raise HTTPException(416, f"expected one range within the {size} bytes", {"Content-Range": f"bytes */{size}"})
+    return FileResponse(path, headers=CACHED, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+
+
+router.head("/documents/{document:path}/sound", include_in_schema=False)(send_sound)
+
+
+def satisfiable(asked: str, size: int) -> bool:
+    """Whether a Range header names one range of a file that is there."""
+    found = RANGE.fullmatch(asked.replace(" ", ""))
+    if found is None:
+        return False
+    if found["final"] is not None:
+        return int(found["final"]) > 0 and size > 0
+    first = int(found["first"])
+    return first < size and (found["last"] is None or first <= int(found["last"]))
+
+
+@router.get("/documents/{document:path}/peaks", **described(PeaksOut))
+async def show_peaks(
+    request: Request, document: str, served: ServedDep, collection: CollectionQuery = None
+) -> Response:
+    """The waveform of a document, and how loud it is."""
+    path = _path(request, served, document, collection)
+    drawn = answer(PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS)))
+    drawn.headers.update(CACHED)
+    return drawn
+
+
+def _path(request: Request, served: Served, document: str, collection: str | None) -> Path:
+    """The sound file of a document, of those collections that the caller may hear."""
+    own = caller_of(request).collection
+    wanted = [name for name in (own, collection) if name]
+    for name, one in served.collections.items():
+        if all(name == other for other in wanted) and (path := one.sounds.path(document)) is not None:
+            return path
+    raise NotServedError(f"there is no sound of document {document!r:.200}")

@@ -1,0 +1,139 @@
+"""Where a campaign stands: the ranking, the progress, its changes as they come; and whether it goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from audiosim.errors import StoreError
+from service.exchange import BodyDep, ServedDep, answer, described
+from service.guarded import caller_of
+from service.routes.judging import recorded, written
+from service.served import ServedCollection
+from service.strict import decode_strictly
+from service.wire_judging import CampaignOut, ChangeOut, RankingOut, TurnIn
+
+router = APIRouter(prefix="/v1", tags=["campaign"])
+
+POLL_S = 0.5
+HEARTBEAT_S = 15.0
+MOST_FOLLOWERS = 100
+RANKERS = CapacityLimiter(2)
+MeasureQuery = Annotated[
+    str | None, Query(max_length=200, description="such as nDCG@5; that of the campaign if not given")
+]
+
+
+@router.get("/collections/{collection}/ranking", **described(RankingOut))
+async def show_ranking(collection: str, served: ServedDep, measure: MeasureQuery = None) -> Response:
+    """The systems ranked from the judgments so far: what `audiosim estimate` says."""
+    one = served.collection(collection)
+
+    def rank() -> Response:
+        number, ranking = one.ranking(measure)
+        return answer({"collection": collection, "state": number} | ranking.to_dict())
+
+    return await to_thread.run_sync(rank, limiter=RANKERS)
+
+
+@router.get("/collections/{collection}/campaign", **described(CampaignOut))
+def show_campaign(collection: str, served: ServedDep) -> Response:
+    """How far the campaign is, how fast and how much at one the assessors are, what is open."""
+    one = served.collection(collection)
+    one.campaign.sync()
+    return answer(CampaignOut.from_domain(one))
+
+
+@router.post("/collections/{collection}/pause", **recorded(TurnIn, needs_body=False))
+def pause(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+    """Neither hand out pairs nor take judgments until the campaign is resumed."""
+    one = served.collection(collection)
+    return written(one.campaign.pause(caller_of(request).name, _reason(body)))
+
+
+@router.post("/collections/{collection}/resume", **recorded(TurnIn, needs_body=False))
+def resume(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+    """Open a paused or closed campaign again."""
+    one = served.collection(collection)
+    return written(one.campaign.resume(caller_of(request).name, _reason(body)))
+
+
+@router.post("/collections/{collection}/close", **recorded(TurnIn, needs_body=False))
+def close(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+    """Neither hand out pairs nor take judgments any more."""
+    one = served.collection(collection)
+    return written(one.campaign.close(caller_of(request).name, _reason(body)))
+
+
+def _reason(body: bytes) -> str:
+    return decode_strictly(body or b"{}", TurnIn).reason
+
+
+class Followers:
+    """Those who watch the changes of campaigns; they are let go when the service stops."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._stopping = asyncio.Event()
+
+    def let_go(self) -> None:
+        """End all that are being told of changes."""
+        self._stopping.set()
+
+    async def follow(self, one: ServedCollection, last: int | None) -> AsyncIterator[bytes]:
+        """Server-sent events: where the campaign stands, at once and after each change, with its number as the id.
+
+        last  number that the client has seen already
+        """
+        clock = asyncio.get_running_loop().time
+        self.count += 1
+        try:
+            spoken = clock()
+            while not self._stopping.is_set():
+                change = await run_in_threadpool(_change, one, last)
+                if change is not None:
+                    last, spoken = change.state, clock()
+                    yield b"id: %d\nevent: change\ndata: %s\n\n" % (last, msgspec.json.encode(change))
+                elif clock() - spoken > HEARTBEAT_S:
+                    spoken = clock()
+                    yield b": still here\n\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), POLL_S)
+        finally:
+            self.count -= 1
+
+
+def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
+    """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
+    with suppress(StoreError):
+        if one.campaign.sync() != last:
+            return ChangeOut.from_domain(one)
+    return None
+
+
+@router.get(
+    "/collections/{collection}/events",
+    response_class=Response,
+    responses={
+        200: {"description": "Events named change, each a ChangeOut", "content": {"text/event-stream": {}}},
+        "default": described(CampaignOut)["responses"]["default"],
+    },
+)
+async def follow_changes(request: Request, collection: str, served: ServedDep) -> Response:
+    """Where the campaign stands, whenever that changes, for as long as somebody listens: server-sent events."""
+    one = served.collection(collection)
+    followers = request.app.state.followers
+    assert isinstance(followers, Followers)
+    if followers.count >= MOST_FOLLOWERS:
+        raise HTTPException(503, f"{followers.count} clients follow changes already", {"Retry-After": "10"})
+    seen = request.headers.get("last-event-id", "")
+    last = int(seen) if seen.isdecimal() and len(seen) < 18 else None
+    return StreamingResponse(
+        followers.follow(one, last), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+    )

@@ -1,0 +1,128 @@
+"""Tokens: who may ask a service for what.
+
+Of a token only the SHA-256 is kept. A slow hash would add nothing: it makes up for what people choose, which can be
+guessed; a token is 256 random bits, which nobody guesses however fast the hash is.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+import sqlalchemy as sql
+from sqlalchemy import exc
+
+from audiosim.campaign.database import open_engine
+from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
+from audiosim.errors import InputError, StoreError
+
+ROLES = ("assessor", "organiser", "client")
+PREFIX = "audiosim_"  # so that what looks for secrets in files knows one
+RANDOM_BYTES = 32
+NAME_LIMIT = 200
+LONGEST_DAYS = 36_500
+
+METADATA = sql.MetaData()
+TOKENS = sql.Table(
+    "audiosim_tokens",
+    METADATA,
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("role", sql.Text, nullable=False),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("expires", sql.Text, nullable=False),
+    sql.Column("digest", sql.Text, nullable=False, unique=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Who holds a token, and what for.
+
+    name        of the holder; an assessor judges under it
+    role        in ROLES
+    collection  the only one that it is for; empty: all
+    created     when; ISO 8601, UTC
+    expires     when it ends; empty: never
+    digest      SHA-256 of the token, hexadecimal
+    """
+
+    name: str
+    role: str
+    collection: str
+    created: str
+    expires: str
+    digest: str
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.name.isprintable() or len(self.name) > NAME_LIMIT:
+            raise InputError(f"a token needs a name of 1 to {NAME_LIMIT} printable characters, got {self.name!r:.80}")
+        if self.role not in ROLES:
+            raise InputError(f"unknown role {self.role!r}, expected {', '.join(ROLES)}")
+
+    def valid(self, now: datetime) -> bool:
+        """Whether it has not ended."""
+        return not self.expires or parse_time(self.expires) > now
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class TokenStore:
+    """The tokens in a database, such as sqlite:///campaign.db; a table beside those of the campaigns."""
+
+    def __init__(self, url: str, clock: Clock = utc_now) -> None:
+        self._clock = clock
+        self._engine = open_engine(url, 10.0)
+        with self._reporting():
+            METADATA.create_all(self._engine)
+
+    def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
+        """A new token, which nothing can show again.
+
+        days  how long it is good for; for ever where None
+        """
+        now = self._clock()
+        if days is not None and not 0 < days <= LONGEST_DAYS:
+            raise InputError(f"a token may last for up to {LONGEST_DAYS} days, got {days:g}")
+        expires = "" if days is None else write_time(now + timedelta(days=days))
+        secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+        token = Token(name, role, collection, write_time(now), expires, digest_of(secret))
+        row = asdict(token)
+        try:
+            with self._reporting(), self._engine.begin() as connection:
+                connection.execute(sql.insert(TOKENS), [row])
+        except exc.IntegrityError:
+            raise InputError(f"there is a token of {name} already; revoke it first, or take another name") from None
+        return secret
+
+    def revoke(self, name: str) -> None:
+        """End a token now."""
+        with self._reporting(), self._engine.begin() as connection:
+            gone = connection.execute(sql.delete(TOKENS).where(TOKENS.c.name == name))
+        if not gone.rowcount:
+            raise InputError(f"there is no token of {name!r}")
+
+    def tokens(self) -> list[Token]:
+        """All tokens, by name; those too that have ended."""
+        with self._reporting(), self._engine.connect() as connection:
+            rows = connection.execute(sql.select(*TOKENS.c).order_by(TOKENS.c.name)).all()
+        return [Token(**row._mapping) for row in rows]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.IntegrityError:
+            raise
+        except exc.SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StoreError(f"database {self._engine.url.render_as_string()}: {reason}") from error

@@ -1,0 +1,367 @@
+"""The wire types of judging: what assessors and organisers send, and what they get."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+from msgspec import Meta, Struct
+
+from audiosim.campaign import Campaign, Event, Lease, Progress, Record
+from audiosim.campaign.event import Clock, parse_time, write_time
+from audiosim.corpus.judgments import GRADES
+from audiosim.corpus.model import Pair
+from audiosim.errors import InputError
+from audiosim.selection import Selection
+from service.served import ServedCollection
+from service.sounds import Peaks
+
+MOST_ASKED = 100
+AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
+
+Name = Annotated[str, Meta(max_length=1000)]
+Text = Annotated[str, Meta(max_length=4000)]
+Seconds = Annotated[float, Meta(ge=0, le=1e6)]
+Number = Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class NextIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """How many pairs to judge; of as few queries as will do, where `by_query`. An assessor's token names him."""
+
+    assessor: Name | None = None
+    count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
+    by_query: bool = False
+
+
+class JudgmentIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What an assessor says of a pair: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
+
+    `grade` stands for any scale. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with it: seconds
+    taken, seconds listened in all, and to either clip.
+    """
+
+    query: Name
+    document: Name
+    assessor: Name | None = None
+    fine: float | None = None
+    broad: float | None = None
+    grade: float | None = None
+    cannot: Text | None = None
+    time: Name | None = None
+    seconds: Seconds | None = None
+    played_s: Seconds | None = None
+    query_played_s: Seconds | None = None
+    document_played_s: Seconds | None = None
+    note: Text | None = None
+
+    def to_domain(self, assessor: str, key: str, clock: Clock) -> Event:
+        """The event that this is.
+
+        key  of the request
+        """
+        grades = {name: grade for name in GRADES if (grade := getattr(self, name)) is not None}
+        if (self.cannot is None) == (not grades):
+            raise InputError("expected a grade in fine, broad or grade, or a reason in cannot, and not both")
+        names = ("seconds", "played_s", "query_played_s", "document_played_s", "note")
+        details = {name: value for name in names if (value := getattr(self, name)) is not None}
+        kind = "judgment" if grades else "cannot"
+        reason = {} if self.cannot is None else {"reason": self.cannot}
+        time = _time(self.time, clock)
+        return Event(kind, time, assessor, self.query, self.document, grades, details | reason, key)
+
+
+def _time(said: str | None, clock: Clock) -> str:
+    now = clock()
+    if said is None:
+        return write_time(now)
+    when = parse_time(said)
+    if (when - now).total_seconds() > AHEAD_S:
+        raise InputError(f"time {said} is still to come; it is {write_time(now)}")
+    return write_time(when)
+
+
+class UndoIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Which answer an assessor takes back: that of a number, or his last."""
+
+    assessor: Name | None = None
+    number: Number | None = None
+
+
+class TurnIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Why a campaign is paused, resumed or closed."""
+
+    reason: Text = ""
+
+
+class SessionIn(Struct, forbid_unknown_fields=True):
+    """A token, to be kept in a cookie."""
+
+    token: Name
+
+
+class SessionOut(Struct):
+    """Whose the token is; `open` where none is needed."""
+
+    name: str
+    role: str
+    collection: str
+    open: bool
+
+
+class RecordOut(Struct, omit_defaults=True):
+    """A line of a campaign's log; `replayed` where it was there before it was sent this time."""
+
+    number: int
+    kind: str
+    time: str
+    assessor: str
+    query: str | None = None
+    document: str | None = None
+    fine: float | None = None
+    broad: float | None = None
+    grade: float | None = None
+    refers: int | None = None
+    details: dict[str, str | int | float | bool | None] = {}
+    key: str | None = None
+    replayed: bool = False
+
+    @classmethod
+    def from_domain(cls, record: Record) -> "RecordOut":
+        row = record.event.row()
+        row.pop("until")
+        return cls(number=record.number, replayed=record.replayed, **row)
+
+
+class AnswersOut(Struct):
+    """What an assessor answered and has not taken back, oldest first."""
+
+    assessor: str
+    state: int
+    answers: list[RecordOut]
+
+
+class ImportedOut(Struct):
+    """How many judgments were taken in; those that were there before, by the key of the request, not counted."""
+
+    imported: int
+    state: int
+
+
+class LeasedOut(Struct):
+    """A pair that is with an assessor until a time; addresses of what can be heard of it, null where there is nothing.
+
+    `second` where somebody else has judged it and this is a second opinion.
+    """
+
+    query: str
+    document: str
+    until: str
+    second: bool
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+class NextOut(Struct):
+    """The pairs to judge, the most informative first."""
+
+    assessor: str
+    state: int
+    pairs: list[LeasedOut]
+
+
+def leased(served: ServedCollection, lease: Lease, told: Mapping[Pair, Mapping[str, float]]) -> LeasedOut:
+    """A lease as it is sent.
+
+    told  the grades by pair and assessor
+    """
+    query = served.collection.query_document(lease.pair.query)
+    return LeasedOut(
+        *lease.pair,
+        write_time(lease.until),
+        bool(set(told.get(lease.pair, ())) - {lease.assessor}),
+        _address(served, query, "sound"),
+        _address(served, query, "peaks"),
+        _address(served, lease.pair.document, "sound"),
+        _address(served, lease.pair.document, "peaks"),
+    )
+
+
+def _address(served: ServedCollection, document: str, what: str) -> str | None:
+    if document not in served.sounds:
+        return None
+    query = urlencode({"collection": served.collection.identifier})
+    return f"/v1/documents/{quote(document, safe='')}/{what}?{query}"
+
+
+class PeaksOut(Struct):
+    """A waveform: the lowest and highest sample of each stretch, full scale 127; how long, and how loud in dB (RMS)."""
+
+    low: list[int]
+    high: list[int]
+    duration_s: float
+    loudness_db: float | None
+
+    @classmethod
+    def from_domain(cls, peaks: Peaks) -> "PeaksOut":
+        return cls(list(peaks.low), list(peaks.high), peaks.duration_s, peaks.loudness_db)
+
+
+class SystemOut(Struct, omit_defaults=True):
+    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
+
+    system: str
+    expectation: float
+    variance: float
+    low: float
+    high: float
+    error: float | None = None
+
+
+class DifferenceOut(Struct):
+    """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is."""
+
+    a: str
+    b: str
+    expectation: float
+    variance: float
+    confidence: float
+
+
+class RankingOut(Struct, omit_defaults=True):
+    """What `audiosim estimate` says, in one state of the campaign."""
+
+    collection: str
+    state: int
+    measure: str
+    model: str
+    judged: int
+    pool: int
+    confidence: float
+    systems: list[SystemOut]
+    pairs: list[DifferenceOut]
+    draws: int | None = None
+
+
+class PaceOut(Struct):
+    """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
+
+    answers: int
+    per_hour: float | None
+    median_s: float | None
+
+
+class GoalOut(Struct):
+    """When judging may stop, where it stands in the unit of the goal, and whether that is enough."""
+
+    goal: str
+    level: float
+    reached: bool
+
+
+class CannotOut(Struct):
+    """A pair that an assessor cannot judge, and why."""
+
+    query: str
+    document: str
+    assessor: str
+    reason: str
+
+
+class PairOut(Struct):
+    """A query and a document."""
+
+    query: str
+    document: str
+
+
+class HeldOut(Struct):
+    """A pair that is with an assessor."""
+
+    query: str
+    document: str
+    assessor: str
+    until: str
+
+
+class CampaignOut(Struct):
+    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
+
+    collection: str
+    state: int
+    status: str
+    measure: str
+    model: str
+    judged: int
+    pool: int
+    judgments: int
+    leased: int
+    twice: int
+    confidence: float
+    goal: GoalOut
+    pace: PaceOut
+    assessors: dict[str, PaceOut]
+    agreement: dict[str, Any]
+    cannot: list[CannotOut]
+    dropped: list[PairOut]
+    leases: list[HeldOut]
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection) -> "CampaignOut":
+        campaign, goal = served.campaign, served.judging.goal
+        progress, selection = _at_rest(campaign)
+        return cls(
+            collection=served.collection.identifier,
+            state=progress.number,
+            status=progress.state,
+            measure=str(selection.measure),
+            model=selection.estimator.name,
+            judged=progress.judged,
+            pool=progress.pool,
+            judgments=progress.judgments,
+            leased=progress.leased,
+            twice=progress.twice,
+            confidence=selection.confidence,
+            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
+            pace=PaceOut(**campaign.pace().to_dict()),
+            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in campaign.assessors()},
+            agreement=campaign.agreement().to_dict(),
+            cannot=[
+                CannotOut(*pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()
+            ],
+            dropped=[PairOut(*pair) for pair in campaign.dropped()],
+            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+        )
+
+
+class ChangeOut(Struct):
+    """That a campaign has moved on: where it stands now."""
+
+    state: int
+    status: str
+    judged: int
+    pool: int
+    judgments: int
+    confidence: float
+    reached: bool
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection) -> "ChangeOut":
+        progress, selection = _at_rest(served.campaign)
+        return cls(
+            state=progress.number,
+            status=progress.state,
+            judged=progress.judged,
+            pool=progress.pool,
+            judgments=progress.judgments,
+            confidence=selection.confidence,
+            reached=selection.reached(served.judging.goal),
+        )
+
+
+def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
+    """Progress and selection of one state."""
+    while True:
+        progress, standing = campaign.progress, campaign.standing
+        if progress.number == standing.number:
+            return progress, standing.selection

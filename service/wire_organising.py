@@ -1,0 +1,159 @@
+"""The wire types of organising: how a campaign came to where it stands, what is left of it, who is invited."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from audiosim.campaign import Standing
+from audiosim.campaign.drift import Leaning
+from audiosim.simulate.remaining import Remaining
+from service.history import Course, Moment
+from service.served import ServedCollection
+from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+
+LOW, HIGH = 0.1, 0.9
+
+
+class MomentOut(Struct):
+    """A campaign after an event of its log; number 0 and no time before the first."""
+
+    number: int
+    time: str | None
+    judged: int
+    confidence: float
+    reached: bool
+
+    @classmethod
+    def from_domain(cls, moment: Moment) -> "MomentOut":
+        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached)
+
+
+class HistoryOut(Struct):
+    """How the confidence in the ranking grew. Not `complete`: there was no time for all moments, ask again.
+
+    `met` is the first moment at which the goal was met, null where it never was.
+    """
+
+    collection: str
+    state: int
+    complete: bool
+    goal: str
+    moments: list[MomentOut]
+    met: MomentOut | None
+
+    @classmethod
+    def from_domain(cls, one: ServedCollection, course: Course) -> "HistoryOut":
+        met = None if course.met is None else MomentOut.from_domain(course.met)
+        moments = list(map(MomentOut.from_domain, course.moments))
+        goal = str(one.judging.goal)
+        return cls(one.collection.identifier, course.number, course.complete, goal, moments, met)
+
+
+class RemainingOut(Struct):
+    """How many more pairs have to be judged until the goal, in the opinion of the model: in `draws` campaigns that
+    were played on with grades drawn from it, the median, and what 10 and 90 % of them did not exceed.
+
+    `more_than` where there was no time to play one to its end, and then the others are null. `unjudged` pairs are
+    left in the pool. Judgments by a second assessor come on top.
+    """
+
+    collection: str
+    state: int
+    goal: str
+    model: str
+    draws: int
+    median: int | None
+    low: int | None
+    high: int | None
+    more_than: int | None
+    unjudged: int
+
+    @classmethod
+    def from_domain(cls, one: ServedCollection, standing: Standing, found: Remaining) -> "RemainingOut":
+        selection = standing.selection
+        return cls(
+            collection=one.collection.identifier,
+            state=standing.number,
+            goal=str(one.judging.goal),
+            model=selection.estimator.name,
+            draws=len(found.counts),
+            median=found.quantile(0.5),
+            low=found.quantile(LOW),
+            high=found.quantile(HIGH),
+            more_than=found.more_than,
+            unjudged=len(selection.pool.pairs) - selection.judged,
+        )
+
+
+class AssessorOut(Struct):
+    """How an assessor's grades lie, in gain (grade over the scale's maximum); + is more generous, null is unknown.
+
+    `to_others` is over the `shared` pairs that others judged too; `to_model` over the pairs that the model `expected`
+    something of, `first` and `second` over the halves of those in the order in which they were judged, `drift` is
+    second minus first with its 95 % interval from `low` to `high`.
+    """
+
+    assessor: str
+    judgments: int
+    shared: int
+    to_others: float | None
+    expected: int
+    to_model: float | None
+    first: float | None
+    second: float | None
+    drift: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def from_domain(cls, name: str, leaning: Leaning) -> "AssessorOut":
+        return cls(name, **leaning.to_dict())
+
+
+class AssessorsOut(Struct):
+    """How the grades of all assessors lie, in one state of the campaign."""
+
+    collection: str
+    state: int
+    assessors: list[AssessorOut]
+
+
+class InvitationIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Who is invited to judge, and for how many days; for ever if not said."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+    days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
+
+
+class InvitationOut(Struct):
+    """The way to the page on which somebody judges. Where there are tokens it holds his, which is not shown again."""
+
+    name: str
+    link: str
+    expires: str | None
+
+
+class WithdrawalIn(Struct, forbid_unknown_fields=True):
+    """Whose invitation ends."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+
+
+class InvitedOut(Struct):
+    """Who was invited and when, when that ends (null: never), and whether it has."""
+
+    name: str
+    created: str
+    expires: str | None
+    ended: bool
+
+    @classmethod
+    def from_domain(cls, token: Token, ended: bool) -> "InvitedOut":
+        return cls(token.name, token.created, token.expires or None, ended)
+
+
+class InvitationsOut(Struct):
+    """Who is invited to judge a collection; where there are no `tokens`, everybody on this machine is."""
+
+    tokens: bool
+    invited: list[InvitedOut]

@@ -1,0 +1,217 @@
+"""A Dask cluster on this machine: a scheduler and two workers, of which one is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+import soundfile
+from joblib import wrap_non_picklable_objects
+
+from audiosim.audio import cluster
+from audiosim.audio.decode import read
+from audiosim.audio.describe import Described, Failure, describe_all, listed
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.sources import find_sounds
+from audiosim.errors import InputError
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+]
+
+
+class Cluster:
+    """Processes of a cluster, and its address."""
+
+    def __init__(self, folder, workers):
+        self.folder, self.processes = folder, []
+        known = folder / "scheduler.json"
+        self.start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", known)
+        self.workers = [self.add_worker() for _ in range(workers)]
+        deadline = time.monotonic() + 60
+        while not known.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with distributed.Client(scheduler_file=str(known), set_as_default=False) as client:
+            self.address = client.scheduler.address
+            if workers:
+                client.wait_for_workers(workers, timeout=60)
+
+    def add_worker(self):
+        return self.start(
+            "dask_worker", "--nthreads", "1", "--no-nanny", "--scheduler-file", self.folder / "scheduler.json"
+        )
+
+    def start(self, program, *options):
+        command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *map(str, options)]
+        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder))
+        return self.processes[-1]
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def loopback(tmp_path):
+    (tmp_path / "cluster").mkdir()
+    running = []
+
+    def start(workers=2):
+        running.append(Cluster(tmp_path / "cluster", workers))
+        return running[-1]
+
+    yield start
+    for started in running:
+        started.end()
+
+
+@pytest.fixture
+def sounds(tmp_path, music):
+    for n in range(48):
+        path = tmp_path / f"sounds/{n % 4}/{n:02}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, music(1.5, seed=n), 22_050)
+    (tmp_path / "sounds/0/bad.wav").write_bytes(b"no sound")
+    return listed(find_sounds(tmp_path / "sounds"))
+
+
+def same(outcomes, others):
+    return len(outcomes) == len(others) and all(
+        one == other if isinstance(one, Failure) else one[0] == other[0] and np.array_equal(one[1], other[1])
+        for one, other in zip(outcomes, others, strict=True)
+    )
+
+
+def test_a_worker_killed_half_way_changes_nothing(loopback, sounds):
+    here, started = list(describe_all(sounds, STANDARD)), loopback()
+
+    def read_slowly(path):  # so that the other worker is at work when it is killed
+        time.sleep(0.02)
+        return read(path)
+
+    outcomes = describe_all(sounds, STANDARD, read_slowly, scheduler=started.address)
+    there = [next(outcomes) for _ in range(20)]
+    os.kill(started.workers[0].pid, signal.SIGKILL)
+    there += outcomes
+    assert started.workers[0].wait() == -signal.SIGKILL
+    assert started.workers[1].poll() is None
+    assert same(there, here)
+    assert sum(isinstance(outcome, Described) for outcome in there) == 48
+
+
+def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(loopback, sounds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    near = listed(find_sounds("sounds/0"))
+    assert near[0].path.startswith("sounds/0")
+    there = list(describe_all(near, STANDARD, scheduler=loopback(1).address))
+    assert same(there, list(describe_all(near, STANDARD)))
+
+
+def test_the_command_gives_the_index_of_the_local_run(loopback, sounds, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    address = loopback().address
+    for index, options in (("here", ()), ("there", ("--scheduler", address))):
+        code, out, err = run("extract", "sounds", "-o", index, "--format", "json", *options)
+        assert (code, json.loads(out)["done"]) == (0, 48)
+        bad = "cannot be decoded (Format not recognised), expected WAV, FLAC, Ogg, MP3 or AIFF"
+        assert err == f"audiosim: sounds/0/bad.wav: {bad}\n"
+    here, there = AudioIndex.load("here"), AudioIndex.load("there")
+    assert list(there.recordings) == list(here.recordings)
+    assert np.array_equal(there.rows, here.rows)
+
+
+def test_a_decoder_that_crashes_there_costs_one_file(loopback, sounds):
+    started, victim = loopback(1), sounds[10].path
+
+    def read_or_crash(path):
+        if str(path) == victim:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return read(path)
+
+    outcomes = list(describe_all(sounds, STANDARD, read_or_crash, scheduler=started.address))
+    assert started.workers[0].poll() is None
+    expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
+    assert outcomes[10] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
+    rest, here = outcomes[:10] + outcomes[11:], list(describe_all(sounds[:10] + sounds[11:], STANDARD))
+    assert same(rest, here)
+
+
+def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch):
+    def deadly(task):
+        if task == 1:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+        return task
+
+    started = loopback(5)
+    monkeypatch.setattr(cluster, "ROUNDS", 1)
+    results = list(
+        cluster.spread(
+            wrap_non_picklable_objects(deadly),
+            [1, 2, 3, 4, 5],
+            started.address,
+            lambda task: 60.0,
+            lambda task, why: why,
+        )
+    )
+    assert results == ["was given up: every machine that was at it was lost", 2, 3, 4, 5]
+
+
+def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+    started = loopback(1)
+
+    def read_slowly(path):
+        time.sleep(0.05)
+        return read(path)
+
+    outcomes = describe_all(sounds, STANDARD, read_slowly, scheduler=started.address)
+    next(outcomes)
+    started.processes[0].kill()
+    with pytest.raises(
+        InputError, match=rf"^the scheduler at {started.address} is gone; what it has answered is kept$"
+    ):
+        list(outcomes)
+
+
+def test_closing_gives_the_cluster_back(loopback, sounds):
+    started = loopback(1)
+    with closing(describe_all(sounds, STANDARD, scheduler=started.address)) as outcomes:
+        next(outcomes)
+    with distributed.Client(started.address, set_as_default=False) as client:
+        deadline = time.monotonic() + 30
+        while any(client.processing().values()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(client.processing().values())
+
+
+def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
+    monkeypatch.setattr(cluster, "JOIN_S", 1)
+    address = loopback(0).address
+    with pytest.raises(
+        InputError, match=rf"^the scheduler at {address} has no worker after 1 s, expected one at least$"
+    ):
+        next(describe_all(sounds, STANDARD, scheduler=address))
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error(sounds, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        with pytest.raises(InputError, match=rf"^no scheduler answers at {address}, expected an address like tcp://"):
+            next(describe_all(sounds, STANDARD, scheduler=address))
+
+
+def test_without_the_extra_a_line_says_what_to_install(sounds, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"^a cluster needs Dask, which audiosim\[scale\] brings: pip install"):
+        next(describe_all(sounds, STANDARD, scheduler="tcp://127.0.0.1:8786"))

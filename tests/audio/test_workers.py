@@ -1,0 +1,198 @@
+"""Work in other processes, some of which do not come back."""
+
+import importlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from audiosim.audio.workers import WINDOW, spread
+from audiosim.errors import InputError
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
+
+# What the workers do stands in a module of its own: they import it, and need not import this one.
+ACTS = """
+import os, signal, sys, time
+
+class Stubborn(Exception):
+    def __init__(self, one, two):
+        super().__init__("cannot be sent")
+
+def act(task):
+    kind, value = task
+    if kind == "signal":
+        os.kill(os.getpid(), value)
+    elif kind == "exit":
+        os._exit(value)
+    elif kind == "sleep":
+        time.sleep(value)
+    elif kind == "raise":
+        raise Stubborn(1, 2) if value is None else ValueError(value)
+    elif kind == "threads":
+        import numpy, threadpoolctl
+        return [library["num_threads"] for library in threadpoolctl.threadpool_info()]
+    elif kind == "print":
+        print(value)
+        os.write(1, b"noise of a library")
+        os.write(2, b"noise of a library")
+    return value if kind != "pid" else os.getpid()
+"""
+
+
+@pytest.fixture
+def act(tmp_path, monkeypatch):
+    (tmp_path / "acts_of_workers.py").write_text(ACTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("acts_of_workers").act
+    del sys.modules["acts_of_workers"]
+
+
+def half_a_minute(task):
+    return 30.0
+
+
+def lost(task, why):
+    return f"lost: {why}"
+
+
+def done(act, tasks, workers=2, limit_s=half_a_minute):
+    return list(spread(act, tasks, workers, limit_s, lost))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_results_come_in_the_order_of_the_tasks_whoever_is_done_first(act, workers):
+    seconds = [0.2, 0, 0, 0.1, 0, 0, 0.05, 0, 0, 0, 0, 0.02]
+    assert done(act, [("sleep", s) for s in seconds], workers) == seconds
+
+
+def test_nothing_to_do_starts_nothing(act):
+    assert done(act, []) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        (("signal", signal.SIGSEGV), "crashed (signal 11, Segmentation fault)"),
+        (("signal", signal.SIGABRT), "crashed (signal 6, Aborted)"),
+        (("signal", signal.SIGKILL), "crashed (signal 9, Killed)"),
+        (("exit", 3), "crashed (exit code 3)"),
+        (("exit", 0), "crashed (exit code 0)"),
+    ],
+)
+def test_a_crash_costs_its_own_task_only(act, end, why):
+    tasks = [("give", n) for n in range(20)]
+    tasks[7] = end
+    assert done(act, tasks) == [*range(7), f"lost: {why}", *range(8, 20)]
+
+
+def test_any_number_of_crashes_leave_the_rest_done(act):
+    tasks = [("exit", 1) if n % 4 == 1 else ("give", n) for n in range(16)]
+    assert done(act, tasks) == ["lost: crashed (exit code 1)" if n % 4 == 1 else n for n in range(16)]
+
+
+def test_a_task_that_hangs_is_ended_at_its_limit(act):
+    tasks = [("give", 0), ("sleep", 1000), ("give", 2), ("give", 3), ("give", 4)]
+    start = time.monotonic()
+    results = done(act, tasks, limit_s=lambda task: 1.0 if task[0] == "sleep" else 30.0)
+    assert results == [0, "lost: took more than 1 s", 2, 3, 4]
+    assert time.monotonic() - start < 30
+
+
+def test_time_that_the_caller_takes_counts_for_no_task(act):
+    results = spread(act, [("give", n) for n in range(12)], 1, lambda task: 0.6, lost)
+    seen = []
+    for result in results:
+        seen.append(result)
+        if result == 1:
+            time.sleep(1.0)
+    assert seen == list(range(12))
+
+
+def test_tasks_are_taken_as_they_are_needed(act):
+    taken = []
+    endless = (taken.append(n) or ("give", n) for n in itertools.count())
+    with closing(spread(act, endless, 2, half_a_minute, lost)) as results:
+        assert list(itertools.islice(results, 10)) == list(range(10))
+    assert len(taken) <= 10 + 2 * WINDOW
+
+
+def gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_closing_ends_the_workers_at_once(act):
+    tasks = [("pid", None), ("pid", None), *[("sleep", 1000)] * 8]
+    with closing(spread(act, tasks, 2, half_a_minute, lost)) as results:
+        pids = {next(results), next(results)}
+        assert len(pids) == 2
+        assert os.getpid() not in pids
+    assert all(map(gone, pids))
+
+
+def test_an_exception_is_raised_in_its_turn_and_says_where_it_comes_from(act):
+    results = spread(act, [("give", 0), ("give", 1), ("raise", "no such thing"), ("give", 3)], 2, half_a_minute, lost)
+    assert (next(results), next(results)) == (0, 1)
+    with pytest.raises(ValueError, match=r"^no such thing\n") as raised:
+        next(results)
+    assert "in act" in raised.value.__notes__[0]
+
+
+def test_an_exception_that_cannot_be_sent_is_told_of(act):
+    with pytest.raises(RuntimeError, match=r"Stubborn: cannot be sent"):
+        done(act, [("raise", None)])
+
+
+def test_workers_that_cannot_start_are_an_error_not_a_loop(act, tmp_path, capfd):
+    (tmp_path / "acts_of_workers.py").write_text("raise ImportError('gone meanwhile')")
+    with pytest.raises(InputError, match=r"^a worker process cannot be started: it crashed \(exit code 1\)$"):
+        done(act, [("give", 0)])
+    assert "gone meanwhile" in capfd.readouterr().err
+
+
+def test_a_worker_keeps_to_one_thread(act):
+    (threads,) = done(act, [("threads", None)])
+    assert set(threads) == {1}
+
+
+def test_what_workers_print_stays_out_of_the_output_and_libraries_are_muted(act, capfd):
+    assert done(act, [("print", "said in Python")]) == ["said in Python"]
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "said in Python\n")
+
+
+HANG = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from acts_of_workers import act
+from audiosim.audio.workers import spread
+results = spread(act, [("pid", 0), ("pid", 0), *[("sleep", 1000)] * 8], 2, lambda task: 1000.0, print)
+print(next(results), next(results), flush=True)
+next(results)
+"""
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("group", [False, True], ids=["alone", "with its group"])
+def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tmp_path, by, group):
+    command = [sys.executable, "-c", HANG, tmp_path]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path
+    )
+    pids = list(map(int, running.stdout.readline().split()))
+    (os.killpg if group else os.kill)(running.pid, by)
+    running.communicate(timeout=30)  # ends when the last of its workers has let go of the pipe
+    assert running.returncode == -by
+    deadline = time.monotonic() + 10
+    while not all(map(gone, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert all(map(gone, pids))

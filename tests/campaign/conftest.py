@@ -1,0 +1,68 @@
+"""Logs of every kind; a PostgreSQL of our own, where its programs are installed."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sql
+
+from audiosim.campaign import DatabaseStore, Event, MemoryStore
+from audiosim.campaign.database import METADATA
+
+NAMES = (f"tiny {number}" for number in itertools.count())
+NOON = "2013-05-01T12:00:00Z"
+
+
+class Watch:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self):
+        self.now = datetime(2013, 5, 1, 12, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+    def forward(self, seconds):
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def watch():
+    return Watch()
+
+
+def said(query="q1", document="a", grade=90.0, assessor="ann", **more):
+    """A judgment on the fine scale, made at noon."""
+    return Event("judgment", NOON, assessor, query, document, {"fine": grade}, **more)
+
+
+@pytest.fixture(name="said")
+def _said():
+    return said
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request, tmp_path):
+    """The URL of every kind of database."""
+    return f"sqlite:///{tmp_path / 'log.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+@pytest.fixture
+def database_to_make(database):
+    """The URL of every kind of database, without our tables."""
+    engine = sql.create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
+    METADATA.drop_all(engine)
+    engine.dispose()
+    return database
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request, tmp_path):
+    """Every kind of log, for the tests of the contract that they share."""
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    url = f"sqlite:///{tmp_path / 'log.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    database = DatabaseStore(url, next(NAMES))
+    yield database
+    database.close()

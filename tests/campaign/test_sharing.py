@@ -1,0 +1,94 @@
+"""Several campaigns on one log: in one process, and in several."""
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+
+from audiosim.campaign import Campaign, DatabaseStore, MemoryStore
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+from audiosim.measures.expected import estimate
+
+DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
+
+# Asks for two pairs and judges one, over and over: half of the leases are answered, half are still held.
+ASSESSOR = """
+import sys
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+folder, url, name = sys.argv[1:]
+campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", DatabaseStore(url, "shared"), batch=5)
+sys.stdin.readline()
+for turn in range(8):
+    pair = campaign.ask(2, name)[0]
+    print(*campaign.tell(Judgment(*pair, 50.0, name))[:1], *pair, sep="\\t", flush=True)
+"""
+
+
+def test_processes_on_one_database_never_lease_one_pair_to_two_assessors(database):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    names = ("ann", "bob", "cid")
+    processes = [
+        subprocess.Popen([sys.executable, "-c", ASSESSOR, DEMO, database, name], **pipes, bufsize=1) for name in names
+    ]
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate() for process in processes]
+    assert [error for _, error in said] == [""] * 3
+    acknowledged = sorted(line.split("\t") for output, _ in said for line in output.splitlines())
+    with closing(DatabaseStore(database, "shared")) as store:
+        log = list(store.read())
+    holders = {}
+    for _, event in log:
+        assert event.kind in ("lease", "judgment")
+        assert holders.setdefault(event.pair, event.assessor) == event.assessor
+    judged = sorted([str(number), event.query, event.document] for number, event in log if event.kind == "judgment")
+    assert judged == acknowledged
+    assert len(judged) == len({tuple(pair) for _, *pair in judged}) == 24
+    assert [number for number, _ in log] == list(range(1, len(log) + 1))
+
+
+def test_threads_of_one_campaign_never_get_one_pair_and_lose_no_judgment():
+    collection = Collection.load(DEMO, "none")
+    store = MemoryStore()
+    shared, other = (Campaign(collection, "mout", "CG@5", store, batch=5) for _ in range(2))
+    told = []
+
+    def judge(campaign, name):
+        for _ in range(6):
+            (pair,) = campaign.ask(1, name)
+            told.append(campaign.tell(Judgment(*pair, 50.0, name)).number)
+
+    threads = [
+        Thread(target=judge, args=(campaign, f"{number}")) for number, campaign in enumerate([shared] * 3 + [other] * 3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log = list(store.read())
+    judged = [(number, event.pair) for number, event in log if event.kind == "judgment"]
+    assert sorted(told) == [number for number, _ in judged]
+    assert len({pair for _, pair in judged}) == 36
+    shared.sync()
+    other.sync()
+    assert shared.ranking.to_dict() == other.ranking.to_dict()
+
+
+def test_a_campaign_takes_in_what_another_wrote_before_it_asks_and_tells(tiny, said):
+    store = MemoryStore()
+    one, two = (Campaign(tiny, "mjud", "CG@2", store) for _ in range(2))
+    one.tell(said())
+    (asked,) = two.ask()
+    assert two.selection.judged == 1
+    assert asked != ("q1", "a")
+    assert two.tell(said(document="b")).number == 2
+    one.undo("ann", 2)
+    assert two.sync() == 4
+    assert [judgment.document for judgment in two.judgments()] == ["a"]
+    judged = estimate(tiny, "mjud", "CG@2").to_dict() | two.ranking.to_dict()
+    assert judged["judged"] == 1

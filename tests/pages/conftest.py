@@ -1,0 +1,160 @@
+"""A live server of the demo collection, and pages in a real Chromium that watch for what should never happen."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from audiosim import shipped
+from service.tokens import TokenStore
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, where there is no sandbox
+PATIENCE_MS = 15_000
+
+
+def _commanded() -> Callable[..., Any]:
+    """The server of the service's tests, which are not a package that could be imported."""
+    path = Path(__file__).parents[1] / "service" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("service_conftest", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.commanded
+
+
+commanded = _commanded()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo collection, with its sounds."""
+    folder = tmp_path_factory.mktemp("collections") / "demo"
+    shutil.copytree(shipped.folder("fixtures") / "demo", folder)
+    return folder
+
+
+@pytest.fixture
+def scale() -> str:
+    """The scale of the live server's collection, for tests to set."""
+    return "fine"
+
+
+@pytest.fixture
+def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
+    """A server of the demo collection, open to this machine, with a campaign of its own; `.url`, `.stop()`."""
+    if scale != "fine":
+        demo = shutil.copytree(demo, tmp_path / "demo")
+        settings = (demo / "collection.toml").read_text()
+        (demo / "collection.toml").write_text(settings.replace('"fine"', scale))
+    with commanded([demo], tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as running:
+        yield running
+
+
+@pytest.fixture
+def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
+    """A server that wants tokens, and the token of an assessor called Ann."""
+    database = f"sqlite:///{tmp_path / 'invited.db'}"
+    store = TokenStore(database)
+    token = store.create("Ann", "assessor")
+    store.close()
+    with commanded([demo], tmp_path / "invited", "--db", database) as running:
+        yield running, token
+
+
+@pytest.fixture(scope="module")
+def still(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A plain HTTP client of a server for tests that change nothing."""
+    with (
+        commanded([demo], tmp_path_factory.mktemp("still") / "log") as running,
+        httpx.Client(base_url=running.url, timeout=30) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def http(live: Any) -> Iterator[httpx.Client]:
+    """A plain HTTP client of the live server."""
+    with httpx.Client(base_url=live.url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator["Browser"]:
+    """Debian's Chromium without a window. Not kept beyond a module: Playwright holds this thread's event loop."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS, env=dict(os.environ))
+        yield browser
+        browser.close()
+
+
+class Watch:
+    """Notes what a page should never do.
+
+    expected  parts of messages that the test itself provokes, such as a refusal
+    """
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.expected: list[str] = []
+
+    def watch(self, page: "Page", url: str) -> None:
+        page.on("console", lambda message: message.type in ("error", "warning") and self.wrong.append(message.text))
+        page.on("pageerror", lambda error: self.wrong.append(f"uncaught: {error}"))
+        page.on("request", lambda request: self._ask(request.url, url))
+
+    def _ask(self, asked: str, url: str) -> None:
+        if not asked.startswith((f"{url}/", "blob:", "data:")):
+            self.wrong.append(f"asked another host: {asked}")
+
+    @property
+    def unexpected(self) -> list[str]:
+        return [text for text in self.wrong if not any(part in text for part in self.expected)]
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Fails the test where a page logged an error or a warning, or asked another host."""
+    noted = Watch()
+    yield noted
+    assert noted.unexpected == []
+
+
+@pytest.fixture
+def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., "Page"]]:
+    """Makes pages, each of a browser of its own (`context=` puts one in a browser that is there), all watched.
+
+    They are of the server `live`, or `invited` where the test asks for that.
+
+    Named arguments are those of Playwright's `new_context`, such as viewport, color_scheme, reduced_motion.
+    """
+    named = "invited" in request.fixturenames
+    url = (request.getfixturevalue("invited")[0] if named else request.getfixturevalue("live")).url
+    made: list[BrowserContext] = []
+
+    def open_page(path: str = "", context: "BrowserContext | None" = None, **options: Any) -> "Page":
+        if context is None:
+            context = chromium.new_context(**{"base_url": url, "locale": "en-GB"} | options)
+            context.set_default_timeout(PATIENCE_MS)
+            made.append(context)
+        page = context.new_page()
+        watch.watch(page, url)
+        if path:
+            page.goto(path)
+        return page
+
+    yield open_page
+    for context in made:
+        context.close()

@@ -1,0 +1,611 @@
+"""The judging page in a real browser against a live server: what an assessor does, and what the log then holds."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import httpx
+import pytest
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+QUICK = "listen=0.1"  # seconds of each clip to be heard
+OFFLINE = "ERR_INTERNET_DISCONNECTED"
+
+
+def enter(page, name, training=False):
+    """From the first screen to the first pair, by keyboard."""
+    page.locator("#name:focus").wait_for()
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+    begin(page, training)
+
+
+def begin(page, training=False):
+    page.locator("#screen-start:not([hidden])").wait_for()
+    skip = page.locator("#skip-training").is_visible()
+    for _ in range(2 if skip and not training else 1):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    wait_for_pair(page)
+
+
+def wait_for_pair(page):
+    page.locator("#screen-desk:not([hidden])").wait_for()
+    expect(page.locator("#play-text")).to_have_text("Pause")
+
+
+def hear_both(page):
+    """Until Enter would be taken, but for the grades."""
+    for key in "qc":
+        page.keyboard.press(key)
+        page.wait_for_timeout(160)
+
+
+def grade(page, broad, steps=0):
+    """A broad grade, then the fine one: where the slider starts for it, and so many points further."""
+    page.keyboard.press(str(broad))
+    page.keyboard.press("ArrowRight")
+    for _ in range(abs(steps)):
+        page.keyboard.press("ArrowRight" if steps > 0 else "ArrowLeft")
+
+
+def save(page):
+    """Enter; done when something else is before the assessor."""
+    before = page.inner_text("#where")
+    page.locator("#save[aria-disabled=false]").wait_for()
+    page.keyboard.press("Enter")
+    expect(page.locator("#screen-desk:not([hidden]) #where").filter(has_text=before)).to_have_count(0)
+
+
+def judge(page, broad, steps=0):
+    hear_both(page)
+    grade(page, broad, steps)
+    save(page)
+
+
+def saved(page):
+    expect(page.locator("#state")).to_have_text("Saved")
+
+
+def answers(http, assessor):
+    found = http.get("/v1/collections/demo/answers", params={"assessor": assessor})
+    return found.json()["answers"]
+
+
+def starts(broad):
+    """Where the slider starts: the middle of a third."""
+    return [17, 50, 83][broad]
+
+
+def audit(page):
+    """What axe-core finds wrong."""
+    found = page.evaluate(AXE.read_text() + "; axe.run()")
+    return [(wrong["id"], [node["html"] for node in wrong["nodes"]]) for wrong in found["violations"]]
+
+
+def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, http):
+    page = browse(f"/judge/demo?{QUICK}&batch=20")
+    enter(page, "Ann")
+    said = [(place % 3, (7 * place) % 11 - 5) for place in range(20)]
+    for broad, steps in said:
+        judge(page, broad, steps)
+    page.locator("#screen-batch:not([hidden])").wait_for()
+    saved(page)
+    found = answers(http, "Ann")
+    assert [(one["broad"], one["fine"]) for one in found] == [(broad, starts(broad) + steps) for broad, steps in said]
+    assert len({(one["query"], one["document"]) for one in found}) == 20
+    assert len({one["key"] for one in found}) == 20
+    for details in (one["details"] for one in found):
+        assert min(details["query_played_s"], details["document_played_s"]) >= 0.1
+        assert details["played_s"] <= details["seconds"] + 0.1
+    # Candidates of one query stand together.
+    queries = [one["query"] for one in found]
+    assert len([1 for one, other in pairwise(queries) if one != other]) == len(set(queries)) - 1
+
+
+def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, http, watch):
+    watch.expected.append(OFFLINE)
+    page = browse(f"/judge/demo?{QUICK}&batch=8")
+    enter(page, "Ann")
+    for _ in range(3):
+        judge(page, 1)
+    saved(page)
+    page.context.set_offline(True)
+    for _ in range(3):
+        judge(page, 2)
+    expect(page.locator("#state")).to_have_text("Offline: 3 waiting")
+    assert len(answers(http, "Ann")) == 3
+    page.context.set_offline(False)
+    saved(page)
+    judge(page, 0)
+    saved(page)
+    assert [one["broad"] for one in answers(http, "Ann")] == [1, 1, 1, 2, 2, 2, 0]
+
+
+def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, http, watch):
+    watch.expected.append(OFFLINE)
+    address = f"/judge/demo?{QUICK}&batch=8"
+    page = browse(address)
+    enter(page, "Ann")
+    judge(page, 1)
+    saved(page)
+    page.context.set_offline(True)
+    judge(page, 2)
+    context = page.context
+    page.close()
+    assert len(answers(http, "Ann")) == 1
+    context.set_offline(False)
+    page = browse(address, context=context)
+    begin(page)
+    assert page.inner_text("#where") == "Pair 3 of 8"
+    saved(page)
+    assert [one["broad"] for one in answers(http, "Ann")] == [1, 2]
+
+
+def test_another_device_goes_on_with_the_same_pair(browse):
+    address = f"/judge/demo?{QUICK}&batch=8"
+    one = browse(address)
+    enter(one, "Ann")
+    judge(one, 1)
+    saved(one)
+    other = browse(address)
+    enter(other, "Ann")
+    shown = [page.evaluate(NOW) for page in (one, other)]
+    assert shown[0] == shown[1]
+    assert other.inner_text("#where") == "Pair 2 of 8"
+
+
+# The clips that are before the assessor, by their waveforms: the page shows no names.
+NOW = "['query', 'candidate'].map(side => document.querySelector(`#wave-${side}`).toDataURL())"
+
+
+def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    hear_both(page)
+    grade(page, 1, 3)
+    page.click("summary")
+    page.fill("#note", "a draft")
+    page.wait_for_timeout(500)
+    page.reload()
+    begin(page)
+    assert page.inner_text("#grade-fine-value") == "53"
+    assert page.input_value("#note") == "a draft"
+    page.locator("#save[aria-disabled=false]").wait_for()
+
+
+def test_two_assessors_at_once_never_get_the_same_pair(browse, http):
+    pages = {name: browse(f"/judge/demo?{QUICK}&batch=6") for name in ("Ann", "Bob")}
+    for name, page in pages.items():
+        enter(page, name)
+    for _ in range(6):
+        for page in pages.values():
+            judge(page, 1)
+    for page in pages.values():
+        saved(page)
+    pairs = {name: {(one["query"], one["document"]) for one in answers(http, name)} for name in pages}
+    assert [len(own) for own in pairs.values()] == [6, 6]
+    assert not pairs["Ann"] & pairs["Bob"]
+
+
+def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    judge(page, 0)
+    shown = page.evaluate(NOW)
+    judge(page, 2, 4)
+    saved(page)
+    page.keyboard.press("z")
+    expect(page.locator("#where")).to_have_text(re.compile("^Once more"))
+    saved(page)
+    assert [one["broad"] for one in answers(http, "Ann")] == [0]
+    assert page.evaluate(NOW) == shown
+    assert page.inner_text("#grade-fine-value") == "87"
+    page.keyboard.press("1")
+    save(page)
+    saved(page)
+    assert [(one["broad"], one["fine"]) for one in answers(http, "Ann")] == [(0, 17), (1, 87)]
+
+
+def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
+    watch.expected.append(OFFLINE)
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    page.context.set_offline(True)
+    judge(page, 0)
+    judge(page, 2)
+    page.keyboard.press("z")
+    expect(page.locator("#where")).to_have_text(re.compile("^Once more"))
+    page.keyboard.press("1")
+    save(page)
+    page.context.set_offline(False)
+    saved(page)
+    assert [(one["broad"], one["fine"]) for one in answers(http, "Ann")] == [(0, 17), (1, 83)]
+
+
+def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(browse, http):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    judge(page, 0)
+    judge(page, 1)
+    shown = page.evaluate(NOW)
+    page.click("#open-answers")
+    assert page.locator("#answers-rows tr").all_inner_texts()[1].split("\t")[1] == "Not similar, 17 of 100"
+    page.click("[aria-label='Revise the answer to pair 1']")
+    expect(page.locator("#where")).to_have_text(re.compile("^Revising"))
+    wait_for_pair(page)
+    page.keyboard.press("2")
+    save(page)
+    saved(page)
+    wait_for_pair(page)
+    assert page.inner_text("#where") == "Pair 3 of 20"
+    assert page.evaluate(NOW) == shown
+    latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, "Ann")}
+    assert sorted(latest.values()) == [1, 2]
+
+
+def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    page.click("#open-cannot")
+    page.click("#reason-broken")
+    page.fill("#reason-text", "only noise")
+    page.click("#cannot-form button.primary")
+    expect(page.locator("#where")).to_have_text("Pair 2 of 20")
+    saved(page)
+    (answer,) = answers(http, "Ann")
+    assert (answer["kind"], answer["details"]["reason"]) == ("cannot", "a clip is broken or silent: only noise")
+
+
+def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered(browse, http):
+    page = browse("/judge/demo?listen=2")
+    enter(page, "Ann")
+    page.keyboard.press("Enter")
+    assert "hear the candidate for 2 s more, choose a button, set the slider" in page.inner_text("#missing")
+    grade(page, 1)
+    page.wait_for_timeout(2200)
+    page.keyboard.press("Enter")
+    assert page.inner_text("#missing") == "Hear the candidate for 2 s more"
+    assert page.inner_text("#where") == "Pair 1 of 20"
+    page.keyboard.press("c")
+    page.wait_for_timeout(2200)
+    save(page)
+    saved(page)
+    assert len(answers(http, "Ann")) == 1
+
+
+def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, http):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    hear_both(page)
+    grade(page, 0)
+    assert not page.locator("#warning").is_visible()
+    for _ in range(6):
+        page.keyboard.press("ArrowUp")
+    assert page.locator("#warning").is_visible()
+    save(page)
+    saved(page)
+    assert [(one["broad"], one["fine"]) for one in answers(http, "Ann")] == [(0, 77)]
+
+
+@pytest.mark.parametrize(("ask", "expected"), [("fine", {"fine"}), ("both", {"fine", "broad"})])
+def test_the_organiser_says_whether_one_grade_or_two_are_asked_for(browse, http, ask, expected):
+    page = browse(f"/judge/demo?{QUICK}&ask={ask}")
+    enter(page, "Ann")
+    hear_both(page)
+    grade(page, 1)
+    save(page)
+    saved(page)
+    (answer,) = answers(http, "Ann")
+    assert {name for name in ("fine", "broad", "grade") if name in answer} == expected
+
+
+@pytest.mark.parametrize(
+    ("scale", "key", "field", "given"),
+    [('"broad"', "2", "broad", 2), ('"binary"', "1", "grade", 1), ("[0, 2, 5, 10]", "2", "grade", 5)],
+)
+def test_every_scale_is_asked_in_its_own_way(browse, http, scale, key, field, given):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    hear_both(page)
+    assert page.locator("input[type=range]").count() == 0
+    page.keyboard.press(key)
+    save(page)
+    saved(page)
+    (answer,) = answers(http, "Ann")
+    assert {name: answer[name] for name in ("fine", "broad", "grade") if name in answer} == {field: given}
+
+
+def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, http):
+    page = browse("/judge/demo?listen=0.1")
+    enter(page, "Ann", training=True)
+    told = []
+    for place in range(3):
+        assert page.inner_text("#where") == f"Training {place + 1} of 3"
+        wait_for_pair(page)
+        hear_both(page)
+        grade(page, [2, 0, 2][place], [17, 0, 0][place])
+        page.locator("#save[aria-disabled=false]").wait_for()
+        page.keyboard.press("Enter")
+        page.locator("#feedback").wait_for()
+        told.append(page.inner_text("#feedback"))
+        page.keyboard.press("Enter")
+        page.locator("#feedback").wait_for(state="hidden")
+    assert "the very same recording" in told[0]
+    assert "there is no right answer" in told[1]
+    assert "one recording again" in told[2]
+    wait_for_pair(page)
+    assert page.inner_text("#where") == "Pair 1 of 20"
+    assert answers(http, "Ann") == []
+
+
+def test_a_break_is_suggested_when_its_time_has_come(browse):
+    page = browse(f"/judge/demo?{QUICK}&break=0.01")
+    enter(page, "Ann")
+    hear_both(page)
+    grade(page, 1)
+    page.wait_for_timeout(600)
+    page.keyboard.press("Enter")
+    page.locator("#rest[open]").wait_for()
+    assert "You have judged for 1 minute." in page.inner_text("#rest-text")
+    page.keyboard.press("Enter")
+    wait_for_pair(page)
+    assert page.inner_text("#where") == "Pair 2 of 20"
+
+
+def test_an_invitation_becomes_a_cookie_and_leaves_the_address(browse, invited):
+    server, token = invited
+    page = browse(f"/judge/demo?{QUICK}#token={token}")
+    begin(page)
+    assert page.evaluate("location.href") == f"{server.url}/judge/demo?{QUICK}"
+    assert page.evaluate("document.cookie") == ""
+    (cookie,) = page.context.cookies()
+    assert (cookie["value"], cookie["httpOnly"], cookie["sameSite"]) == (token, True, "Strict")
+    judge(page, 1)
+    saved(page)
+    page.reload()
+    begin(page)
+    assert page.inner_text("#where") == "Pair 2 of 20"
+    found = httpx.get(f"{server.url}/v1/collections/demo/answers", headers={"Authorization": f"Bearer {token}"}).json()
+    assert (found["assessor"], [one["broad"] for one in found["answers"]]) == ("Ann", [1])
+
+
+def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, invited, watch):
+    watch.expected.append("401 (Unauthorized)")
+    _, token = invited
+    page = browse(f"/judge/demo?{QUICK}")
+    page.locator("#token:focus").wait_for()
+    assert audit(page) == []
+    page.keyboard.type("guess")
+    page.keyboard.press("Enter")
+    expect(page.locator("#token-wrong")).to_have_text("That did not work: this token is not known, or has ended.")
+    page.fill("#token", token)
+    page.keyboard.press("Enter")
+    begin(page)
+
+
+def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse, invited, watch):
+    watch.expected.append("401 (Unauthorized)")
+    server, token = invited
+    page = browse(f"/judge/demo?{QUICK}#token={token}")
+    begin(page)
+    judge(page, 0)
+    saved(page)
+    page.context.clear_cookies()
+    judge(page, 2)
+    page.locator("#screen-token:not([hidden])").wait_for()
+    assert page.inner_text("#state") == "Signed out: 1 waiting"
+    page.fill("#token", token)
+    page.keyboard.press("Enter")
+    saved(page)
+    wait_for_pair(page)
+    found = httpx.get(f"{server.url}/v1/collections/demo/answers", headers={"Authorization": f"Bearer {token}"}).json()
+    assert [one["broad"] for one in found["answers"]] == [0, 2]
+
+
+def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch):
+    watch.expected.append("409 (Conflict)")
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    assert http.post("/v1/collections/demo/pause", json={}).status_code == 201
+    judge(page, 1)
+    expect(page.locator("#state")).to_have_text("On hold: 1 waiting")
+    assert http.post("/v1/collections/demo/resume", json={}).status_code == 201
+    judge(page, 2)
+    saved(page)
+    assert [one["broad"] for one in answers(http, "Ann")] == [1, 2]
+
+
+def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, http, watch):
+    watch.expected.append("422 (Unprocessable Entity)")
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    # As a page of another version would: what it sends is not on the scale.
+    page.route(
+        "**/judgments",
+        lambda route: route.continue_(post_data=route.request.post_data.replace('"fine":17', '"fine":17.5')),
+    )
+    judge(page, 0)
+    expect(page.locator("#state")).to_have_text("Saved, 1 not taken: see My answers")
+    page.click("#open-answers")
+    assert "grade 17.5 is not on the fine scale" in page.inner_text("#refused")
+    page.unroute("**/judgments")
+    page.click("#refused >> text=Send it again")
+    saved(page)
+    assert [one["fine"] for one in answers(http, "Ann")] == [17]
+
+
+# An analyser at the page's own output, and the position that its player tells, just before and after a switch.
+LISTEN = """async () => {
+  const script = document.querySelector("script[type=module]").src;
+  const { player } = await import(script);
+  const analyser = player.context.createAnalyser();
+  player.output.connect(analyser);
+  const loudest = () => {
+    const samples = new Float32Array(analyser.fftSize);
+    analyser.getFloatTimeDomainData(samples);
+    return Math.max(...samples.map(Math.abs));
+  };
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  await pause(400);
+  const playing = loudest();
+  const before = [performance.now(), player.position];
+  document.querySelector("#hear-candidate").click();
+  const jump = player.position - before[1] - (performance.now() - before[0]) / 1000;
+  await pause(200);
+  const drift = player.position - before[1] - (performance.now() - before[0]) / 1000;
+  const switched = loudest();
+  player.pause();
+  await pause(200);
+  return { playing, jump, drift, switched, silent: loudest(), state: player.context.state };
+}"""
+
+
+def test_sound_really_plays_and_a_switch_keeps_the_position(browse):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    heard = page.evaluate(LISTEN)
+    assert heard["state"] == "running"
+    assert heard["playing"] > 0.01
+    assert heard["switched"] > 0.01
+    assert heard["silent"] == 0
+    assert abs(heard["jump"]) < 0.03
+    assert abs(heard["drift"]) < 0.03
+
+
+# Two clips of known samples, rendered by the page's own player on a context that needs no time.
+RENDER = """async () => {
+  const base = document.querySelector("script[type=module]").src.replace("judge.js", "player.js");
+  const { Player, levelGains } = await import(base);
+  const rate = 8000;
+  const context = new OfflineAudioContext(1, 2 * rate, rate);
+  context.resume = () => {};
+  const clip = (value, seconds) => {
+    const buffer = new AudioBuffer({ length: seconds * rate, sampleRate: rate, numberOfChannels: 1 });
+    buffer.getChannelData(0).fill(value);
+    return { buffer, peak: Math.abs(value), loudness_db: 20 * Math.log10(Math.abs(value)) };
+  };
+  const player = new Player(context);
+  player.load([clip(0.5, 1), clip(-0.125, 1)]);
+  player.play();
+  context.suspend(1).then(() => { player.listen(1); OfflineAudioContext.prototype.resume.call(context); });
+  const made = await context.startRendering();
+  return { samples: [...made.getChannelData(0)], rate };
+}"""
+
+
+def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
+    page = browse("/judge/demo")
+    made = page.evaluate(RENDER)
+    samples, rate = made["samples"], made["rate"]
+    target = 10 ** (-20 / 20)  # both clips are constants: their root mean square is what they are brought to
+    before, after = samples[int(0.5 * rate) : rate - 200], samples[rate + 200 :]
+    assert before == pytest.approx([target] * len(before), abs=1e-4)
+    assert after == pytest.approx([-target] * len(after), abs=1e-4)
+    fading = [place for place, sample in enumerate(samples) if place > rate // 2 and abs(abs(sample) - target) > 1e-3]
+    assert (fading[-1] - fading[0]) / rate < 0.0101
+    steps = [abs(two - one) for one, two in pairwise(samples)]
+    assert max(steps[rate // 2 :]) < 2 * target / (0.0095 * rate)
+
+
+def test_a_waveform_is_a_place_to_go_to(browse):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    page.keyboard.press(" ")
+    box = page.locator("#position").bounding_box()
+    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 5)
+    length, at = (float(page.get_attribute("#position", f"aria-value{name}")) for name in ("max", "now"))
+    assert at == pytest.approx(length / 2, abs=0.1)
+    assert page.get_attribute("#hear-candidate", "aria-pressed") == "true"
+    page.keyboard.press("Shift+ArrowRight")
+    assert float(page.get_attribute("#position", "aria-valuenow")) == pytest.approx(at + 1, abs=0.1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, scheme, width):
+    page = browse("/judge/demo?listen=0.1", color_scheme=scheme, viewport={"width": width, "height": 740})
+    page.locator("#name:focus").wait_for()
+    assert audit(page) == []
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    page.locator("#screen-start:not([hidden])").wait_for()
+    assert audit(page) == []
+    page.click("#skip-training")
+    wait_for_pair(page)
+    hear_both(page)
+    grade(page, 0, 50)
+    page.wait_for_timeout(200)  # colours fade
+    assert page.locator("#warning").is_visible()
+    assert audit(page) == []
+    for opened in ("open-help", "open-cannot"):
+        page.click(f"#{opened}")
+        assert audit(page) == []
+        page.keyboard.press("Escape")
+    save(page)
+    page.click("#open-answers")
+    assert audit(page) == []
+
+
+def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
+    page = browse(f"/judge/demo?{QUICK}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page.fill("#name", "Ann")
+    page.tap("#name-form button")
+    page.tap("#skip-training")
+    wait_for_pair(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    targets = page.locator("button:visible, .choice label:visible, input[type=range]:visible").all()
+    sizes = [target.bounding_box() for target in targets]
+    assert min(min(size["width"], size["height"]) for size in sizes) >= 24
+    page.wait_for_timeout(150)
+    page.tap("#hear-candidate")
+    page.wait_for_timeout(150)
+    page.tap("#grade-broad-2")
+    box = page.locator("#grade-fine").bounding_box()
+    page.touchscreen.tap(box["x"] + 0.75 * box["width"], box["y"] + box["height"] / 2)
+    page.locator("#save[aria-disabled=false]").wait_for()
+    page.tap("#save")
+    expect(page.locator("#where")).to_have_text("Pair 2 of 20")
+    saved(page)
+    (answer,) = answers(http, "Ann")
+    assert answer["broad"] == 2
+    assert 70 <= answer["fine"] <= 80
+
+
+def test_at_twice_the_text_size_nothing_is_cut_off(browse):
+    # 200 % zoom of a window 1280 wide is one of 640 (WCAG 1.4.4, 1.4.10).
+    page = browse(f"/judge/demo?{QUICK}", viewport={"width": 640, "height": 450}, device_scale_factor=2)
+    enter(page, "Ann")
+    assert page.evaluate("document.documentElement.scrollWidth") == 640
+    assert page.locator("#save").is_visible()
+
+
+def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    page.keyboard.press("?")
+    page.locator("#help[open]").wait_for()
+    shown = page.inner_text("#keys")
+    for key in ("Space", "Q", "C", "0", "1", "2", "L", "Enter", "Z", "?"):
+        assert key in shown.split()
+    page.uncheck("#single-keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    assert page.get_attribute("#hear-candidate", "aria-pressed") == "false"
+    assert page.locator("input:checked[name=broad]").count() == 0
+
+
+def test_nothing_on_the_page_names_systems_scores_or_clips(browse, http):
+    page = browse(f"/judge/demo?{QUICK}")
+    enter(page, "Ann")
+    judge(page, 1)
+    page.click("#open-answers")
+    described = http.get("/v1/collections/demo").json()
+    text = page.evaluate("document.documentElement.outerHTML").lower()
+    (pair,) = [(one["query"], one["document"]) for one in answers(http, "Ann")]
+    for secret in [*described["systems"], described["measure"], "ranking", "confidence", *map(json.dumps, pair)]:
+        assert secret.lower().strip('"') not in text, secret

@@ -1,0 +1,385 @@
+"""The organiser's page in a real Chromium: it shows what the service says, as it changes."""
+
+import csv
+import importlib.util
+import io
+import json
+import re
+import shutil
+import socket
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
+from service.tokens import TokenStore
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+CAMPAIGNS = 18
+GOAL = 0.85  # soon to be met, so that what remains is soon simulated
+PATIENCE_MS = 30_000
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PHONE = {"width": 360, "height": 740}
+
+
+def _commanded():
+    """The server of the service's tests, which are not a package that could be imported."""
+    path = Path(__file__).parents[1] / "service" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("service_conftest", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.commanded
+
+
+commanded = _commanded()
+
+
+class Campaign:
+    """A campaign of the demo collection that nobody else judges."""
+
+    def __init__(self, http, name):
+        self.http, self.page, self.path = http, f"/organise/{name}", f"/v1/collections/{name}"
+
+    def get(self, what):
+        answer = self.http.get(f"{self.path}/{what}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def next(self, assessor):
+        return self.http.post(f"{self.path}/next", json={"assessor": assessor})
+
+    def judge(self, assessor, count=1, grade=80, **said):
+        """Judge some pairs, or say that they cannot be judged."""
+        for _ in range(count):
+            (pair,) = self.next(assessor).json()["pairs"]
+            body = {"query": pair["query"], "document": pair["document"], "assessor": assessor}
+            answer = self.http.post(f"{self.path}/judgments", json=body | (said or {"fine": grade}))
+            assert answer.status_code == 201, answer.text
+
+
+@pytest.fixture(scope="module")
+def live(demo, tmp_path_factory):
+    """One server for all tests: it has the demo collection once for each of them."""
+    root = tmp_path_factory.mktemp("organise")
+    folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
+    for folder in folders:
+        shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+    database = f"sqlite:///{root / 'campaign.db'}"
+    with commanded(folders, root / "log", "--db", database, "--goal", f"confidence={GOAL}") as running:
+        yield running
+
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def campaign(http):
+    return Campaign(http, f"demo {next(NUMBERS)}")
+
+
+def shown(page):
+    """Wait until the page shows the campaign."""
+    page.wait_for_selector("#campaign:not([hidden])")
+    page.wait_for_selector("#course path", state="attached")
+    page.wait_for_selector("#live:text-is('Live')")
+    return page
+
+
+def cells(page, table):
+    """The texts of a table's rows, as a reader takes them."""
+    script = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+    return page.eval_on_selector(table, script)
+
+
+def percent(text):
+    return float(re.fullmatch(r"([\d.]+)\s%", text)[1])
+
+
+def agrees(page, campaign):
+    """Whether the page shows the ranking and the confidence that the service tells now."""
+    ranking = campaign.get("ranking")
+    rows = [(row[1], row[2], row[3]) for row in cells(page, "#ranking")]
+    said = [(s["system"], f"{s['expectation']:.3f}", f"{s['low']:.3f}–{s['high']:.3f}") for s in ranking["systems"]]
+    confidence = percent(page.inner_text("#confidence"))
+    return rows == said and confidence == pytest.approx(int(ranking["confidence"] * 1000) / 10)
+
+
+def test_the_page_shows_the_ranking_that_the_service_tells(browse, campaign):
+    campaign.judge("ann", 5)
+    page = shown(browse(campaign.page))
+    assert agrees(page, campaign)
+    ranking = campaign.get("ranking")
+    above = {(pair["a"], pair["b"]): pair["confidence"] for pair in ranking["pairs"]}
+    names = [system["system"] for system in ranking["systems"]]
+    for place, row in enumerate(cells(page, "#pairs")):
+        told = [above[names[place], other] for other in names[place + 1 :]]
+        assert row[0] == f"{place + 1} {names[place]}"
+        assert [int(said) for said in row[1:] if said] == [int(100 * one + 1e-9) for one in told]
+    least = min(ranking["pairs"], key=lambda pair: pair["confidence"])
+    assert page.inner_text("#least li").startswith(f"{least['a']} above {least['b']}: ")
+
+
+def test_intervals_are_drawn_to_scale(browse, campaign):
+    page = shown(browse(campaign.page))
+    script = """rows => [...rows].map(row => ({
+        said: row.querySelector(".ends").textContent.split("–").map(Number),
+        drawn: (box => [box.left, box.right])(row.querySelector("line.whisker").getBoundingClientRect()) }))"""
+    rows = page.eval_on_selector_all("#ranking tbody tr", script)
+    (low, left), (high, right) = [
+        choose((row["said"][end], row["drawn"][end]) for row in rows) for end, choose in ((0, min), (1, max))
+    ]
+    for row in rows:
+        for said, drawn in zip(row["said"], row["drawn"], strict=True):
+            # Scores are written to 0.001, pixels may be split.
+            assert drawn == pytest.approx(left + (said - low) / (high - low) * (right - left), abs=1.5)
+
+
+def test_a_judgment_made_elsewhere_changes_the_page_without_a_reload(browse, campaign):
+    page = shown(browse(campaign.page))
+    page.evaluate("window.mark = 'the same page'")
+    before = page.inner_text("#ranking tbody")
+    assert page.inner_text("#pool").startswith("0 of 600 pairs")
+    campaign.judge("ann", 4, 100)
+    expect(page.locator("#pool")).to_contain_text("4 of 600")
+    expect(page.locator("#course-table tbody tr")).to_have_count(5)
+    assert page.inner_text("#ranking tbody") != before
+    assert agrees(page, campaign)
+    assert page.evaluate("window.mark") == "the same page"
+
+
+def test_what_the_history_says_is_drawn_and_told(browse, campaign):
+    campaign.judge("ann", 3, 0)
+    page = shown(browse(campaign.page))
+    history = campaign.get("history")
+    page.click("summary")
+    rows = cells(page, "#course-table")
+    assert [int(row[0]) for row in rows] == list(range(4))
+    assert [percent(row[1]) for row in rows] == [int(m["confidence"] * 1000 + 1e-9) / 10 for m in history["moments"]]
+    assert page.get_attribute("#course path", "d").count("L") == 3
+    left = campaign.get("remaining")
+    assert left["low"] > 0
+    expect(page.locator("#remaining")).not_to_have_text("…", timeout=PATIENCE_MS)
+    assert page.inner_text("#remaining") == f"about {left['median']}"
+    assert page.inner_text("#remaining-range").startswith(f"{left['low']} to {left['high']} in 8 of 10 simulations")
+
+
+def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
+    page = shown(browse(campaign.page))
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_selector("#status:text-is('Paused')")
+    assert campaign.next("ann").status_code == 409
+    resume = page.get_by_role("button", name="Resume")
+    assert resume.is_visible()
+    assert not page.get_by_role("button", name="Pause").is_visible()
+    resume.click()
+    page.wait_for_selector("#status:text-is('Open')")
+    assert campaign.next("ann").status_code == 200
+
+
+def test_the_keyboard_closes_a_campaign_only_after_it_is_asked_whether_to(browse, campaign):
+    page = shown(browse(campaign.page))
+    close = page.get_by_role("button", name="Close…")
+    close.focus()
+    page.keyboard.press("Enter")
+    assert page.get_by_role("dialog").is_visible()
+    page.keyboard.press("Escape")
+    assert campaign.get("campaign")["status"] == "open"
+    page.keyboard.press("Enter")
+    page.get_by_label("Reason").fill("enough for now")
+    page.get_by_role("button", name="Close the campaign").press("Enter")
+    page.wait_for_selector("#status:text-is('Closed')")
+    log = campaign.http.get(f"{campaign.path}/judgments?format=log").text.splitlines()
+    assert json.loads(log[-1])["details"] == {"reason": "enough for now"}
+    assert campaign.next("ann").status_code == 409
+
+
+def test_judgments_are_downloaded_as_files(browse, campaign):
+    campaign.judge("ann", 3, 40)
+    page = shown(browse(campaign.page))
+    texts = {}
+    for name in ("Qrels", "CSV", "JSON Lines", "Whole log"):
+        with page.expect_download() as waiting:
+            page.get_by_role("link", name=name).click()
+        texts[name] = Path(waiting.value.path()).read_text(encoding="utf-8")
+        assert re.fullmatch(r"demo_\d+-\d+\.(qrels|csv|jsonl|log)", waiting.value.suggested_filename)
+    assert [line.split()[3] for line in texts["Qrels"].splitlines()] == ["40"] * 3
+    assert [row["assessor"] for row in csv.DictReader(io.StringIO(texts["CSV"]))] == ["ann"] * 3
+    assert [json.loads(line)["grade"] for line in texts["JSON Lines"].splitlines()] == [40] * 3
+    kinds = [json.loads(line)["kind"] for line in texts["Whole log"].splitlines()]
+    assert kinds.count("judgment") == 3
+
+
+def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
+    campaign.judge("ann", 4, 90)
+    campaign.judge("bob", 1, cannot="the clip is silent")
+    page = shown(browse(campaign.page))
+    rows = {row[0]: row for row in cells(page, "#assessors")}
+    assert list(rows) == ["ann", "bob"]
+    assert rows["ann"][1] == "4"
+    assert rows["bob"][1] == "0"
+    (told,) = campaign.get("campaign")["cannot"]
+    assert cells(page, "#cannot") == [[told["query"], told["document"], "bob", "the clip is silent"]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 900}, PHONE], ids=["desk", "phone"])
+def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaign, theme, size):
+    campaign.judge("ann", 12, 90)
+    campaign.judge("bob", 1, cannot="silent")
+    page = shown(browse(campaign.page, viewport=size, color_scheme=theme, reduced_motion="reduce"))
+    expect(page.locator("#remaining")).not_to_have_text("…", timeout=PATIENCE_MS)
+    page.fill("#invite-name", "Zoë")
+    page.click("#invite button")
+    page.wait_for_selector("#invited-link:not([hidden])")
+    page.click("summary")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("standards => axe.run(document, {runOnly: standards})", STANDARDS)
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    page.click("#close")
+    found = page.evaluate("standards => axe.run(document, {runOnly: standards})", STANDARDS)
+    assert [one["id"] for one in found["violations"]] == []
+
+
+def test_two_themes_differ_and_the_choice_stays(browse, campaign):
+    page = shown(browse(campaign.page, color_scheme="light"))
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    page.click("#theme")
+    page.click("#theme")
+    dark = page.evaluate(background)
+    assert sum(map(int, re.findall(r"\d+", dark)[:3])) < 150 < 600 < sum(map(int, re.findall(r"\d+", light)[:3]))
+    page.reload()
+    assert page.evaluate(background) == dark
+
+
+def test_everything_is_within_reach_of_the_tab_key_and_shows_its_focus(browse, campaign):
+    campaign.judge("ann", 2)
+    page = shown(browse(campaign.page))
+    reached = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        script = "one => [one.id || one.textContent.trim(), getComputedStyle(one).outlineStyle]"
+        if page.evaluate("document.activeElement === document.body"):
+            break
+        name, outline = page.locator(":focus").evaluate(script)
+        reached.append(name)
+        assert outline != "none", name
+    wanted = ["theme", "pairs-frame", "invite-name", "pause", "close", "Qrels", "CSV", "JSON Lines", "Whole log"]
+    assert [name for name in reached if name in wanted] == wanted
+    assert reached[0] == "To the content"
+
+
+def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo):
+    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
+    lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
+    answer = campaign.http.post(f"{campaign.path}/judgments/import", content="".join(lines[:500]))
+    assert answer.status_code == 200, answer.text
+    page = shown(browse(campaign.page))
+    expect(page.locator("#remaining")).to_have_text("0", timeout=PATIENCE_MS)
+    assert page.inner_text("#met") == "Met"
+    met = campaign.get("history")["met"]
+    assert f"first met after {met['judged']} judged pairs" in page.inner_text("#met-when")
+    assert page.locator("#course .met-label").text_content() == f"met at {met['judged']}"
+
+
+@pytest.fixture
+def guarded(demo, tmp_path):
+    """A server with tokens, and the organiser's."""
+    database = f"sqlite:///{tmp_path / 'guarded.db'}"
+    store = TokenStore(database)
+    secret = store.create("olga", "organiser")
+    store.close()
+    with commanded([demo], tmp_path / "guarded", "--db", database) as running:
+        yield running, secret
+
+
+def entered(page, secret):
+    page.goto("/organise/demo")
+    page.get_by_label("Token").fill(secret)
+    page.get_by_role("button", name="Sign in").click()
+    return shown(page)
+
+
+@pytest.fixture
+def anywhere(chromium, watch):
+    """Makes pages, each of a browser of its own, of any server."""
+    contexts = []
+
+    def make(url):
+        contexts.append(chromium.new_context(base_url=url))
+        contexts[-1].set_default_timeout(PATIENCE_MS)
+        page = contexts[-1].new_page()
+        watch.watch(page, url)
+        return page
+
+    watch.expected.append("status of 401")
+    yield make
+    for context in contexts:
+        context.close()
+
+
+def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, anywhere, tmp_path, watch):
+    watch.expected.append("net::ERR_")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--port", port)
+    with commanded([demo], tmp_path / "first", *options) as running:
+        page = anywhere(running.url)
+        page.goto("/organise/demo")
+        shown(page)
+    expect(page.locator("#live")).to_have_text("Reconnecting…")
+    expect(page.locator("#announcer")).to_contain_text("connection is lost")
+    with commanded([demo], tmp_path / "second", *options) as running, httpx.Client(base_url=running.url) as http:
+        Campaign(http, "demo").judge("ann", 2)
+        expect(page.locator("#live")).to_have_text("Live", timeout=PATIENCE_MS)
+        expect(page.locator("#pool")).to_contain_text("2 of 600")
+
+
+def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_assessor(guarded, anywhere):
+    running, secret = guarded
+    page = entered(anywhere(running.url), secret)
+    page.get_by_label("Name").fill("ivy")
+    page.get_by_label("Days it lasts").fill("3")
+    page.get_by_role("button", name="Make a link").click()
+    page.wait_for_selector("#invited-link:not([hidden])")
+    link = page.input_value("#link")
+    assert link.startswith(f"{running.url}/judge/demo#token=audiosim_")
+    assert [row[0] for row in cells(page, "#invited")] == ["ivy"]
+    other = anywhere(running.url)
+    other.goto(link)
+    expect(other).to_have_url(f"{running.url}/judge/demo")
+    other.wait_for_load_state("networkidle")
+    session = other.evaluate("fetch('/v1/session').then(answer => answer.json())")
+    assert (session["name"], session["role"], session["collection"]) == ("ivy", "assessor", "demo")
+    assert urlsplit(other.url).fragment == ""
+    page.get_by_role("button", name="Withdraw ivy").click()
+    page.wait_for_selector("#invited-frame", state="hidden")
+    status = other.evaluate("fetch('/v1/collections/demo/next', {method: 'POST', body: '{}'}).then(one => one.status)")
+    assert status == 401
+
+
+def test_an_assessor_is_kept_from_the_organisers_page(guarded, anywhere):
+    running, secret = guarded
+    headers = {"Authorization": f"Bearer {secret}"}
+    made = httpx.post(f"{running.url}/v1/collections/demo/invitations", json={"name": "ivy"}, headers=headers).json()
+    page = anywhere(running.url)
+    page.goto(f"/organise/demo#{urlsplit(made['link']).fragment}")
+    page.wait_for_selector("#entrance:not([hidden])")
+    assert "You are signed in as ivy, who judges" in page.inner_text("#entrance-reason")
+    assert not page.is_visible("#campaign")
+
+
+def test_a_wrong_token_is_refused_with_the_services_words(guarded, anywhere):
+    page = anywhere(guarded[0].url)
+    page.goto("/organise/demo")
+    page.get_by_label("Token").fill("audiosim_wrong")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector("#entrance-trouble:not([hidden])")
+    assert page.inner_text("#entrance-trouble") == "this token is not known, or has ended."

@@ -1,0 +1,1 @@
+"""What another package may bring to audiosim: an estimator and a measure."""

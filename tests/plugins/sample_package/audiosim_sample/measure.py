@@ -1,0 +1,20 @@
+"""A measure that asks whether anything good is in the list."""
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Scale
+from audiosim.measures.measure import MINIMUM, Definition, Measure
+
+
+def hit(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
+    """(...,) 1 where a relevant document is in the list, else 0.
+
+    grades  (..., n) down to the cutoff; relevant from `min` on, above 0 where none is chosen
+    """
+    minimum = measure.number("min")
+    relevant = grades >= minimum if minimum else grades > 0
+    return np.asarray(relevant.any(axis=-1), dtype=np.float64)
+
+
+HIT = Definition("HIT", (MINIMUM,), hit)

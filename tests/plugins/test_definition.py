@@ -1,0 +1,102 @@
+"""A measure of one's own is a measure like any other."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.model import FINE
+from audiosim.errors import InputError
+from audiosim.measures.measure import BUILT_IN, NAMES, PARAMETERS, Definition, Measure, Parameter, parse_measure
+from audiosim.measures.scores import score
+
+WAY = Parameter("way", "last", "first or last", ("first", "last"))
+SHARE = Parameter("share", 1.0, "a number above 0")
+
+
+def one_rank(measure, scale, grades, judged):
+    """The share of the highest grade at the first or the last rank that came."""
+    rank = 0 if measure.word("way") == "first" else -1
+    return measure.number("share") * np.nan_to_num(grades[..., rank]) / scale.maximum
+
+
+ONE = Definition("ONE2", (WAY, SHARE), one_rank)
+KNOWN = {**BUILT_IN, "ONE2": ONE}
+
+
+def test_the_definitions_of_audiosim_s_own_measures_have_their_names_and_parameters():
+    assert tuple(BUILT_IN) == NAMES
+    assert all(definition.name == name for name, definition in BUILT_IN.items())
+    assert all(Measure(name, 5).definition is BUILT_IN[name] for name in NAMES)
+    assert all(Measure(name, 5).definition.parameters == PARAMETERS[name] for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("ONE2@5", "ONE2@5"),
+        ("ONE2(way=last,share=1)@5", "ONE2@5"),
+        ("ONE2(share=2,way=first)@5", "ONE2(way=first,share=2)@5"),
+    ],
+)
+def test_a_measure_of_one_s_own_is_read_printed_compared_and_sent_like_any_other(text, printed):
+    measure = parse_measure(text, KNOWN)
+    assert str(measure) == printed
+    again = parse_measure(printed, KNOWN)
+    assert (again, hash(again)) == (measure, hash(measure))
+    sent = pickle.loads(pickle.dumps(measure))
+    assert sent == measure
+    assert sent.definition == ONE
+    assert str(replace(measure, cutoff=9)) == printed.replace("@5", "@9")
+    assert measure != parse_measure("CG@5", KNOWN)
+    assert measure != replace(measure, foreign=Definition("ONE2", (WAY, SHARE), score))
+
+
+def test_a_measure_of_one_s_own_sees_the_ranks_down_to_the_cutoff():
+    grades, judged = np.array([[10.0, 20, 30, 40]]), np.full((1, 2), 50.0)
+    found = [
+        float(score(parse_measure(text, KNOWN), FINE, grades, judged)[0])
+        for text in ("ONE2@3", "ONE2(way=first)@3", "ONE2(share=0.5)@2")
+    ]
+    assert found == pytest.approx([0.3, 0.1, 0.1])
+
+
+def test_audiosim_s_own_measures_are_the_same_however_they_were_found():
+    assert parse_measure("CG@5", KNOWN) == Measure("CG", 5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: parse_measure("ONE2@5"), "unknown measure 'ONE2', expected one of P, AP, .*, ADR"),
+        (lambda: parse_measure("TWO@5", KNOWN), "unknown measure 'TWO', expected one of P, AP, .*, ADR, ONE2"),
+        (lambda: parse_measure("ONE2(gain=linear)@5", KNOWN), "ONE2 has no parameter 'gain', expected way or share"),
+        (lambda: parse_measure("ONE2(way=up)@5", KNOWN), "way of ONE2 must be first or last, got up"),
+        (
+            lambda: parse_measure("ONE(a=1)@5", {"ONE": Definition("ONE", (), one_rank)}),
+            "ONE has no parameter 'a', expected none",
+        ),
+        (lambda: Measure("ONE2", 5), "unknown measure 'ONE2', expected one of P, AP, .*, ADR"),
+        (
+            lambda: Measure("CG", 5, (), Definition("CG", (), one_rank)),
+            "CG comes with audiosim, expected another name for a measure of your own",
+        ),
+        (lambda: Measure("ONE", 5, (), ONE), "ONE needs its own definition with a score, got Definition.name='ONE2'.*"),
+        (
+            lambda: Measure("ONE", 5, (), Definition("ONE")),
+            "ONE needs its own definition with a score, got Definition.name='ONE'.*",
+        ),
+        (
+            lambda: Definition("ONE-2", (), one_rank),
+            "the name of a measure must be a letter, then letters and digits, got 'ONE-2'",
+        ),
+        (
+            lambda: Definition("ONE", (WAY, SHARE, WAY), one_rank),
+            "the parameters of ONE must differ in their names, got way, share, way",
+        ),
+    ],
+)
+def test_a_definition_that_is_none_is_refused(make, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        make()

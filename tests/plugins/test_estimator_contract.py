@@ -1,0 +1,231 @@
+"""Estimators that break the contract are told how: each of these is one that somebody might write."""
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.plugins import check_estimator
+from audiosim.relevance.estimators import Prediction
+
+LEVELS = np.array([0.0, 50.0, 100.0])
+
+
+@pytest.fixture
+def pool(tiny):
+    return build_pool(tiny)
+
+
+def right(pool):
+    """What anybody may answer: every level equally likely."""
+    n = len(pool.pairs)
+    return {
+        "levels": LEVELS,
+        "probabilities": np.full((n, 3), 1 / 3),
+        "models": ("mine",),
+        "model": np.zeros(n, dtype=np.int64),
+    }
+
+
+class Simple:
+    """Answers the same whatever is judged, but for what is changed about it."""
+
+    name = "mine"
+
+    def __init__(self, pool, **changes):
+        self.answer = right(pool) | changes
+
+    def predict(self, grades):
+        return Prediction(**self.answer)
+
+
+def check(make, pool):
+    check_estimator(lambda pool, text: make(pool), "", pool, np.random.default_rng(4))
+
+
+def test_an_estimator_that_knows_nothing_keeps_the_contract(pool):
+    check(Simple, pool)
+
+
+def single_precision(pool):
+    """Probabilities that came from a network of single precision."""
+    return Simple(pool, probabilities=np.full((7, 3), np.float32(1 / 3)).astype(np.float64))
+
+
+def test_rows_may_sum_to_1_in_single_precision(pool):
+    check(single_precision, pool)
+
+
+def row(*values):
+    return np.array([[1 / 3] * 3] * 6 + [values])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"levels": [0.0, 50.0, 100.0]}, "levels must be an array of float64, got list"),
+        ({"levels": np.array([0, 50, 100])}, "levels must be an array of float64, got array of int64"),
+        ({"levels": np.array([[0.0, 50.0, 100.0]])}, r"levels must be one row of grades, got shape \(1, 3\)"),
+        ({"levels": np.array([])}, r"levels must be one row of grades, got shape \(0,\)"),
+        ({"levels": np.array([0.0, 50.0, 101.0])}, r"levels must rise within the scale, got \[0.0, 50.0, 101.0\]"),
+        ({"levels": np.array([-1.0, 50.0, 100.0])}, r"levels must rise within the scale, got \[-1.0, 50.0, 100.0\]"),
+        ({"levels": np.array([0.0, 50.0, 50.0])}, r"levels must rise within the scale, got \[0.0, 50.0, 50.0\]"),
+        ({"levels": np.array([0.0, np.nan, 100.0])}, r"levels must rise within the scale, got \[0.0, nan, 100.0\]"),
+        ({"probabilities": [[1 / 3] * 3] * 7}, "probabilities must be an array of float64, got list"),
+        (
+            {"probabilities": np.full((7, 3), np.float32(1 / 3))},
+            "probabilities must be an array of float64, got array of float32",
+        ),
+        ({"probabilities": np.full((6, 3), 1 / 3)}, r"probabilities must be \(7, 3\), got \(6, 3\)"),
+        ({"probabilities": np.full((7, 2), 1 / 2)}, r"probabilities must be \(7, 3\), got \(7, 2\)"),
+        ({"probabilities": np.full(7, 1 / 3)}, r"probabilities must be \(7, 3\), got \(7,\)"),
+        (
+            {"probabilities": row(0.5, 0.5, 0.5)},
+            "each row of probabilities must be 0 or more and sum to 1, that of document f for query q2 has least 0.5 "
+            "and sum 1.5",
+        ),
+        ({"probabilities": row(1.5, -0.5, 0)}, "each row .* of document f for query q2 has least -0.5 and sum 1"),
+        ({"probabilities": row(0.5, 0.5, np.nan)}, "each row .* of document f for query q2 has least nan and sum nan"),
+        ({"models": ["mine"]}, r"models must be a tuple of names, got \['mine'\]"),
+        ({"models": ()}, r"models must be a tuple of names, got \(\)"),
+        ({"models": ("",)}, r"models must be a tuple of names, got \(''\,\)"),
+        ({"model": np.zeros(7)}, "model must be an array of int64, got array of float64"),
+        ({"model": [0] * 7}, "model must be an array of int64, got list"),
+        ({"model": np.zeros(6, dtype=np.int64)}, "each pair must name one of the models mine"),
+        ({"model": np.full(7, -1)}, "each pair must name one of the models mine"),
+    ],
+)
+def test_a_prediction_that_is_not_well_formed_is_told(pool, changes, message):
+    with pytest.raises(InputError, match=f"^mine: {message}$"):
+        check(lambda pool: Simple(pool, **changes), pool)
+
+
+class NoPrediction(Simple):
+    def predict(self, grades):
+        return self.answer
+
+
+class Raising(Simple):
+    def predict(self, grades):
+        if not np.isnan(grades).any():
+            raise ZeroDivisionError("nothing is left to predict")
+        return super().predict(grades)
+
+
+class Filling(Simple):
+    """Fills what is unknown, in the caller's own array."""
+
+    def predict(self, grades):
+        grades[np.isnan(grades)] = 50
+        return super().predict(grades)
+
+
+class Drawing(Simple):
+    """Draws anew each time."""
+
+    def __init__(self, pool):
+        super().__init__(pool)
+        self.rng = np.random.default_rng(0)
+
+    def predict(self, grades):
+        drawn = self.rng.dirichlet([1, 1, 1], len(grades))
+        return Prediction(**self.answer | {"probabilities": drawn})
+
+
+class Remembering(Simple):
+    """Leans a little more to the top each time the judgments are others than before."""
+
+    def __init__(self, pool):
+        super().__init__(pool)
+        self.seen, self.share = None, 0.2
+
+    def predict(self, grades):
+        if self.seen != grades.tobytes():
+            self.seen, self.share = grades.tobytes(), self.share * 1.1
+        probabilities = np.tile([(1 - self.share) / 2, (1 - self.share) / 2, self.share], (len(grades), 1))
+        return Prediction(**self.answer | {"probabilities": probabilities})
+
+
+class Reusing(Simple):
+    """Writes every answer into the same array: the share of the judged pairs goes to the top."""
+
+    def predict(self, grades):
+        share = np.mean(~np.isnan(grades))
+        self.answer["probabilities"][:] = [(1 - share) / 2, (1 - share) / 2, share]
+        return super().predict(grades)
+
+
+class Believing(Simple):
+    """Gives what was judged the grade that it was given, or, if `missing`, knows only that it was judged."""
+
+    def __init__(self, pool, missing):
+        super().__init__(pool)
+        self.missing = missing
+
+    def predict(self, grades):
+        probabilities, judged = self.answer["probabilities"].copy(), ~np.isnan(grades)
+        level = np.zeros(judged.sum(), dtype=int) if self.missing else (grades[judged] > 50) * 2
+        probabilities[judged] = np.eye(3)[level]
+        return Prediction(**self.answer | {"probabilities": probabilities})
+
+
+MADE = []
+
+
+class Made(Simple):
+    """Depends on how many were made before."""
+
+    def __init__(self, pool):
+        super().__init__(pool, probabilities=np.tile(np.eye(3)[len(MADE) % 3], (7, 1)))
+        MADE.append(self)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (NoPrediction, "mine: predict must return a Prediction, got dict"),
+        (Raising, "mine: predict raises ZeroDivisionError: nothing is left to predict, with every pair judged"),
+        (Filling, "mine: predict changes the grades that it is given"),
+        (Drawing, "mine: two predictions from the same judgments differ"),
+        (Remembering, "mine: what was predicted before changes the prediction with nothing judged"),
+        (Reusing, "mine: a later prediction changes an earlier one"),
+        (lambda pool: Believing(pool, missing=False), "mine: a pair's own judgment changes its own prediction"),
+        (lambda pool: Believing(pool, missing=True), "mine: a pair's own judgment changes its own prediction"),
+        (Made, "mine: what was predicted before changes the prediction with half of the pairs judged"),
+    ],
+)
+def test_an_estimator_that_does_not_behave_is_told(pool, make, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check(make, pool)
+
+
+class Nameless(Simple):
+    name = ""
+
+
+class Numbered(Simple):
+    name = 7
+
+
+def fails(pool):
+    raise LookupError("no such\nfile")
+
+
+def refuses(pool):
+    raise InputError("mine wants an address")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda pool: None, ".* must return an object with a name and a predict, got NoneType with name None"),
+        (lambda pool: Prediction(**right(pool)), ".* a name and a predict, got Prediction with name None"),
+        (Nameless, ".* must return an object with a name and a predict, got Nameless with name ''"),
+        (Numbered, ".* must return an object with a name and a predict, got Numbered with name 7"),
+        (fails, "the factory of an estimator raises LookupError: no such file"),
+        (refuses, "mine wants an address"),
+    ],
+)
+def test_a_factory_that_makes_no_estimator_is_told(pool, make, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check(make, pool)

@@ -1,0 +1,199 @@
+"""Measures that break the contract are told how; those that keep it, whatever they are, pass."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from audiosim.errors import InputError
+from audiosim.measures.measure import BUILT_IN, MINIMUM, NAMES, Definition, Parameter
+from audiosim.plugins import check_measure
+
+CALLS = count()
+
+
+def rng():
+    return np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_audiosim_s_own_measures_keep_the_contract_in_all_their_forms(name):
+    check_measure(BUILT_IN[name], rng())
+
+
+def mean(grades):
+    return np.nan_to_num(grades).sum(axis=-1)
+
+
+def first(measure, scale, grades, judged):
+    """The gain of the first document: right, and not of audiosim."""
+    padded = np.pad(grades, [(0, 0)] * (grades.ndim - 1) + [(0, 1)])
+    return np.nan_to_num(padded[..., 0]) / scale.maximum
+
+
+def share(measure, scale, grades, judged):
+    """The share of the best five judged documents' grades; it may fall when a grade rises, and keeps the contract."""
+    best = judged[..., :5].sum(axis=-1)
+    return np.divide(mean(grades), best, out=np.zeros(grades.shape[:-1]), where=best + 0 * mean(grades) > 0)
+
+
+@pytest.mark.parametrize("score", [first, share])
+def test_a_measure_of_one_s_own_keeps_the_contract(score):
+    check_measure(Definition("MINE", (MINIMUM,), score), rng())
+
+
+def as_list(measure, scale, grades, judged):
+    return first(measure, scale, grades, judged).tolist()
+
+
+def as_integers(measure, scale, grades, judged):
+    return (grades > 0).any(axis=-1) * 1
+
+
+def of_all(measure, scale, grades, judged):
+    return np.asarray(first(measure, scale, grades, judged).mean())
+
+
+def without_care(measure, scale, grades, judged):
+    return grades[..., 0] / scale.maximum
+
+
+def not_finite(measure, scale, grades, judged):
+    with np.errstate(invalid="ignore"):
+        return np.asarray(mean(grades) / mean(judged))
+
+
+def unbounded(measure, scale, grades, judged):
+    return mean(grades)
+
+
+def negative(measure, scale, grades, judged):
+    return -first(measure, scale, grades, judged)
+
+
+def generous(measure, scale, grades, judged):
+    return first(measure, scale, grades, judged) / 2 + 0.5
+
+
+def constant(measure, scale, grades, judged):
+    return np.zeros(grades.shape[:-1])
+
+
+def drawn(measure, scale, grades, judged):
+    return first(measure, scale, grades, judged) * (1 + next(CALLS) % 2) / 2
+
+
+def changing(measure, scale, grades, judged):
+    grades[np.isnan(grades)] = 0
+    return first(measure, scale, grades, judged)
+
+
+def relative_to_others(measure, scale, grades, judged):
+    own = first(measure, scale, grades, judged)
+    return own / max(own.max(initial=0), 1e-9)
+
+
+def by_length(measure, scale, grades, judged):
+    return first(measure, scale, grades, judged) / max(grades.shape[-1], 1)
+
+
+def by_judged(measure, scale, grades, judged):
+    return first(measure, scale, grades, judged) / max(judged.shape[-1], 1)
+
+
+def of_levels_only(measure, scale, grades, judged):
+    levels = {level: level / scale.maximum for level in scale.levels}
+    return np.array([levels[g] for g in np.nan_to_num(np.atleast_1d(grades.ravel()[:1]))]).reshape(grades.shape[:-1])
+
+
+def in_one_form(measure, scale, grades, judged):
+    if measure.word("way") == "up":
+        raise KeyError("up")
+    return first(measure, scale, grades, judged)
+
+
+def three_axes(measure, scale, grades, judged):
+    if grades.ndim == 4 and judged.ndim == 4:
+        return first(measure, scale, grades, judged)[..., ::-1]
+    return first(measure, scale, grades, judged)
+
+
+def by_place(measure, scale, grades, judged):
+    own = first(measure, scale, grades, judged)
+    return own / np.arange(1, own.shape[-1] + 1) if own.ndim else own
+
+
+def by_query(measure, scale, grades, judged):
+    own = first(measure, scale, grades, judged)
+    return own * (np.arange(own.shape[-1]) % 2) if own.ndim > 2 else own
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (as_list, "MINE@5 on the fine scale: score must return an array of float64, got float"),
+        (as_integers, "MINE@5 on the fine scale: score must return an array of float64, got int64"),
+        (of_all, r"MINE@5 on the fine scale: scores of grades \(3, 4, 1\) must be \(3, 4\), got \(\)"),
+        (
+            without_care,
+            r"MINE@5 on the fine scale: score raises IndexError: .*, for grades \(0,\) and judged \(9,\)",
+        ),
+        (not_finite, "MINE@5 on the fine scale: scores must be finite, got nan"),
+        (unbounded, "MINE@5 on the fine scale: scores must be 0 to 1 where no parameter is chosen, got 500"),
+        (negative, "MINE@5 on the fine scale: scores must be 0 to 1 where no parameter is chosen, got -1"),
+        (generous, "MINE@5 on the fine scale: a list in which nothing was retrieved must score 0, got 0.5"),
+        (constant, "MINE@5 on the fine scale: the highest grade at every rank must score more than 0, got 0"),
+        (drawn, "MINE@5 on the fine scale: two scores of the same rankings differ"),
+        (changing, "MINE@5 on the fine scale: score changes the arrays that it is given"),
+        (relative_to_others, "MINE@5 on the fine scale: rankings must score all at once as they do one by one, got .*"),
+        (by_place, "MINE@5 on the fine scale: rankings must score all at once as they do one by one, got .*"),
+        (
+            by_query,
+            "MINE@5 on the fine scale: the order of the queries must not matter, nor one more axis, got .*",
+        ),
+        (three_axes, "MINE@5 on the fine scale: judged may have an axis of draws, too, got .* instead of .*"),
+        (
+            by_length,
+            "MINE@5 on the fine scale: ranks without a document and zeros after the judged ones must change nothing, "
+            "got .*",
+        ),
+        (by_judged, "MINE@5 on the fine scale: ranks without a document and zeros after the judged ones .*"),
+        (of_levels_only, "MINE@5 on the fine scale: score raises .*"),
+        (in_one_form, r"MINE\(way=up\)@5 on the fine scale: score raises KeyError: 'up', for grades .*"),
+        (lambda measure, scale, grades, judged: 0.0, "MINE@5: cannot be sent to another process, .*"),
+    ],
+)
+def test_a_measure_that_breaks_the_contract_is_told_how(score, message):
+    way = Parameter("way", "down", "up or down", ("up", "down"))
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check_measure(Definition("MINE", (way,), score), rng())
+
+
+class Elsewhere:
+    """A score that is another one after it was sent to another process."""
+
+    def __call__(self, measure, scale, grades, judged):
+        return first(measure, scale, grades, judged)
+
+
+def test_a_measure_that_does_not_arrive_as_it_was_sent_is_told():
+    with pytest.raises(InputError, match="^MINE@5: is another measure once it was sent to another process$"):
+        check_measure(Definition("MINE", (), Elsewhere()), rng())
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, np.inf), (-np.inf, np.inf), (-np.inf, -3), (2, 2.5)])
+def test_numbers_are_tried_within_their_range(low, high):
+    number = Parameter("number", None, "within its range", low=low, high=high)
+    NOTED.clear()
+    check_measure(Definition("MINE", (number,), noting), rng())
+    tried = {dict(parameters)["number"] for parameters in NOTED if parameters}
+    assert len(tried) == 1
+    assert all(low < one < high for one in tried)
+
+
+NOTED = []
+
+
+def noting(measure, scale, grades, judged):
+    NOTED.append(measure.parameters)
+    return first(measure, scale, grades, judged)

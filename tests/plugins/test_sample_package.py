@@ -1,0 +1,149 @@
+"""A package of somebody else, built and installed by pip, as the commands and the service find it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+HERE = Path(__file__).resolve().parent
+DEMO = HERE.parents[1] / "fixtures" / "demo"
+TRUTH = DEMO / "truth.qrels"
+SYSTEMS = 10
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    """The folder where pip installed the package from its pyproject.toml, off line."""
+    target = tmp_path_factory.mktemp("installed")
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", target, HERE / "sample_package"]
+    installed = subprocess.run(command, capture_output=True, text=True)
+    assert installed.returncode == 0, installed.stderr
+    return target
+
+
+@pytest.fixture
+def environment(target):
+    """The environment of a process that has the package."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+@pytest.fixture
+def command(environment):
+    """A module of ours run as a program: exit code, stdout, stderr."""
+
+    def call(module, *arguments):
+        ran = subprocess.run(
+            [sys.executable, "-W", "error", "-m", module, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        return ran.returncode, ran.stdout, ran.stderr
+
+    return call
+
+
+def parsed(outcome):
+    code, out, err = outcome
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_the_estimator_of_another_package_ranks_the_systems(command):
+    found = parsed(
+        command("audiosim.cli", "estimate", DEMO, "--model", "sample", "--judgments", "none", "--format", "json")
+    )
+    assert (found["model"], found["judged"], len(found["systems"])) == ("sample", 0, SYSTEMS)
+    # Symmetric around the middle of the scale for every document, of which every system has five for every query.
+    assert [row["expectation"] for row in found["systems"]] == pytest.approx([0.5] * SYSTEMS)
+
+
+def test_the_text_after_the_colon_reaches_the_estimator(run, target, monkeypatch):
+    monkeypatch.syspath_prepend(target)
+    code, out, err = run("estimate", DEMO, "--model", "sample:-1")
+    assert (code, out, err) == (1, "", "audiosim: the spread of sample must be more than 0, got -1\n")
+
+
+def hits(least):
+    """Of each system the share of queries with a grade of at least `least` in the top five, from the files by hand."""
+    lines = [line.split() for line in TRUTH.read_text().splitlines()]
+    grades = {(query, document): float(grade) for query, _, document, grade in lines}
+    found = {}
+    for path in (DEMO / "runs").iterdir():
+        hit = {}
+        for query, _, document, rank, _, system in (line.split() for line in path.read_text().splitlines()):
+            hit[query] = hit.get(query, False) or (int(rank) <= 5 and grades[query, document] >= least)
+            found[system] = hit
+    return {system: sum(hit.values()) / len(hit) for system, hit in found.items()}
+
+
+@pytest.mark.parametrize(("measure", "least"), [("HIT@5", 1), ("HIT(min=60)@5", 60)])
+def test_the_measure_of_another_package_scores_what_it_defines(command, measure, least):
+    found = parsed(
+        command("audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", measure, "--format", "json")
+    )
+    assert found["measure"] == measure
+    # Every pair is judged, so that what is expected is what is so.
+    assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(least))
+
+
+@contextmanager
+def serving(environment, *arguments):
+    """The address of a service run by the command; it is stopped in the end."""
+    command = [sys.executable, "-m", "audiosim.cli", "serve", *map(str, arguments), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        watch = threading.Timer(30, server.kill)
+        watch.start()
+        try:
+            said = server.stderr.readline()
+            started = re.search(r"at (http://\S+);", said)
+            assert started, said + server.stderr.read()
+            yield started[1]
+            server.send_signal(signal.SIGTERM)
+            assert server.wait() == 0
+        finally:
+            watch.cancel()
+            server.kill()
+
+
+def test_the_service_predicts_with_the_estimator_of_another_package(environment):
+    query, _, document, _ = TRUTH.read_text().split(maxsplit=3)
+    with serving(environment, DEMO, "--model", "sample", "--judgments", "none") as url:
+        answer = httpx.post(
+            f"{url}/v1/collections/demo/predictions", json={"query": [query], "document": [document]}
+        ).json()
+    assert answer["model"]["name"] == "sample"
+    assert answer["status"] == ["predicted"]
+    assert answer["expectation"] == pytest.approx([50])
+
+
+def test_both_are_checked_by_one_command(command):
+    code, out, err = command("audiosim.plugins")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "estimator sample of audiosim-sample keeps its contract",
+        "measure HIT of audiosim-sample keeps its contract",
+    ]
+
+
+def test_a_name_that_cannot_be_checked_is_one_line(command):
+    code, out, err = command("audiosim.plugins", "nobody")
+    assert (code, out) == (1, "")
+    assert err == "audiosim: no package has installed 'nobody', expected one of remote, sample, uniform, HIT\n"
+
+
+def test_an_unknown_measure_is_told_with_those_of_other_packages(run, target, monkeypatch):
+    monkeypatch.syspath_prepend(target)
+    code, _, err = run("reliability", DEMO, "--measure", "MISS@5", "--judgments", TRUTH)
+    assert code == 1
+    known = "P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR, HIT"
+    assert err.endswith(f"audiosim: unknown measure 'MISS', expected one of {known}\n")

@@ -1,0 +1,285 @@
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.polynomial import Polynomial
+from scipy import stats
+
+from audiosim.corpus.model import BROAD, Judgment, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure, parse_measure
+from audiosim.relevance.estimators import uniform
+from audiosim.selection import Selection, Stop, parse_stop
+from audiosim.selection.correction import corrected_deviation
+from audiosim.selection.stopping import (
+    AnyOf,
+    Confidence,
+    Difference,
+    Error,
+    EveryConfidence,
+    Judgments,
+    Users,
+    satisfied_users,
+)
+
+# Urbano (2013), Table 4.3: the fitted parameters for Fine judgments, lowest power first.
+PUBLISHED = {"CG@5": (0.2007, -0.4632, 3.6754, -2.6338), "DCG@5": (0.1873, -0.3, 3.3552, -2.4675)}
+
+
+def selection_of(collection, measure="CG@5", judged=0, seed=0, **options):
+    """A selection by predictions that say nothing, with grades drawn for the first pairs of the pool."""
+    measure = parse_measure(measure)
+    pool = build_pool(collection, measure.cutoff)
+    grades = np.random.default_rng(seed).choice(collection.scale.levels, judged)
+    judgments = [Judgment(*pair, grade=float(grade)) for pair, grade in zip(pool.pairs, grades, strict=False)]
+    return Selection.start(pool, measure, uniform(pool), judgments, **options)
+
+
+@pytest.fixture(params=[0, 9, 25])
+def selection(request, draw_collection):
+    return selection_of(draw_collection(np.random.default_rng(3), 5, 8), "DCG@5", request.param)
+
+
+def differences(selection, curve=None):
+    """Mean, variance of the difference of each two systems, straight from the moments; of a cubic, by its slope."""
+    mean, covariance = selection.ranking.scores.mean, selection.ranking.scores.covariance
+    curve = Polynomial([0, 1]) if curve is None else curve
+    value, slope = curve(mean), curve.deriv()(mean)
+    for a, b in combinations(range(len(mean)), 2):
+        own = slope[a] ** 2 * covariance[a, a] + slope[b] ** 2 * covariance[b, b]
+        yield value[a] - value[b], own - 2 * slope[a] * slope[b] * covariance[a, b]
+
+
+def verdicts(selection, size, curve=None):
+    """For each two systems the probability of the likeliest: better by more than the size, worse, or neither."""
+    freedom = len(selection.pool.queries) - 1
+    for mean, variance in differences(selection, curve):
+        of = stats.t(freedom, mean, np.sqrt(variance))
+        yield max(of.sf(size), of.cdf(-size), of.cdf(size) - of.cdf(-size))
+
+
+def test_confidence_is_the_mean_over_pairs_of_systems_by_student_s_t(selection):
+    expected = np.mean(list(verdicts(selection, 0)))
+    assert Confidence(0.9).level(selection) == pytest.approx(expected, rel=1e-10)
+    assert Confidence(expected - 1e-9).reached(selection)
+    assert not Confidence(expected + 1e-9).reached(selection)
+
+
+def test_every_confidence_is_the_least_over_pairs_of_systems(selection):
+    expected = min(verdicts(selection, 0))
+    assert EveryConfidence(0.9).level(selection) == pytest.approx(expected, rel=1e-10)
+    assert EveryConfidence(expected - 1e-9).reached(selection)
+    assert not EveryConfidence(expected + 1e-9).reached(selection)
+
+
+def test_a_known_tie_counts_as_settled_for_every_confidence_but_half_for_the_mean(tiny):
+    twins = selection_of(
+        replace(tiny, runs=(tiny.runs[0], Run("twin", tiny.runs[0].rankings), tiny.runs[2]), teams={}), "CG@2"
+    )
+    (open_,) = {
+        round(p, 12) for (_, variance), p in zip(differences(twins), _confidences(twins), strict=True) if variance
+    }
+    assert EveryConfidence(0.9).level(twins) == pytest.approx(open_)
+    assert Confidence(0.9).level(twins) == pytest.approx((0.5 + 2 * open_) / 3)
+    alone = selection_of(replace(tiny, runs=(tiny.runs[0], Run("twin", tiny.runs[0].rankings))), "CG@2")
+    assert (EveryConfidence(0.9).level(alone), Confidence(0.9).level(alone)) == (1, 0.5)
+
+
+def _confidences(selection):
+    freedom = len(selection.pool.queries) - 1
+    for mean, variance in differences(selection):
+        yield stats.t.cdf(abs(mean) / np.sqrt(variance), freedom) if variance else 0.5
+
+
+def test_a_single_system_reaches_every_goal_for_an_order(tiny):
+    alone = selection_of(replace(tiny, runs=tiny.runs[:1]), "CG@2")
+    for goal in (Confidence(1), EveryConfidence(1), Difference(0.1, 1)):
+        assert goal.level(alone) == 1
+        assert goal.reached(alone)
+
+
+@pytest.mark.parametrize("size", [0, 0.01, 0.05, 0.3])
+def test_a_difference_is_settled_by_the_likeliest_of_three_verdicts(selection, size):
+    expected = np.mean(list(verdicts(selection, size)))
+    assert Difference(size, 0.9).level(selection) == pytest.approx(expected, rel=1e-9)
+    assert Difference(size, expected - 1e-9).reached(selection)
+    assert not Difference(size, expected + 1e-9).reached(selection)
+
+
+def test_a_near_tie_is_settled_for_a_difference_and_not_for_confidence(tiny, tiny_truth):
+    # b and c are all that A and B differ in; with both judged 60 and 58 the order is known, with b open it is not.
+    collection = replace(tiny, runs=tiny.runs[:2])
+    pool = build_pool(collection)
+    judgments = [Judgment("q1", "b", 60.0), Judgment("q1", "c", 58.0)]
+    known = Selection.start(pool, Measure("CG", 2), uniform(pool), judgments)
+    assert (Confidence(1).level(known), Difference(0.02, 1).level(known)) == (1, 1)
+    open_ = Selection.start(pool, Measure("CG", 2), uniform(pool), judgments[1:])
+    assert Confidence(1).level(open_) < 0.6 < Difference(0.5, 1).level(open_)
+
+
+@pytest.mark.parametrize("share", [0, 0.02, 0.1])
+@pytest.mark.parametrize("measure", ["CG@5", "DCG@5"])
+def test_users_are_those_of_the_published_cubic_with_the_variance_of_its_slope(draw_collection, measure, share):
+    chosen = selection_of(draw_collection(np.random.default_rng(4), 5, 8), measure, 12)
+    expected = np.mean(list(verdicts(chosen, share, Polynomial(PUBLISHED[measure]))))
+    assert Users(share, 0.9).level(chosen) == pytest.approx(expected, rel=1e-9)
+    assert Users(share, expected - 1e-9).reached(chosen)
+    assert not Users(share, expected + 1e-9).reached(chosen)
+
+
+def test_the_moments_of_satisfied_users_are_those_of_drawn_scores(draw_collection):
+    # With little doubt left the cubic is straight enough: mean and covariance of 200,000 draws, to within 3 %.
+    chosen = selection_of(draw_collection(np.random.default_rng(4), 4, 30), "CG@5", 150)
+    scores = chosen.ranking.scores
+    draws = np.random.default_rng(0).multivariate_normal(scores.mean, scores.covariance, 200_000)
+    shares = Polynomial(PUBLISHED["CG@5"])(draws)
+    found = satisfied_users(chosen.ranking, "fine").scores
+    np.testing.assert_allclose(found.mean, shares.mean(axis=0), atol=2e-3)
+    np.testing.assert_allclose(found.covariance, np.cov(shares.T), rtol=0.03, atol=1e-6)
+
+
+def test_users_need_a_measure_that_has_a_mapping(tiny):
+    with pytest.raises(InputError, match=r"^satisfaction follows from user-oriented scores: of nDCG\(ideal=user\)@2, "):
+        Users(0.05, 0.9).level(selection_of(tiny, "nDCG@2"))
+    with pytest.raises(InputError, match="^there is no published mapping to satisfaction for CG@2 on the fine scale"):
+        Users(0.05, 0.9).level(selection_of(tiny, "CG@2"))
+
+
+def test_users_reads_the_mapping_of_the_scale(draw_collection):
+    # Table 4.3, CG on the Broad scale.
+    broad = selection_of(draw_collection(np.random.default_rng(4), 4, 8, scale=BROAD), "CG@5", 12)
+    expected = np.mean(list(verdicts(broad, 0.05, Polynomial([0.1872, -0.0969, 1.9908, -1.237]))))
+    assert Users(0.05, 0.9).level(broad) == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_uncorrected_error_is_half_a_95_percent_interval_of_the_mean_variance(selection):
+    variance = selection.ranking.scores.variance
+    t = stats.t.ppf(0.975, len(selection.pool.queries) - 1)
+    expected = float(t * np.sqrt(sum(variance) / len(variance)))
+    for size in (expected / 2, expected * 1.001):
+        goal = Error(size, corrected=False)
+        assert goal.level(selection) == pytest.approx(expected, rel=1e-10)
+        assert goal.reached(selection) is (expected <= size)
+
+
+def test_a_corrected_error_is_reached_at_the_deviation_that_was_learned(selection):
+    deviation = float(np.sqrt(np.mean(selection.ranking.scores.variance)))
+    for size in (0.005, 0.02, 0.2, 5.0):
+        goal = Error(size)
+        learned = corrected_deviation(Measure("DCG", 5), size)
+        assert goal.level(selection) == pytest.approx(size * deviation / learned, rel=1e-12)
+        assert goal.reached(selection) is (deviation <= learned)
+
+
+@pytest.mark.parametrize("corrected", [True, False])
+def test_with_everything_judged_there_is_no_error(tiny, tiny_truth, corrected):
+    pool = build_pool(tiny)
+    done = Selection.start(pool, Measure("CG", 2), uniform(pool), tiny_truth)
+    assert Error(0.001, corrected).level(done) == 0
+    assert Error(0.001, corrected).reached(done)
+
+
+def test_a_budget_counts_pairs_and_not_assessors(tiny):
+    chosen = selection_of(tiny, "CG@2", 2).tell(Judgment("q1", "a", 10.0, "bob"))
+    assert Judgments(5).level(chosen) == 2
+    assert [Judgments(count).reached(chosen) for count in (1, 2, 3)] == [True, True, False]
+
+
+def test_any_of_several_goals_is_enough(tiny):
+    chosen = selection_of(tiny, "CG@2", 2)
+    never, now = Confidence(2), Judgments(2)
+    assert AnyOf((never, now)).reached(chosen)
+    assert not AnyOf((never, Judgments(3))).reached(chosen)
+    assert AnyOf((never, now)).level(chosen) == chosen.confidence
+    assert AnyOf((now, never)).level(chosen) == 2
+    assert str(AnyOf((Confidence(0.95), now))) == "confidence=0.95 or judgments=2"
+
+
+GOALS = [
+    ("confidence=0.95", Confidence(0.95)),
+    ("every=0.9", EveryConfidence(0.9)),
+    ("difference(size=0.02)=0.95", Difference(0.02, 0.95)),
+    ("difference(size=0)=0.95", Difference(0, 0.95)),
+    ("users(share=0.05)=0.9", Users(0.05, 0.9)),
+    ("error=0.05", Error(0.05)),
+    ("error(corrected=no)=0.05", Error(0.05, corrected=False)),
+    ("judgments=200", Judgments(200)),
+    ("judgments=0", Judgments(0)),
+    ("judgments=12345678", Judgments(12345678)),
+    ("confidence=1.1", Confidence(1.1)),
+    ("confidence=0.99999999", Confidence(0.99999999)),
+    ("error=1e-07", Error(1e-7)),
+]
+
+
+@pytest.mark.parametrize(("text", "goal"), GOALS)
+def test_a_goal_is_parsed_and_printed_the_same(text, goal):
+    assert parse_stop(text) == goal
+    assert str(goal) == text
+    assert isinstance(goal, Stop)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        (" difference( size = .02 ) = .950 ", "difference(size=0.02)=0.95"),
+        ("error(corrected=yes)=0.05", "error=0.05"),
+        ("judgments=2e2", "judgments=200"),
+        ("confidence=1", "confidence=1"),
+    ],
+)
+def test_a_goal_may_be_written_in_several_ways(text, printed):
+    assert str(parse_stop(text)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "enough=1",
+            "unknown goal 'enough=1', expected confidence=0.95, every=0.95, difference(size=0.02)=0.95, "
+            "users(share=0.05)=0.95, error=0.05, judgments=200",
+        ),
+        ("0.95", "unknown goal '0.95', expected confidence=0.95, "),
+        ("confidence", "unknown goal 'confidence', expected confidence=0.95, "),
+        ("confidence()=0.9", "unknown goal 'confidence()=0.9', expected confidence=0.95, "),
+        ("error(size=1)=0.05", "error has no parameter 'size', expected error=0.05"),
+        ("every(size=1)=0.9", "every has no parameter 'size', expected every=0.95"),
+        ("users(size=1)=0.9", "users has no parameter 'size', expected users(share=0.05)=0.95"),
+        ("confidence=high", "the target of a goal must be a number, got high"),
+        ("confidence=nan", "the target of a goal must be a number, got nan"),
+        ("confidence=inf", "the target of a goal must be a number, got inf"),
+        ("confidence=0", "the target of confidence must be above 0, got 0"),
+        ("error=-0.05", "the target of error must be above 0, got -0.05"),
+        ("difference=0.95", "the size of a goal must be a number, got none"),
+        ("difference(size=big)=0.95", "the size of a goal must be a number, got big"),
+        ("difference(size=-1)=0.95", "the size of a difference must be 0 or more, got -1"),
+        ("users(share=1.5)=0.95", "a share of users must be in [0, 1], got 1.5"),
+        ("users=0.95", "the share of a goal must be a number, got none"),
+        ("error(corrected=maybe)=0.05", "corrected must be yes or no, got maybe"),
+        ("judgments=2.5", "a number of judgments must be whole, got 2.5"),
+        ("judgments=-1", "a number of judgments must be 0 or more, got -1"),
+    ],
+)
+def test_a_goal_that_is_none_is_refused(text, message):
+    with pytest.raises(InputError) as error:
+        parse_stop(text)
+    assert str(error.value).startswith(message)
+    assert message.endswith(", ") or str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Error(0), "an error must be above 0, got 0"),
+        (lambda: Error(float("nan")), "an error must be above 0, got nan"),
+        (lambda: Difference(float("nan"), 1), "the size of a difference must be 0 or more, got nan"),
+        (lambda: Users(-0.1, 1), r"a share of users must be in \[0, 1\], got -0.1"),
+        (lambda: Judgments(-3), "a number of judgments must be 0 or more, got -3"),
+    ],
+)
+def test_a_goal_out_of_its_range_cannot_be_made(make, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        make()

@@ -1,0 +1,221 @@
+"""What was acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
+
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+import sqlalchemy as sql
+
+from audiosim.campaign.database import METADATA
+from audiosim.corpus.pool import build_pool
+
+WRITERS = 8
+COARSE = "/v1/collections/coarse"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request, tmp_path):
+    """The URL of every kind of database, empty."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'campaign.db'}"
+    url = request.getfixturevalue("postgres")
+    engine = sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    METADATA.drop_all(engine)
+    engine.dispose()
+    return url
+
+
+def log_of(url):
+    """The whole log, as the service exports it, line by line."""
+    text = httpx.get(f"{url}{COARSE}/judgments?format=log", timeout=30).text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@dataclass
+class Writer:
+    """Judges without end, each judgment under a key of its own, until it is acknowledged; remembers what was."""
+
+    name: str
+    pairs: list
+    port: int
+    rng: random.Random
+    acknowledged: dict = field(default_factory=dict)
+    troubles: list = field(default_factory=list)
+
+    def write(self, stop):
+        count = 0
+        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=10) as client:
+            while not stop.is_set():
+                count += 1
+                pair = self.rng.choice(self.pairs)
+                said = {"query": pair.query, "document": pair.document, "broad": count % 3, "assessor": self.name}
+                self.send(client, f"{self.name}-{count}", said, stop)
+
+    def send(self, client, key, said, stop):
+        while not stop.is_set():
+            try:
+                answer = client.post(f"{COARSE}/judgments", json=said, headers={"Idempotency-Key": key})
+            except httpx.TransportError:
+                time.sleep(0.02)
+                continue
+            if answer.status_code in (200, 201):
+                self.acknowledged[key] = answer.json()["number"]
+                return
+            if answer.status_code != 503:  # starting
+                self.troubles.append(answer.text)
+                return
+            time.sleep(0.02)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+@contextmanager
+def writing(writers):
+    stop = threading.Event()
+    with ThreadPoolExecutor(len(writers)) as threads:
+        jobs = [threads.submit(writer.write, stop) for writer in writers]
+        try:
+            yield
+        finally:
+            stop.set()
+        for job in jobs:
+            job.result()
+
+
+def kill_and_check(commanded, folders, coarse, database, tmp_path, kills, seed):
+    rng, port = random.Random(seed), free_port()
+    pairs = build_pool(coarse).pairs
+    writers = [Writer(f"w{i}", pairs[i::WRITERS], port, random.Random(seed + i)) for i in range(WRITERS)]
+    with ExitStack() as stack:
+        options = ("--port", port, "--db", database)
+        server = stack.enter_context(commanded(folders[1:], tmp_path / "log 0", *options))
+        with writing(writers):
+            for kill in range(kills):
+                time.sleep(rng.uniform(0.05, 0.6))
+                os.kill(server.process.pid, signal.SIGKILL)
+                server.process.wait()
+                server = stack.enter_context(commanded(folders[1:], tmp_path / f"log {kill + 1}", *options))
+            time.sleep(0.3)
+        log = log_of(server.url)
+    assert not [trouble for writer in writers for trouble in writer.troubles]
+    kept = Counter(row["key"] for row in log)
+    numbers = {row["key"]: row["number"] for row in log}
+    acknowledged = {key: number for writer in writers for key, number in writer.acknowledged.items()}
+    assert len(acknowledged) > 10 * kills
+    assert all(kept[key] == 1 and numbers[key] == number for key, number in acknowledged.items())
+    # What was written but not acknowledged may be there too: of each writer at most the last.
+    assert len(set(kept) - set(acknowledged)) <= WRITERS
+    assert [row["number"] for row in log] == list(range(1, len(log) + 1))
+
+
+def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
+    commanded, folders, coarse, tmp_path, database
+):
+    kills = 5 if database.startswith("sqlite") else 2
+    kill_and_check(commanded, folders, coarse, database, tmp_path, kills, seed=7)
+
+
+@pytest.mark.slow
+def test_no_acknowledged_judgment_is_lost_or_doubled_in_twenty_kills(commanded, folders, coarse, tmp_path):
+    kill_and_check(commanded, folders, coarse, f"sqlite:///{tmp_path / 'c.db'}", tmp_path, kills=20, seed=11)
+
+
+def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, folders, coarse, tmp_path, database):
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(commanded(folders[1:], tmp_path / name, "--db", database)) for name in ("one", "two")
+        ]
+
+        def judge(number):
+            url, got = servers[number % 2].url, []
+            with httpx.Client(base_url=url, timeout=30) as client:
+                for _ in range(4):
+                    asked = {"assessor": f"a{number}", "count": 2}
+                    for pair in client.post(f"{COARSE}/next", json=asked).json()["pairs"]:
+                        got.append((pair["query"], pair["document"]))
+                        said = {"query": pair["query"], "document": pair["document"], "assessor": f"a{number}"}
+                        done = client.post(f"{COARSE}/judgments", json={**said, "broad": number % 3})
+                        assert done.status_code == 201, done.text
+            return got
+
+        with ThreadPoolExecutor(6) as threads:
+            leased = [pair for pairs in threads.map(judge, range(6)) for pair in pairs]
+        assert len(leased) == 6 * 4 * 2
+        assert len(set(leased)) == len(leased)
+
+        pool = build_pool(coarse)
+        columns = {"query": [q for q, _ in pool.pairs], "document": [d for _, d in pool.pairs]}
+        for path, body in (("ranking", None), ("campaign", None), ("predictions", columns)):
+            one, two = (
+                httpx.request("GET" if body is None else "POST", f"{server.url}{COARSE}/{path}", json=body, timeout=30)
+                for server in servers
+            )
+            assert one.json() == two.json()
+        assert log_of(servers[0].url) == log_of(servers[1].url)
+
+
+def judged(url, key, status, document, note=""):
+    said = {"query": document.query, "document": document.document, "broad": 1, "assessor": "ann", "note": note}
+    answer = httpx.post(f"{url}{COARSE}/judgments", json=said, headers={"Idempotency-Key": key}, timeout=30)
+    assert answer.status_code == status, answer.text
+    if status == 503:
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["retry-after"]
+    return answer.json()
+
+
+def test_a_full_disk_is_answered_with_503_and_the_server_recovers_by_itself(commanded, folders, coarse, tmp_path):
+    path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
+        judged(server.url, "first", 201, pairs[0])
+        # As on a full disk: no file of that process grows past what the write-ahead log has now.
+        room = (tmp_path / "campaign.db-wal").stat().st_size
+        unlimited = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (room, unlimited[1]))
+        problem = judged(server.url, "second", 503, pairs[1], note="x" * 4000)
+        assert "campaign.db: " in problem["detail"]
+        assert httpx.get(f"{server.url}/health/live").status_code == 200
+        assert [row["key"] for row in log_of(server.url)] == ["first"]
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, unlimited)
+        assert judged(server.url, "second", 201, pairs[1], note="x" * 4000)["number"] == 2
+        assert [row["key"] for row in log_of(server.url)] == ["first", "second"]
+
+
+def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, folders, coarse, tmp_path):
+    path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
+        judged(server.url, "first", 201, pairs[0])
+    url = f"sqlite:///file:{path}?mode=ro&uri=true"
+    with commanded(folders[1:], tmp_path / "log", "--db", url) as server:
+        problem = judged(server.url, "second", 503, pairs[1])
+        assert problem["detail"].endswith("attempt to write a readonly database")
+        assert [row["key"] for row in log_of(server.url)] == ["first"]
+        assert httpx.get(f"{server.url}{COARSE}/ranking").json()["judged"] == 1
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
+        assert judged(server.url, "second", 201, pairs[1])["number"] == 2
+
+
+def test_a_locked_database_is_answered_with_503_and_recovers(commanded, folders, coarse, tmp_path):
+    path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
+        judged(server.url, "first", 201, pairs[0])
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert judged(server.url, "second", 503, pairs[1])["detail"].endswith("database is locked")
+            other.execute("ROLLBACK")
+        assert judged(server.url, "second", 201, pairs[1])["number"] == 2

@@ -1,0 +1,129 @@
+"""Judgments out and in: every form is read back by what is not this service."""
+
+import csv
+import io
+import json
+
+import httpx
+import pytest
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
+from service.routes.exports import negotiated
+
+JUDGMENTS = "/v1/collections/small/judgments"
+
+
+@pytest.fixture(scope="module")
+def server(commanded, folders, tmp_path_factory):
+    root = tmp_path_factory.mktemp("exports")
+    with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}") as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    with httpx.Client(base_url=server.url, timeout=30) as one:
+        yield one
+
+
+def key(judgment):
+    return judgment.query, judgment.document, judgment.grade, judgment.assessor, judgment.time
+
+
+def test_csv_and_json_lines_are_read_back_as_they_were(client, small, folders, tmp_path):
+    for form, kind in (("csv", "text/csv"), ("jsonl", "application/jsonl")):
+        answer = client.get(JUDGMENTS, params={"format": form})
+        assert answer.headers["content-type"].startswith(kind)
+        assert answer.headers["audiosim-state"] == str(client.get("/v1/collections/small").json()["state"])
+        path = tmp_path / f"judgments.{form}"
+        path.write_bytes(answer.content)
+        read = Collection.load(folders[0], judgments=path).judgments
+        assert list(map(key, read))[: len(small.judgments)] == list(map(key, small.judgments))
+
+
+def test_qrels_have_the_mean_grade_of_each_pair(client, small):
+    lines = [line.split() for line in client.get(JUDGMENTS, params={"format": "qrels"}).text.splitlines()]
+    means = {(query, document): float(grade) for query, zero, document, grade in lines}
+    first, second = small.judgments[:2]
+    assert first.pair == second.pair
+    assert means[first.pair] == (first.grade + second.grade) / 2
+    assert len(means) == len(lines) == len(small.judgments) / 2
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("*/*", "csv"),
+        ("text/csv", "csv"),
+        ("text/plain", "qrels"),
+        ("application/jsonl", "jsonl"),
+        ("application/x-ndjson", "jsonl"),
+        ("text/html, text/plain;q=0.5, text/csv;q=0.9", "csv"),
+        ("text/csv;q=0, text/plain", "qrels"),
+        ("text/plain, text/csv", "qrels"),
+    ],
+)
+def test_the_accept_header_chooses_the_form(accept, form):
+    assert negotiated(accept) == form
+
+
+def test_a_form_that_there_is_not_is_refused(client):
+    refused = client.get(JUDGMENTS, headers={"Accept": "image/png"})
+    assert refused.status_code == 406
+    assert refused.json()["detail"].startswith("judgments are to be had as text/csv, text/plain")
+    assert client.get(JUDGMENTS, params={"format": "xml"}).status_code == 422
+
+
+def unjudged(small, count):
+    told = {judgment.pair for judgment in small.judgments}
+    return [pair for pair in build_pool(small).pairs if pair not in told][:count]
+
+
+def test_a_file_is_taken_in_whole_or_not_at_all(client, small):
+    first, second, third = unjudged(small, 3)
+    before = client.get(JUDGMENTS).text
+    wrong = f"{first.query} 0 {first.document} 10\n{second.query} 0 {second.document} 101\n"
+    refused = client.post(f"{JUDGMENTS}/import", content=wrong)
+    assert refused.status_code == 422
+    assert refused.json()["detail"].startswith("line 2: grade 101 is not on the fine scale")
+    outside = f"{first.query} 0 {first.document} 10\n{second.query} 0 nobody 10\n"
+    refused = client.post(f"{JUDGMENTS}/import", content=outside)
+    assert refused.json()["detail"].startswith("no system retrieved document nobody for query")
+    assert client.get(JUDGMENTS).text == before
+
+    right = f"query,document,fine,assessor\n{first.query},{first.document},10,ann\n"
+    right += f"{second.query},{second.document},20,bob\n"
+    for imported in (2, 0):
+        done = client.post(f"{JUDGMENTS}/import", content=right, headers={"Idempotency-Key": "file 1"})
+        assert done.json()["imported"] == imported
+    rows = list(csv.DictReader(io.StringIO(client.get(JUDGMENTS).text)))
+    assert [(row["document"], row["grade"], row["assessor"]) for row in rows[-2:]] == [
+        (first.document, "10", "ann"),
+        (second.document, "20", "bob"),
+    ]
+    lines = json.dumps({"query": third.query, "document": third.document, "grade": 30})
+    assert client.post(f"{JUDGMENTS}/import", content=lines).json()["imported"] == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00", b"a b\n", b"{}\n", b"\x1f\x8b broken gzip"])
+def test_a_file_without_judgments_is_refused_in_one_line(client, body):
+    refused = client.post(f"{JUDGMENTS}/import", content=body)
+    assert refused.status_code == 422
+    assert "/tmp" not in refused.json()["detail"]
+
+
+def test_the_whole_log_is_to_be_had_line_by_line(client):
+    client.post("/v1/collections/coarse/next", json={"assessor": "ann", "count": 3})
+    lines = client.get("/v1/collections/coarse/judgments?format=log").text.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["number"] for row in rows] == [1, 2, 3]
+    assert {row["kind"] for row in rows} == {"lease"}
+
+
+def test_the_command_reads_the_judgments_of_the_database(client, server, run, folders, small):
+    url = f"sqlite:///{server.log.parent / 'campaign.db'}"
+    code, said, _ = run("estimate", folders[0], "--measure", "CG@4", "--judgments", url, "--format", "json")
+    assert code == 0
+    there = client.get("/v1/collections/small/ranking").json()
+    assert {name: there[name] for name in json.loads(said)} == json.loads(said)

@@ -1,0 +1,279 @@
+"""What goes beyond a limit is refused at once, and says so; what is within goes through whole."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+import uvicorn
+
+from service.connections import MOST_HEAD_BYTES, Connection
+from service.limits import Gate, Limited, Limits
+from service.problems import RequestIds
+
+LIMITS = Limits(
+    body_bytes=1000,
+    held_bytes=1500,
+    header_bytes=400,
+    target_bytes=100,
+    silence_s=0.3,
+    body_s=0.6,
+    linger_s=0.3,
+    at_work=1,
+    waiting=1,
+)
+
+
+class Hasty(Connection):
+    """A connection that waits for a head no longer than a test wants to."""
+
+    head_s = 0.3
+
+
+class Echo:
+    """An application of the plainest kind: answers with the body's length, predictions only when told to."""
+
+    def __init__(self):
+        self.go = threading.Event()
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return
+        body = (await receive())["body"]
+        while scope["path"].endswith("/predictions") and not self.go.is_set():
+            await asyncio.sleep(0.01)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": str(len(body)).encode()})
+
+
+@contextmanager
+def running(app):
+    """The port of an application served from a thread of this process."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(app, http=Hasty, ws="none", lifespan="off", log_config=None, access_log=False)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def echo():
+    return Echo()
+
+
+@pytest.fixture
+def gate():
+    return Gate(LIMITS.at_work, LIMITS.waiting)
+
+
+@pytest.fixture
+def port(echo, gate):
+    with running(RequestIds(Limited(echo, LIMITS, gate))) as port:
+        yield port
+
+
+@pytest.fixture
+def client(port):
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
+        yield http
+
+
+def talk(port, *pieces, pause=0.0):
+    """What a server says to these bytes, until it hangs up."""
+    said = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(pause)
+        while heard := connection.recv(65536):
+            said += heard
+    return said
+
+
+def check_refused(said, status, detail):
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode()), said
+    assert b"connection: close" in head.lower()
+    assert json.loads(body)["detail"] == detail
+
+
+TOO_LARGE = "a body may have 1000 bytes at most"
+HEAD = b"POST /a HTTP/1.1\r\nHost: a\r\n"
+
+
+def test_a_body_within_the_limit_arrives_whole(client):
+    assert client.post("/a", content=b"x" * 1000).text == "1000"
+    assert client.post("/a", content=(b"x" * 10 for _ in range(100))).text == "1000"
+    assert client.get("/a").text == "0"
+
+
+def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(port):
+    said = talk(port, HEAD + b"Content-Length: 1001\r\nExpect: 100-continue\r\n\r\n")
+    check_refused(said, 413, TOO_LARGE)
+
+
+def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal(client):
+    answer = client.post("/a", content=b"x" * 3000)
+    assert (answer.status_code, answer.json()["detail"]) == (413, TOO_LARGE)
+    assert answer.headers["connection"] == "close"
+
+
+def test_a_body_without_a_length_is_refused_as_soon_as_it_is_too_large(port):
+    chunk = b"1f4\r\n" + b"x" * 500 + b"\r\n"
+    said = talk(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 3)
+    check_refused(said, 413, TOO_LARGE)
+
+
+def send_for_ever(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(100_000):
+            connection.sendall(b"1f4\r\n" + b"x" * 500 + b"\r\n")
+
+
+def test_a_sender_without_end_is_cut_off(port):
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        send_for_ever(port)
+
+
+def test_a_sender_that_falls_silent_is_told_and_left(port):
+    said = talk(port, HEAD + b"Content-Length: 10\r\n\r\nx")
+    check_refused(said, 408, "a body may not pause for 0.3 s or take 0.6 s")
+
+
+def test_a_sender_that_drips_is_told_and_left(port):
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(HEAD + b"Content-Length: 100\r\n\r\n")
+        said = b""
+        while not said and time.monotonic() < start + 5:
+            connection.sendall(b"x")
+            connection.settimeout(0.1)
+            try:
+                said = connection.recv(65536)
+            except TimeoutError:
+                continue
+    check_refused(said, 408, "a body may not pause for 0.3 s or take 0.6 s")
+
+
+def test_a_head_that_stops_in_the_middle_ends_the_connection(port):
+    assert talk(port, b"GET / HTTP/1.1\r\nHost") == b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED
+
+
+def test_a_second_head_that_stops_in_the_middle_ends_the_connection(port):
+    said = talk(port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HT", pause=0.1)
+    assert said.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert said.endswith(b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED)
+
+
+def test_a_connection_that_asks_nothing_is_ended_without_a_word(port):
+    assert talk(port) == b""
+
+
+CLOSED = b"connection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def test_a_head_without_end_is_refused(port):
+    lines = b"X: " + b"x" * 1000 + b"\r\n"
+    said = talk(port, b"GET / HTTP/1.1\r\n", *[lines] * (MOST_HEAD_BYTES // len(lines) + 1))
+    assert said == b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + CLOSED
+
+
+def test_headers_beyond_the_limit_are_refused(port):
+    said = talk(port, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 400 + b"\r\n\r\n")
+    check_refused(said, 431, "the headers may have 400 bytes at most")
+
+
+@pytest.mark.parametrize("target", [b"/?" + b"q" * 101, b"/" + b"p" * 100])
+def test_a_path_or_query_beyond_the_limit_is_refused(port, target):
+    said = talk(port, b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+    check_refused(said, 414, "a path and a query may have 100 bytes at most, each")
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"br", b"gzip, identity"])
+def test_a_compressed_body_is_refused_before_it_is_read(port, encoding):
+    said = talk(port, HEAD + b"Content-Encoding: " + encoding + b"\r\nContent-Length: 3\r\n\r\nabc")
+    check_refused(said, 415, "a body must be sent as it is, without a content encoding")
+
+
+def wait_until(holds):
+    give_up = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+def asking(port, answers):
+    """A thread that asks for a prediction."""
+
+    def ask():
+        answers.append(httpx.post(f"http://127.0.0.1:{port}/predictions", content=b"x", timeout=20))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    return thread
+
+
+def test_beyond_those_at_work_and_those_waiting_a_prediction_is_refused_and_nothing_else_is(port, client, echo, gate):
+    answers = []
+    threads = [asking(port, answers)]
+    wait_until(lambda: gate.at_work == 1)
+    threads.append(asking(port, answers))
+    wait_until(lambda: gate.waiting == 1)
+    refused = client.post("/predictions", content=b"x")
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"] == "1"
+    detail = "the service is busy: 1 predictions are waiting already; ask again later"
+    assert refused.json()["detail"] == detail
+    assert client.get("/health/live").status_code == 200
+    echo.go.set()
+    for thread in threads:
+        thread.join()
+    assert [answer.text for answer in answers] == ["1", "1"]
+    assert (gate.at_work, gate.waiting) == (0, 0)
+    assert client.post("/predictions", content=b"x").text == "1"
+
+
+def test_requests_that_are_too_large_together_are_refused_until_one_is_gone(port, client, echo, gate):
+    answers = []
+
+    def ask():
+        answers.append(httpx.post(f"http://127.0.0.1:{port}/predictions", content=b"x" * 1000, timeout=20))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    wait_until(lambda: gate.at_work == 1)
+    refused = client.post("/a", content=b"x" * 501)
+    assert refused.status_code == 503
+    assert "the requests in flight are too large together" in refused.json()["detail"]
+    assert client.post("/a", content=b"x" * 500).text == "500"
+    echo.go.set()
+    thread.join()
+    assert answers[0].text == "1000"
+    assert client.post("/a", content=b"x" * 1000).text == "1000"
+
+
+def test_of_the_large_predictions_one_works_at_a_time():
+    async def most_at_once(large):
+        gate, most = Gate(3, 10), []
+
+        async def work():
+            async with gate.turn(large):
+                most.append(gate.at_work)
+                await asyncio.sleep(0.01)
+
+        await asyncio.gather(*(work() for _ in range(5)))
+        assert (gate.at_work, gate.waiting) == (0, 0)
+        return max(most)
+
+    assert asyncio.run(most_at_once(large=True)) == 1
+    assert asyncio.run(most_at_once(large=False)) == 3

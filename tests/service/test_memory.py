@@ -1,0 +1,28 @@
+"""Memory that was freed is kept for the next answer."""
+
+import subprocess
+import sys
+
+import pytest
+
+# Pages are counted by the operating system. An array of 8 MiB has 2,048 of them.
+SCRIPT = """
+import resource, sys
+from service.memory import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        bytearray(8 * 2**20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+keep_freed_memory()
+faults()
+print(faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs glibc")
+def test_a_large_array_is_not_fetched_page_by_page_each_time():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=60)
+    assert int(done.stdout) < 2048

@@ -1,0 +1,291 @@
+"""What an organiser sees of a campaign's course, of what is left and of the assessors; and invitations."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import numpy as np
+import pytest
+from scipy import stats
+
+from audiosim.corpus.model import BROAD, Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.selection.stopping import parse_stop
+from service.campaigns import Judging
+from service.history import History
+from service.outlook import Leisure, Outlook, outlook_of
+from service.served import ServedCollection
+from service.tokens import TokenStore
+
+COARSE = "/v1/collections/coarse"
+
+
+def plain_confidence(collection, pool, judged):
+    """The mean confidence by CG in plain loops, every grade as likely as any other until it is judged."""
+    top = {(run.system, q): documents[:4] for run in collection.runs for q, documents in run.rankings.items()}
+    most = 4 * len(pool.queries)
+    sure = []
+    for a, b in combinations(pool.systems, 2):
+        difference = variance = 0.0
+        for pair in pool.pairs:
+            sign = (pair.document in top[a, pair.query]) - (pair.document in top[b, pair.query])
+            difference += sign * judged.get(pair, 1.0) / 2 / most
+            variance += 0.0 if pair in judged else sign**2 * np.var(BROAD.levels) / 4 / most**2
+        sure.append(stats.t.cdf(abs(difference) / np.sqrt(variance), len(pool.queries) - 1))
+    return float(np.mean(sure))
+
+
+def open_campaign(collection, goal="confidence=0.95", model="uniform", **more):
+    return ServedCollection(collection, model, Judging(goal=parse_stop(goal), **more))
+
+
+def judge(one, count, rng):
+    """Make some judgments; each pair and grade, in order."""
+    made = []
+    for _ in range(count):
+        (pair,) = one.campaign.ask()
+        grade = float(rng.choice(BROAD.levels))
+        one.campaign.tell(Judgment(*pair, grade, "ann"))
+        made.append((pair, grade))
+    return made
+
+
+def test_the_course_has_the_confidence_after_each_judgment(coarse):
+    one = open_campaign(coarse)
+    made = judge(one, 12, np.random.default_rng(0))
+    pool = build_pool(coarse)
+    course = History(one).course()
+    assert course.complete
+    assert [moment.judged for moment in course.moments] == list(range(13))
+    expected = [plain_confidence(coarse, pool, dict(made[:count])) for count in range(13)]
+    np.testing.assert_allclose([moment.confidence for moment in course.moments], expected, rtol=1e-9)
+    assert [moment.number for moment in course.moments] == list(range(13))
+    assert [moment.time for moment in course.moments[1:]] == [record.event.time for record in one.campaign.log()]
+    assert course.moments[0].time == ""
+
+
+def test_a_course_asked_for_piece_by_piece_is_that_asked_for_at_once(coarse):
+    one = open_campaign(coarse, "judgments=9")
+    slow, rng = History(one), np.random.default_rng(1)
+    for _ in range(30):
+        judge(one, 1, rng)
+        slow.course()
+    assert slow.course() == History(one).course()
+
+
+@pytest.mark.parametrize("count", [9, 10, 40, 59])
+def test_of_a_long_log_moments_are_evenly_spaced_and_the_goal_is_found_to_the_judgment(coarse, count):
+    one = open_campaign(coarse, "judgments=9")
+    judge(one, count, np.random.default_rng(2))
+    course = History(one, moments=10).course()
+    stride = next(stride for stride in (1, 2, 4, 8) if count // stride <= 10)
+    assert [moment.judged for moment in course.moments] == sorted({*range(0, count + 1, stride), count})
+    assert (course.met.judged, course.met.reached) == (9, True)
+    assert course.met.time == one.campaign.log()[8].event.time
+
+
+def test_a_goal_that_was_never_met_has_no_moment_and_one_met_from_the_start_the_first(coarse):
+    assert History(open_campaign(coarse)).course().met is None
+    assert History(open_campaign(coarse, "judgments=0")).course().met.number == 0
+
+
+def test_a_course_without_time_says_so_and_goes_on_when_asked_again(coarse):
+    one = open_campaign(coarse)
+    judge(one, 8, np.random.default_rng(3))
+    history, steps = History(one), iter([True, True, True])
+    first = history.course(lambda: next(steps, False))
+    assert not first.complete
+    assert len(first.moments) == 3
+    assert history.course().complete
+    assert history.course() == History(one).course()
+
+
+def test_what_is_taken_back_is_so_in_the_course_too(coarse):
+    one = open_campaign(coarse)
+    made = judge(one, 2, np.random.default_rng(4))
+    one.campaign.undo("ann")
+    course = History(one).course()
+    assert [moment.judged for moment in course.moments] == [0, 1, 2, 1]
+    assert course.moments[3].confidence == pytest.approx(plain_confidence(coarse, build_pool(coarse), dict(made[:1])))
+
+
+def test_judgments_that_a_collection_came_with_are_its_beginning(small):
+    course = History(open_campaign(small)).course()
+    (first,) = course.moments
+    assert first.judged == len({judgment.pair for judgment in small.judgments})
+    assert (first.number, first.time) == (0, "")
+
+
+def test_what_remains_is_worked_out_once_for_each_state(coarse):
+    outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
+    standing, found = outlook.remaining()
+    assert (standing.number, found.counts) == (0, (20,) * 20)
+    assert outlook.remaining()[1] is found
+    judge(one, 3, np.random.default_rng(5))
+    standing, found = outlook.remaining()
+    assert (standing.number, found.counts) == (3, (17,) * 20)
+
+
+def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
+    _, found = Outlook(open_campaign(coarse)).remaining(seconds=0)
+    assert (found.counts, found.more_than) == ((), 0)
+
+
+def test_a_collection_has_one_outlook(coarse):
+    one, other = open_campaign(coarse), open_campaign(coarse)
+    assert outlook_of(one) is outlook_of(one)
+    assert outlook_of(one) is not outlook_of(other)
+
+
+def test_leisure_rests_as_long_as_it_works_and_ends():
+    start, worked = time.monotonic(), time.thread_time()
+    left = Leisure(0.05, slice_s=0.001)
+    while left():
+        pass
+    worked = time.thread_time() - worked
+    assert worked >= 0.05
+    assert time.monotonic() - start > 1.5 * 0.05
+
+
+@pytest.fixture(scope="module")
+def server(commanded, folders, tmp_path_factory):
+    """Open to everybody on this machine; every grade as likely as any other."""
+    root = tmp_path_factory.mktemp("organising")
+    database = f"sqlite:///{root / 'campaign.db'}"
+    with commanded(folders, root / "log", "--db", database, "--model", "uniform", "--goal", "judgments=6") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(server):
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        yield client
+
+
+def judged(http, assessor, grades, path=COARSE):
+    for grade in grades:
+        (pair,) = http.post(f"{path}/next", json={"assessor": assessor}).json()["pairs"]
+        body = {"query": pair["query"], "document": pair["document"], "assessor": assessor, "broad": grade}
+        assert http.post(f"{path}/judgments", json=body).status_code == 201
+
+
+def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
+    judged(http, "ann", [2, 2, 2, 2])
+    judged(http, "bob", [0, 0, 0])
+    history = http.get(f"{COARSE}/history").json()
+    assert (history["complete"], history["goal"]) == (True, "judgments=6")
+    assert [moment["judged"] for moment in history["moments"]] == list(range(8))
+    assert (history["met"]["judged"], history["moments"][0]["time"]) == (6, None)
+    campaign = http.get(f"{COARSE}/campaign").json()
+    assert history["moments"][-1]["confidence"] == pytest.approx(campaign["confidence"], rel=1e-12)
+    assert history["state"] == campaign["state"]
+    left = http.get(f"{COARSE}/remaining").json()
+    assert [left[name] for name in ("draws", "low", "median", "high", "more_than")] == [20, 0, 0, 0, None]
+    assert left["unjudged"] == len(build_pool(coarse).pairs) - 7
+    ann, bob = http.get(f"{COARSE}/assessors").json()["assessors"]
+    # Every grade of 0, 1, 2 is as likely as any other: 1 is expected of every pair.
+    assert (ann["assessor"], ann["judgments"], ann["to_model"], ann["drift"]) == ("ann", 4, 0.5, 0)
+    assert (bob["assessor"], bob["judgments"], bob["to_model"], bob["shared"]) == ("bob", 3, -0.5, 0)
+
+
+@pytest.mark.parametrize("what", ["history", "remaining", "assessors", "invitations"])
+def test_a_collection_that_there_is_not_has_nothing_to_show(http, what):
+    answer = http.get(f"/v1/collections/other/{what}")
+    assert answer.status_code == 404
+    assert "unknown collection 'other'" in answer.json()["detail"]
+
+
+def test_without_tokens_an_invitation_is_a_link_with_a_name_and_locks_nobody_out(http):
+    assert http.get(f"{COARSE}/invitations").json() == {"tokens": False, "invited": []}
+    made = http.post(f"{COARSE}/invitations", json={"name": "Zoë & co"})
+    assert made.status_code == 201
+    link = urlsplit(made.json()["link"])
+    assert (link.path, parse_qs(link.fragment)) == ("/judge/coarse", {"name": ["Zoë & co"]})
+    assert http.get(f"{COARSE}/campaign").status_code == 200
+    refused = http.post(f"{COARSE}/invitations", json={"name": "a\nb"})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == r"an invitation needs a name of printable characters, got 'a\nb'"
+
+
+@pytest.fixture(scope="module")
+def locked(commanded, folders, tmp_path_factory):
+    """A server with the tokens of two organisers, one of the other collection alone; asks with a token."""
+    root = tmp_path_factory.mktemp("invitations")
+    database = f"sqlite:///{root / 'campaign.db'}"
+    store = TokenStore(database)
+    secrets = {name: store.create(name, "organiser", of) for name, of in (("olga", ""), ("sam", "small"))}
+    store.close()
+    with (
+        commanded(folders, root / "log", "--db", database) as running,
+        httpx.Client(base_url=running.url, timeout=30) as client,
+    ):
+
+        def call(method, path, who, **more):
+            return client.request(method, path, headers={"Authorization": f"Bearer {secrets.get(who, who)}"}, **more)
+
+        yield call
+
+
+def test_an_invitation_lets_its_holder_judge_at_once_and_nothing_else(locked):
+    made = locked("POST", f"{COARSE}/invitations", "olga", json={"name": "ivy", "days": 2})
+    assert made.status_code == 201
+    assert made.headers["cache-control"] == "no-store"
+    link = urlsplit(made.json()["link"])
+    assert link.path == "/judge/coarse"
+    (token,) = parse_qs(link.fragment)["token"]
+    assert locked("POST", f"{COARSE}/next", token, json={}).json()["assessor"] == "ivy"
+    for method, path in [
+        ("GET", f"{COARSE}/ranking"),
+        ("GET", f"{COARSE}/history"),
+        ("GET", f"{COARSE}/remaining"),
+        ("GET", f"{COARSE}/assessors"),
+        ("GET", f"{COARSE}/invitations"),
+        ("POST", f"{COARSE}/invitations"),
+        ("POST", "/v1/collections/small/next"),
+    ]:
+        assert locked(method, path, token, json={"name": "x"}).status_code == 403, path
+    ends = datetime.fromisoformat(made.json()["expires"]) - datetime.now(UTC)
+    assert timedelta(days=2) - timedelta(minutes=5) < ends <= timedelta(days=2)
+
+
+def test_the_invited_are_listed_without_their_tokens(locked):
+    locked("POST", f"{COARSE}/invitations", "olga", json={"name": "jan"})
+    shown = locked("GET", f"{COARSE}/invitations", "olga")
+    assert shown.json()["tokens"] is True
+    jan = next(one for one in shown.json()["invited"] if one["name"] == "jan")
+    assert (jan["expires"], jan["ended"]) == (None, False)
+    assert "audiosim_" not in shown.text
+    assert locked("GET", "/v1/collections/small/invitations", "olga").json()["invited"] == []
+    again = locked("POST", f"{COARSE}/invitations", "olga", json={"name": "jan"})
+    assert again.status_code == 422
+    assert again.json()["detail"] == "there is a token of jan already; revoke it first, or take another name"
+
+
+def test_a_withdrawn_invitation_ends_at_once(locked):
+    link = locked("POST", f"{COARSE}/invitations", "olga", json={"name": "kim"}).json()["link"]
+    (token,) = parse_qs(urlsplit(link).fragment)["token"]
+    assert locked("POST", f"{COARSE}/next", token, json={}).status_code == 200
+    left = locked("POST", f"{COARSE}/invitations/withdraw", "olga", json={"name": "kim"})
+    assert "kim" not in [one["name"] for one in left.json()["invited"]]
+    assert locked("POST", f"{COARSE}/next", token, json={}).status_code == 401
+
+
+@pytest.mark.parametrize("name", ["olga", "sam", "nobody"])
+def test_only_those_invited_to_a_collection_can_be_uninvited(locked, name):
+    refused = locked("POST", f"{COARSE}/invitations/withdraw", "olga", json={"name": name})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == f"'{name}' is not invited to judge coarse"
+
+
+def test_an_organiser_of_one_collection_invites_to_that_alone(locked):
+    assert locked("POST", f"{COARSE}/invitations", "sam", json={"name": "lea"}).status_code == 403
+    assert locked("POST", "/v1/collections/small/invitations", "sam", json={"name": "lea"}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"name": ""}, {"name": "x", "days": 0}, {"name": "x" * 201}, {"name": "x", "a": 1}]
+)
+def test_an_invitation_that_makes_no_sense_is_refused(locked, body):
+    assert locked("POST", f"{COARSE}/invitations", "olga", json=body).status_code == 422

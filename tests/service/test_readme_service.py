@@ -1,0 +1,47 @@
+"""What the README shows of the service works as it is shown, against a live server."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The service\n")[2].partition("\n## ")[0]
+SHELL, TOKEN = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
+(PYTHON,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """Runs an example in a folder of its own, where the command is to be had, on a free port."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+    def run(*command):
+        call = [part.replace("8000", port) for part in command]
+        done = subprocess.run(
+            call, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False, env=os.environ | {"PATH": path}
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_service_is_started_asked_and_judged_for_as_the_readme_shows(shown):
+    python = f"{sys.executable} -W error - <<'END'\n{PYTHON}END\n"
+    said = shown("bash", "-c", f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{SHELL}\necho\n{python}")
+    assert '"document_sound":"/v1/documents/' in said
+    assert '"measure":"nDCG@5"' in said
+    assert "SystemOut(system=" in said
+    assert re.search(r"\nquery,document,grade,assessor,time\nq\d\d,d\d\d\d,70,ann,\d{4}-", said)
+
+
+def test_a_token_is_made_as_the_readme_shows(shown):
+    assert re.fullmatch(r"audiosim_[A-Za-z0-9_-]{43}\n", shown("bash", "-c", TOKEN))

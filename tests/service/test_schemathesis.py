@@ -1,0 +1,43 @@
+"""Everything that the OpenAPI document promises, tried out by schemathesis on a live server."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+# What a schema allows and the service still refuses: columns that are not of one length or that a model does not
+# know, a text that names no measure, an answer of nobody, a campaign that is closed already.
+CONFIGURATION = """
+warnings = false
+
+[generation]
+deterministic = true
+database = "none"
+max-examples = 8
+
+[checks]
+positive_data_acceptance.expected-statuses = ["2xx", 404]
+negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 406, 409, 414, 415, 422, 428, 431]
+
+[[operations]]
+include-method = "POST"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422]
+
+[[operations]]
+include-path-regex = "/(answers|ranking)$"
+include-method = "GET"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+"""
+# A bug on purpose, a wait on purpose, and a stream that ends only when the client has had enough.
+ELSEWHERE = "^/(bug|slow)$|/events$"
+
+
+def test_every_operation_keeps_what_the_document_promises(another, tmp_path):
+    (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
+    command = [Path(sys.executable).with_name("schemathesis"), "--config-file", tmp_path / "schemathesis.toml", "run"]
+    options = ["--checks", "all", "--seed", "1", "--no-color", "--exclude-path-regex", ELSEWHERE]
+    done = subprocess.run(
+        [*command, f"{another.url}/openapi.json", *options], cwd=tmp_path, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout
+    assert "Tested: " in done.stdout
+    assert "Traceback" not in another.log.read_text(encoding="utf-8")

@@ -1,0 +1,94 @@
+"""How the service is set up: flags before the environment before the file."""
+
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+
+def serve(*arguments, cwd, **variables):
+    command = [sys.executable, "-m", "audiosim.cli", "serve", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, check=False, env=variables)
+
+
+@pytest.fixture
+def config(tmp_path, folders):
+    path = tmp_path / "service.toml"
+
+    def write(**settings):
+        lines = [f"{name} = {value!r}".replace("'", '"') for name, value in settings.items()]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_flag_goes_before_the_environment_and_the_environment_before_the_file(commanded, folders, config, tmp_path):
+    path = config(collections=[str(folders[0])], measure="DCG@2", goal="judgments=7", batch=3)
+    path.write_text(path.read_text(encoding="utf-8") + "\ncannot-limit = 1\n", encoding="utf-8")
+    variables = {"AUDIOSIM_MEASURE": "DCG@3", "AUDIOSIM_MODEL": "mout", "AUDIOSIM_CONFIG": str(path)}
+    with commanded([], tmp_path / "log", "--model", "uniform", **variables) as server:
+        campaign = httpx.get(f"{server.url}/v1/collections/small/campaign").json()
+    assert campaign["model"] == "uniform"  # the flag
+    assert campaign["measure"] == "DCG@3"  # the environment
+    assert campaign["goal"]["goal"] == "judgments=7"  # the file
+
+
+def test_folders_of_the_command_line_replace_those_of_the_file(commanded, folders, config, tmp_path):
+    path = config(collections=[str(folders[0])])
+    with commanded(folders[1:], tmp_path / "log", "--config", path) as server:
+        listed = httpx.get(f"{server.url}/v1/collections").json()
+    assert [collection["identifier"] for collection in listed] == ["coarse"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"prot": 8000}, "unknown setting 'prot', expected one of collections, model, judgments, db, tokens, host"),
+        ({"collections": "one"}, "collections must be a list"),
+        ({"port": [1, 2]}, "port must be one value"),
+    ],
+)
+def test_a_file_that_says_what_is_no_setting_is_refused(run, config, folders, settings, message):
+    path = config(**settings)
+    code, _, said = run("serve", folders[0], "--config", path)
+    assert code == 1
+    assert said.startswith(f"audiosim: {path}: {message}")
+
+
+def test_a_file_that_is_no_toml_is_refused(run, tmp_path, folders):
+    (tmp_path / "a.toml").write_text("port: 8000", encoding="utf-8")
+    code, _, said = run("serve", folders[0], "--config", tmp_path / "a.toml")
+    assert code == 1
+    assert said.startswith(f"audiosim: {tmp_path / 'a.toml'}: ")
+    assert said.count("\n") == 1
+
+
+def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
+    assert run("serve", folders[0], "--goal", "soon")[2].startswith(
+        "audiosim: unknown goal 'soon', expected confidence"
+    )
+    assert run("serve", folders[0], "--db", "mysql://h/x")[2].startswith("audiosim: cannot use database 'mysql://h/x'")
+    assert run("serve")[0] == 2
+
+
+def test_the_help_names_every_setting_with_its_variable(run):
+    code, said, _ = run("serve", "--help")
+    assert code == 0
+    assert "Example" in said
+    said = "".join(said.split())
+    for name in (
+        "CONFIG",
+        "DB",
+        "TOKENS",
+        "HOST",
+        "ALLOWED_HOST",
+        "PORT",
+        "MEASURE",
+        "GOAL",
+        "BATCH",
+        "LEASE",
+        "TWICE",
+    ):
+        assert f"AUDIOSIM_{name}]".replace("_", "") in said.replace("_", "").replace("│", "")

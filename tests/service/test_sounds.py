@@ -1,0 +1,207 @@
+"""Sound over HTTP: by identifier, in ranges, and drawn."""
+
+import http.client
+import os
+from itertools import pairwise
+from urllib.parse import quote
+
+import httpx
+import numpy as np
+import pytest
+import soundfile
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document, Run
+from service.sounds import Sounds, extremes, loudness_db
+
+RATE_HZ = 22_050
+SOUND = "/v1/documents/a/sound"
+
+
+def document(name, path):
+    return Document(name, path=path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A collection with sound: a sine of amplitude 1/2 for 2 s, silence, what is no sound, and what lies outside."""
+    root = tmp_path_factory.mktemp("outside")
+    documents = {
+        "a": "sounds/sine.wav",
+        "q1": "sounds/silent.wav",
+        "AC/DC": "sounds/sine.wav",
+        "text": "sounds/text.ogg",
+        "away": "sounds/link.wav",
+        "inside": "sounds/inside.wav",
+        "up": "../secret.wav",
+        "root": str(root / "secret.wav"),
+        "gone": "sounds/gone.wav",
+        "folder": "sounds",
+        "later": "sounds/later.wav",
+    }
+    collection = Collection(
+        "heard",
+        "heard",
+        FINE,
+        2,
+        (Run("S", {"q1": ("a", "AC/DC")}),),
+        {name: document(name, path) for name, path in documents.items()},
+    )
+    collection.save(root / "heard")
+    (root / "heard" / "sounds").mkdir()
+    time = np.arange(2 * RATE_HZ) / RATE_HZ
+    for path, samples in {
+        root / "secret.wav": np.sin(2 * np.pi * 440 * time) / 2,
+        root / "heard" / "sounds" / "sine.wav": np.sin(2 * np.pi * 441 * time) / 2,
+        root / "heard" / "sounds" / "later.wav": np.sin(2 * np.pi * 441 * time) / 2,
+        root / "heard" / "sounds" / "silent.wav": np.zeros(2 * RATE_HZ),
+    }.items():
+        soundfile.write(path, samples, RATE_HZ)
+    (root / "heard" / "sounds" / "text.ogg").write_text("no sound at all", encoding="utf-8")
+    (root / "heard" / "sounds" / "link.wav").symlink_to(root / "secret.wav")
+    (root / "heard" / "sounds" / "inside.wav").symlink_to("sine.wav")
+    return root / "heard"
+
+
+@pytest.fixture(scope="module")
+def server(commanded, folder, tmp_path_factory):
+    with commanded([folder], tmp_path_factory.mktemp("log") / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    with httpx.Client(base_url=server.url, timeout=30) as one:
+        yield one
+
+
+@pytest.fixture
+def whole(folder):
+    return (folder / "sounds" / "sine.wav").read_bytes()
+
+
+def test_a_sound_is_sent_whole_with_its_type_and_what_tells_whether_it_changed(client, whole):
+    answer = client.get(SOUND)
+    assert answer.status_code == 200
+    assert answer.content == whole
+    assert answer.headers["content-type"] == "audio/wav"
+    assert answer.headers["accept-ranges"] == "bytes"
+    assert answer.headers["etag"]
+    assert answer.headers["last-modified"]
+    head = client.head(SOUND)
+    assert head.headers["content-length"] == str(len(whole))
+    assert head.content == b""
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "end"),
+    [("bytes=0-0", 0, 1), ("bytes=100-199", 100, 200), ("bytes=44-", 44, None), ("bytes=-7", -7, None),
+     ("bytes=10-999999999", 10, None)],
+)  # fmt: skip
+def test_a_range_is_sent_alone(client, whole, asked, first, end):
+    answer = client.get(SOUND, headers={"Range": asked})
+    assert answer.status_code == 206
+    assert answer.content == whole[first:end]
+    start = first % len(whole)
+    assert answer.headers["content-range"] == f"bytes {start}-{start + len(answer.content) - 1}/{len(whole)}"
+
+
+def test_a_range_of_a_file_that_has_changed_is_the_whole_file(client, whole):
+    headers = {"Range": "bytes=0-9", "If-Range": '"another"'}
+    assert client.get(SOUND, headers=headers).content == whole
+    headers["If-Range"] = client.head(SOUND).headers["etag"]
+    assert client.get(SOUND, headers=headers).content == whole[:10]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["bytes=99999999-", "bytes=5-4", "bytes=-0", "bytes=-", "bytes=a-b", "lines=1-2", "bytes=0-1,5-9", "bytes=0x1-",
+     "bytes=" + ",".join(f"{i}-{i}" for i in range(1000)), "bytes=" + "9" * 5000 + "-"],
+    ids=lambda asked: asked[:20],
+)  # fmt: skip
+def test_a_range_that_is_not_there_and_many_ranges_are_416(client, whole, asked):
+    answer = client.get(SOUND, headers={"Range": asked})
+    assert answer.status_code == 416
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["content-range"] == f"bytes */{len(whole)}"
+    assert answer.json()["detail"] == f"expected one range within the {len(whole)} bytes"
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    ["../secret.wav", "..%2fsecret.wav", "%2e%2e/secret.wav", "%2e%2e%2fsecret.wav", "a%00", "%00", "sounds/sine.wav",
+     "away", "up", "root", "gone", "folder", "nobody", "..", ".", "%2Fetc%2Fpasswd", "a/../a", "%ff"],
+)  # fmt: skip
+def test_what_is_no_identifier_of_a_sound_inside_the_folder_is_404(server, identifier):
+    # A plain connection, as clients tidy up dots before they send.
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"))
+    for what in ("sound", "peaks"):
+        connection.request("GET", f"/v1/documents/{identifier}/{what}")
+        answer = connection.getresponse()
+        assert answer.status == 404, answer.read()
+        assert b"passwd:" not in answer.read()
+    connection.close()
+
+
+def test_a_link_within_the_folder_and_an_identifier_with_a_slash_are_fine(client, whole):
+    assert client.get("/v1/documents/inside/sound").content == whole
+    assert client.get(f"/v1/documents/{quote('AC/DC', safe='')}/sound").content == whole
+    assert client.get("/v1/documents/a/sound?collection=heard").status_code == 200
+    assert client.get("/v1/documents/a/sound?collection=other").status_code == 404
+
+
+def test_a_file_that_became_a_link_outside_is_404(client, folder):
+    path = folder / "sounds" / "later.wav"
+    assert client.get("/v1/documents/later/sound").status_code == 200
+    os.replace(path, folder / "kept.wav")  # noqa: PTH105
+    path.symlink_to(folder.parent / "secret.wav")
+    assert client.get("/v1/documents/later/sound").status_code == 404
+
+
+def test_a_waveform_is_drawn_of_the_lowest_and_highest_sample_of_each_stretch(client):
+    drawn = client.get("/v1/documents/a/peaks").json()
+    assert drawn["duration_s"] == 2
+    # Every stretch of 55 samples holds more than one period of 50, whose highest sample is sin(2 pi 12 / 50) / 2.
+    peak = round(127 * np.sin(2 * np.pi * 12 / 50) / 2)
+    assert drawn["high"] == [peak] * 800
+    assert drawn["low"] == [-peak] * 800
+    # Its mean square is 1/8.
+    assert drawn["loudness_db"] == pytest.approx(10 * np.log10(1 / 8), abs=0.01)
+    silent = client.get("/v1/documents/q1/peaks").json()
+    assert set(silent["low"]) == set(silent["high"]) == {0}
+    assert silent["loudness_db"] is None
+
+
+def test_what_is_no_sound_cannot_be_drawn(client):
+    answer = client.get("/v1/documents/text/peaks")
+    assert answer.status_code == 422
+    assert "cannot be decoded" in answer.json()["detail"]
+
+
+def test_a_pair_to_judge_comes_with_the_addresses_of_its_sounds(client, whole):
+    pairs = client.post("/v1/collections/heard/next", json={"assessor": "a", "count": 9}).json()["pairs"]
+    assert len(pairs) == 2
+    for pair in pairs:
+        assert client.get(pair["document_sound"]).content == whole
+        assert len(client.get(pair["document_peaks"]).json()["high"]) == 800
+        assert client.get(pair["query_sound"]).status_code == 200
+
+
+def test_stretches_agree_with_cutting_the_sound_by_hand():
+    samples = np.random.default_rng(1).normal(size=1003).astype(np.float32)
+    low, high = extremes(samples, 10)
+    starts = [0, 100, 200, 300, 401, 501, 601, 702, 802, 902, 1003]
+    pieces = [samples[a:b] for a, b in pairwise(starts)]
+    assert low.tolist() == [piece.min() for piece in pieces]
+    assert high.tolist() == [piece.max() for piece in pieces]
+    assert extremes(samples[:3], 10)[0].tolist() == samples[:3].tolist()
+    assert loudness_db(np.ones(4, np.float32)) == 0
+
+
+def test_a_path_that_leads_nowhere_is_no_sound(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    documents = {"loop": document("loop", "loop"), "nul": document("nul", "a\0b"), "none": document("none", None)}
+    collection = Collection("c", "c", FINE, 1, (Run("S", {"q": ("loop",)}),), documents)
+    sounds = Sounds(collection, tmp_path)
+    assert all(sounds.path(name) is None for name in documents)
+    assert "loop" not in Sounds(collection, None)

@@ -1,0 +1,133 @@
+"""Where a campaign stands, over HTTP: as the library and the command say it."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import httpx
+import pytest
+
+import audiosim
+from audiosim.campaign import judgments_in
+
+SMALL = "/v1/collections/small"
+
+
+@pytest.fixture(scope="module")
+def server(commanded, folders, tmp_path_factory):
+    root = tmp_path_factory.mktemp("standing")
+    options = ("--db", f"sqlite:///{root / 'campaign.db'}", "--goal", "judgments=3", "--cannot-limit", 1)
+    with commanded(folders, root / "log", *options) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    with httpx.Client(base_url=server.url, timeout=30) as one:
+        yield one
+
+
+def judge(client, collection, assessor, **said):
+    (pair,) = client.post(f"/v1/collections/{collection}/next", json={"assessor": assessor}).json()["pairs"]
+    body = {"query": pair["query"], "document": pair["document"], "assessor": assessor, **said}
+    answer = client.post(f"/v1/collections/{collection}/judgments", json=body)
+    assert answer.status_code == 201
+    return answer.json()
+
+
+@pytest.mark.parametrize("measure", ["CG@4", "nDCG@3", "DCG@2", "RBP(p=0.8)@4", "P(min=40)@3", "AP@4"])
+def test_a_ranking_is_what_estimate_says_of_the_same_judgments(client, server, small, measure):
+    record = judge(client, "small", "ann", fine=40)
+    ranking = client.get(f"{SMALL}/ranking", params={"measure": measure}).json()
+    assert ranking["state"] == record["number"]
+    url = f"sqlite:///{server.log.parent / 'campaign.db'}"
+    here = audiosim.estimate(replace(small, judgments=judgments_in(url, small)), "mjud", measure).to_dict()
+    assert {name: ranking[name] for name in here} == json.loads(json.dumps(here))
+    assert client.get(f"{SMALL}/ranking", params={"measure": measure}).json() == ranking
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [("MAP@5", "unknown measure 'MAP'"), ("CG", "measure"), ("CG@1001", "the cutoff of a measure may be 1000 here")],
+)
+def test_a_measure_that_there_is_not_is_refused(client, measure, message):
+    refused = client.get(f"{SMALL}/ranking", params={"measure": measure})
+    assert refused.status_code == 422
+    assert message in refused.json()["detail"]
+
+
+def test_a_campaign_says_how_far_it_is(client, coarse):
+    start = client.get("/v1/collections/coarse/campaign").json()
+    assert (start["status"], start["judged"], start["goal"]["reached"]) == ("open", 0, False)
+    for assessor in ("ann", "ann", "bob"):
+        judge(client, "coarse", assessor, broad=1)
+    said = judge(client, "coarse", "cal", cannot="silence")
+    client.post("/v1/collections/coarse/next", json={"assessor": "dan", "count": 2})
+    shown = client.get("/v1/collections/coarse/campaign").json()
+    assert shown["state"] > said["number"]
+    assert (shown["judged"], shown["judgments"], shown["leased"]) == (3, 3, 2)
+    assert shown["goal"] == {"goal": "judgments=3", "level": 3, "reached": True}
+    assert shown["measure"] == "CG@4"
+    assert {name: pace["answers"] for name, pace in shown["assessors"].items()} == {"ann": 2, "bob": 1, "cal": 1}
+    assert shown["pace"]["answers"] == 4
+    assert shown["agreement"]["pairs"] == 0
+    pair = {"query": said["query"], "document": said["document"]}
+    assert shown["cannot"] == [{**pair, "assessor": "cal", "reason": "silence"}]
+    assert shown["dropped"] == [pair]
+    assert {lease["assessor"] for lease in shown["leases"]} == {"dan"}
+
+
+def listen(url, count, last=None):
+    """The first events of a campaign, as a client without any library reads them."""
+    events, event = [], {}
+    headers = {} if last is None else {"Last-Event-ID": str(last)}
+    with httpx.stream("GET", f"{url}{SMALL}/events", headers=headers, timeout=20) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer.iter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                event[name] = value
+            elif event:
+                events.append({**event, "data": json.loads(event["data"])})
+                event = {}
+                if len(events) == count:
+                    break
+    return events
+
+
+def test_several_clients_hear_of_every_change(client, server):
+    with ThreadPoolExecutor(3) as threads:
+        heard = [threads.submit(listen, server.url, 2) for _ in range(3)]
+        time.sleep(1)
+        record = judge(client, "small", "eve", fine=70)
+        events = [one.result() for one in heard]
+    assert events[0] == events[1] == events[2]
+    before, after = events[0]
+    assert int(before["id"]) < int(after["id"]) <= record["number"]
+    assert after["event"] == "change"
+    ranking = client.get(f"{SMALL}/ranking").json()
+    last = after["data"]
+    if last["state"] == record["number"]:
+        assert last["confidence"] == ranking["confidence"]
+        assert last["judged"] == ranking["judged"]
+
+
+def test_a_client_that_comes_back_hears_only_what_is_new(client, server):
+    state = client.get(SMALL).json()["state"]
+    with ThreadPoolExecutor(1) as threads:
+        heard = threads.submit(listen, server.url, 1, state)
+        time.sleep(1)
+        assert not heard.done()
+        client.post(f"{SMALL}/next", json={"assessor": "fay"})
+        assert int(heard.result()[0]["id"]) > state
+
+
+def test_a_server_that_stops_lets_those_go_who_listen(commanded, folders, tmp_path):
+    with commanded(folders[:1], tmp_path / "log") as server, ThreadPoolExecutor(1) as threads:
+        heard = threads.submit(listen, server.url, 99)
+        time.sleep(1)
+        start = time.monotonic()
+        assert server.stop() == 0
+        assert len(heard.result()) == 1
+        assert time.monotonic() - start < 10

@@ -1,0 +1,386 @@
+"""Sizes of components are compared with statsmodels, closed forms, the likelihood written out, and known sizes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+from statsmodels.regression.mixed_linear_model import VCSpec
+
+from audiosim.errors import InputError
+from audiosim.stats import components
+from audiosim.stats.components import REST, SMALLEST, Layout, estimate_components
+
+
+def drawn(rng, sizes, scaled=True):
+    """A layout of blocks whose places are mixed: two kernels, and two kinds of shared effects of 4 and 3."""
+    n = sum(sizes)
+    blocks = tuple(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
+    groups = [rng.integers(0, 2, m) for m in sizes]
+    kernels = {
+        "block": tuple(np.ones((m, m)) for m in sizes),
+        "group": tuple((group[:, None] == group).astype(float) for group in groups),
+    }
+    shared = {"maker": np.eye(4)[rng.integers(0, 4, n)], "place": rng.normal(size=(n, 3))}
+    return Layout(blocks, kernels, shared, rng.uniform(0.5, 2, n) if scaled else np.ones(n))
+
+
+SIZES = {"block": 0.5, "group": 0.7, "maker": 0.3, "place": 0.4, REST: 0.9}
+
+
+def in_full(layout, sizes):
+    """The covariance (n, n) by its definition."""
+    n = len(layout.scale)
+    covariance = sizes[REST] ** 2 * np.eye(n)
+    for name, kernels in layout.kernels.items():
+        for rows, kernel in zip(layout.blocks, kernels, strict=True):
+            covariance[np.ix_(rows, rows)] += sizes[name] ** 2 * kernel
+    for name, effects in layout.shared.items():
+        covariance += sizes[name] ** 2 * effects @ effects.T
+    return covariance * np.outer(layout.scale, layout.scale)
+
+
+def density(layout, values, sizes):
+    """The restricted log-likelihood by its definition (Patterson & Thompson 1971), for the mean x b, x the scale."""
+    covariance, x = in_full(layout, sizes), layout.scale
+    xx, xy = x @ np.linalg.solve(covariance, x), x @ np.linalg.solve(covariance, values)
+    rest = values - x * xy / xx
+    squares = rest @ np.linalg.solve(covariance, rest)
+    constant = (len(x) - 1) * np.log(2 * np.pi)
+    return -(constant + np.linalg.slogdet(covariance)[1] + np.log(xx) + squares) / 2
+
+
+def simulated(rng, layout, sizes, mean=0.0):
+    """Values of components of these sizes, each drawn from its own meaning."""
+    total = sizes[REST] * rng.normal(size=len(layout.scale))
+    for name, kernels in layout.kernels.items():
+        for rows, kernel in zip(layout.blocks, kernels, strict=True):
+            total[rows] += sizes[name] * rng.multivariate_normal(np.zeros(len(rows)), kernel, method="eigh")
+    for name, effects in layout.shared.items():
+        total += sizes[name] * effects @ rng.normal(size=effects.shape[1])
+    return layout.scale * (mean + total)
+
+
+def one_way(count, size):
+    """Groups of values: the group of each, and the layout by blocks and by effects shared between blocks of one."""
+    group = np.repeat(np.arange(count), size)
+    blocks = tuple(np.flatnonzero(group == code) for code in range(count))
+    alone = tuple(np.array([place]) for place in range(count * size))
+    by_blocks = Layout(blocks, {"group": (np.ones((size, size)),) * count}, {}, np.ones(count * size))
+    return group, [by_blocks, Layout(alone, {}, {"group": np.eye(count)[group]}, np.ones(count * size))]
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.booleans(), st.integers(0, 2**32))
+def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scaled, seed):
+    rng = np.random.default_rng(seed)
+    layout = drawn(rng, blocks, scaled)
+    mean, expected = rng.normal(size=sum(blocks)), in_full(layout, SIZES)
+    field = layout.field(SIZES, mean)
+    np.testing.assert_array_equal(field.mean, mean)
+    np.testing.assert_allclose([field.column(index) for index in range(sum(blocks))], expected, atol=1e-12)
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(0, 2**32))
+def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(blocks, seed):
+    rng = np.random.default_rng(seed)
+    layout = drawn(rng, blocks)
+    values = simulated(rng, layout, SIZES, 1.0)
+    logarithms = rng.normal(-0.5, 0.7, 5)
+
+    def at(logarithms):
+        return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
+
+    sizes = dict(zip(layout.names, np.exp(logarithms), strict=True))
+    value, slopes = components._likelihood(layout, values, sizes)
+    assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
+    steps = 1e-5 * np.eye(5)
+    expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_a_balanced_one_way_layout_has_the_estimates_of_the_analysis_of_variance(form):
+    # Closed form: rest^2 = MS within, group^2 = (MS between - MS within) / 8, where that is above 0.
+    group, layouts = one_way(12, 8)
+    rng = np.random.default_rng(0)
+    values = 5 + 0.7 * rng.normal(size=12)[group] + rng.normal(size=96)
+    table = values.reshape(12, 8)
+    between, inside = 8 * table.mean(axis=1).var(ddof=1), table.var(axis=1, ddof=1).mean()
+    found = estimate_components([layouts[form]], [values], {"group": 1.0, REST: 1.0})
+    assert found.sizes["group"] == pytest.approx(((between - inside) / 8) ** 0.5, rel=1e-5)
+    assert found.sizes[REST] == pytest.approx(inside**0.5, rel=1e-5)
+    # MS within is rest^2 chi2(84) / 84 and MS between (rest^2 + 8 group^2) chi2(11) / 11: variance 2 / degrees.
+    of_squares = np.array([(2 * between**2 / 11 + 2 * inside**2 / 84) / 64, 2 * inside**2 / 84]) ** 0.5
+    errors = of_squares / (2 * np.array([found.sizes["group"], found.sizes[REST]]))
+    assert [found.errors["group"], found.errors[REST]] == pytest.approx(errors, rel=1e-3)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_a_size_may_exceed_every_value_and_be_far_from_where_it_began(form):
+    # The closed form again: two groups about 100 and -100, whose deviation with one degree of freedom is 141.
+    layouts = one_way(2, 5)[1]
+    values = np.concatenate([100 + np.arange(-2.0, 3.0), -100 + np.arange(-2.0, 3.0)])
+    found = estimate_components([layouts[form]], [values], {"group": 0.01, REST: 0.01})
+    assert found.sizes["group"] == pytest.approx((20_000 - 2.5 / 5) ** 0.5, rel=1e-4)
+    assert found.sizes[REST] == pytest.approx(2.5**0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodels(form):
+    rng = np.random.default_rng(1)
+    group, layouts = one_way(15, 6)
+    kept = np.sort(rng.permutation(90)[:60])
+    values = 2 + rng.normal(size=15)[group] * 0.8 + rng.normal(size=90)
+    found = estimate_components([layouts[form].part(kept)], [values[kept]], {"group": 0.1, REST: 3.0})
+    fitted = sm.MixedLM(values[kept], np.ones(60), group[kept]).fit(reml=True)
+    # They stop where the gradient is small, which leaves about 1e-4 of a size.
+    assert found.sizes["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
+    assert found.sizes[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
+    # With one constant as regressor the constants agree too: -(n - 1) / 2 log 2 pi.
+    assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
+
+
+def test_crossed_effects_have_the_estimates_of_statsmodels():
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 8, 120), rng.integers(0, 6, 120)
+    values = rng.normal(size=8)[first] + 0.6 * rng.normal(size=6)[second] + 0.7 * rng.normal(size=120)
+    shared = {"first": np.eye(8)[first], "second": np.eye(6)[second]}
+    layout = Layout(tuple(np.split(np.arange(120), 40)), {}, shared, np.ones(120))
+    found = estimate_components([layout], [values], {"first": 1.0, "second": 1.0, REST: 1.0})
+    spec = VCSpec(
+        ["first", "second"],
+        [[[f"{code}" for code in range(8)]], [[f"{code}" for code in range(6)]]],
+        [[shared["first"]], [shared["second"]]],
+    )
+    fitted = sm.MixedLM(values, np.ones(120), np.ones(120), exog_vc=spec).fit(reml=True)
+    assert [found.sizes["first"] ** 2, found.sizes["second"] ** 2] == pytest.approx(fitted.vcomp, rel=2e-3)
+    assert found.sizes[REST] ** 2 == pytest.approx(fitted.scale, rel=2e-3)
+    assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
+
+
+def many_makers(rng, blocks, makers):
+    """A layout with enough of everything for its sizes to be told."""
+    n = sum(blocks)
+    layout = drawn(rng, blocks)
+    shared = {"maker": np.eye(makers)[rng.integers(0, makers, n)], "place": rng.normal(size=(n, makers)) / 3}
+    groups = [rng.integers(0, 4, m) for m in blocks]
+    kernels = {**layout.kernels, "group": tuple((group[:, None] == group).astype(float) for group in groups)}
+    return replace(layout, kernels=kernels, shared=shared)
+
+
+def test_known_sizes_are_recovered_within_their_standard_errors():
+    # 30 simulated sets: the standardised errors of the logarithms have mean 0 +- .18 and deviation 1 +- .13, and 90 %
+    # intervals hold 27 of 30 +- 1.6 of the sizes, for each of five components; four standard errors are allowed.
+    off = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        layout = many_makers(rng, [10] * 30, 25)
+        found = estimate_components([layout], [simulated(rng, layout, SIZES, 3.0)], dict.fromkeys(layout.names, 0.5))
+        relative = [found.errors[name] / found.sizes[name] for name in SIZES]
+        off.append([np.log(found.sizes[name] / SIZES[name]) for name in SIZES] / np.array(relative))
+    off = np.array(off)
+    assert np.all(np.isfinite(off))
+    assert np.all(np.abs(off.mean(axis=0)) < 4 * 0.18)
+    assert np.all(np.abs(off.std(axis=0) - 1) < 4 * 0.13)
+    covered = np.sum(np.abs(off) < norm.ppf(0.95), axis=0)
+    assert np.all(np.abs(covered - 27) <= 4 * 1.6)
+    # All together: 150 intervals, 135 +- 3.7 hold.
+    assert abs(covered.sum() - 135) <= 4 * 3.7
+
+
+def test_independent_sets_add_up():
+    rng = np.random.default_rng(3)
+    layouts = [drawn(rng, blocks) for blocks in ([4, 6, 5], [7, 3])]
+    values = [simulated(rng, layout, SIZES, mean) for layout, mean in zip(layouts, [1.0, -2.0], strict=True)]
+    found = estimate_components(layouts, values, SIZES)
+    expected = sum(density(layout, value, found.sizes) for layout, value in zip(layouts, values, strict=True))
+    assert found.likelihood == pytest.approx(expected, rel=1e-9)
+    for name in found.sizes:
+        for factor in (0.9, 1.1):
+            nearby = {**found.sizes, name: found.sizes[name] * factor}
+            assert sum(map(density, layouts, values, [nearby] * 2)) < expected + 1e-6
+
+
+def test_the_same_set_twice_has_the_same_sizes_and_errors_smaller_by_root_2():
+    rng = np.random.default_rng(4)
+    layout = many_makers(rng, [8] * 12, 12)
+    values = simulated(rng, layout, SIZES)
+    once, twice = (estimate_components([layout] * k, [values] * k, SIZES) for k in (1, 2))
+    for name in SIZES:
+        assert twice.sizes[name] == pytest.approx(once.sizes[name], rel=1e-3)
+        assert twice.errors[name] == pytest.approx(once.errors[name] / 2**0.5, rel=1e-2)
+
+
+def test_values_twice_as_large_have_sizes_twice_as_large():
+    rng = np.random.default_rng(5)
+    layout = many_makers(rng, [8] * 12, 12)
+    values = simulated(rng, layout, SIZES)
+    once, larger = (estimate_components([layout], [factor * values], SIZES) for factor in (1, 2))
+    for name in SIZES:
+        assert larger.sizes[name] == pytest.approx(2 * once.sizes[name], rel=1e-3)
+    # The density is that of values, n - 1 of them, on a scale with units half as large.
+    assert larger.likelihood == pytest.approx(once.likelihood - 95 * np.log(2), abs=1e-5)
+
+
+def test_the_constant_that_all_values_share_does_not_matter():
+    rng = np.random.default_rng(6)
+    layout = many_makers(rng, [8] * 12, 12)
+    values = simulated(rng, layout, SIZES)
+    found, moved = (estimate_components([layout], [values + shift * layout.scale], SIZES) for shift in (0, 7))
+    for name in SIZES:
+        assert moved.sizes[name] == pytest.approx(found.sizes[name], rel=1e-3)
+
+
+def test_a_tight_prior_gives_the_start_and_a_wide_one_the_maximum():
+    group, (layout, _) = one_way(12, 8)
+    rng = np.random.default_rng(7)
+    values = 0.7 * rng.normal(size=12)[group] + rng.normal(size=96)
+    start = {"group": 0.3, REST: 2.0}
+    free = estimate_components([layout], [values], start)
+    found = [estimate_components([layout], [values], start, dict.fromkeys(start, wide)) for wide in (1e-4, 0.3, 1e3)]
+    for name in start:
+        sizes = [of.sizes[name] for of in found]
+        assert sizes[0] == pytest.approx(start[name], rel=1e-4)
+        assert sizes[2] == pytest.approx(free.sizes[name], rel=1e-4)
+        assert min(sizes[0], sizes[2]) < sizes[1] < max(sizes[0], sizes[2])
+        assert found[0].errors[name] == pytest.approx(1e-4 * start[name], rel=1e-2)
+        assert found[1].errors[name] < 0.3 * sizes[1]
+    assert found[1].likelihood == pytest.approx(density(layout, values, found[1].sizes), rel=1e-9)
+    assert found[1].likelihood < free.likelihood
+
+
+def test_the_middle_of_prior_and_data_is_where_their_slopes_cancel():
+    # One component: rest^2 ~ s^2, s^2 = sum of squares / (n - 1); d/d log size is (n - 1)(s^2 / size^2 - 1).
+    values = np.random.default_rng(8).normal(size=21)
+    layout = Layout(tuple(np.array([place]) for place in range(21)), {}, {}, np.ones(21))
+    size = estimate_components([layout], [values], {REST: 0.5}, {REST: 0.2}).sizes[REST]
+    assert 20 * (values.var(ddof=1) / size**2 - 1) == pytest.approx(np.log(size / 0.5) / 0.04, abs=1e-3)
+
+
+@pytest.mark.parametrize("unit", [0.05, 1.0, 30.0])
+def test_a_component_that_is_not_there_goes_to_the_boundary_and_its_error_is_infinite(unit):
+    # Groups that differ less than by chance: the mean of each is the same.
+    layouts = one_way(10, 5)[1]
+    values = unit * np.tile([-2.0, -1.0, 0.0, 1.0, 2.5], 10)
+    for layout in layouts:
+        found = estimate_components([layout], [values], {"group": unit, REST: unit})
+        assert found.sizes["group"] == pytest.approx(SMALLEST, rel=1e-3)
+        assert found.errors["group"] == np.inf
+        assert found.sizes[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
+        # That of a standard deviation of n normal values.
+        assert found.errors[REST] == pytest.approx(found.sizes[REST] / 98**0.5, rel=1e-3)
+
+
+def test_what_the_data_does_not_tell_stays_and_its_error_is_infinite():
+    values = np.random.default_rng(9).normal(size=20)
+    alone = tuple(np.array([place]) for place in range(20))
+    # An effect that no value has; and one that each value has as its own, which nothing tells from the rest.
+    nobody = Layout(alone, {}, {"maker": np.zeros((20, 0))}, np.ones(20))
+    found = estimate_components([nobody], [values], {"maker": 0.4, REST: 1.0})
+    assert (found.sizes["maker"], found.errors["maker"]) == (pytest.approx(0.4), np.inf)
+    assert found.sizes[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
+    double = Layout(alone, {"own": (np.eye(1),) * 20}, {}, np.ones(20))
+    found = estimate_components([double], [values], {"own": 0.5, REST: 0.5})
+    assert list(found.errors.values()) == [np.inf, np.inf]
+    assert np.hypot(*found.sizes.values()) == pytest.approx(values.std(ddof=1), rel=1e-4)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_no_values_and_a_single_one_tell_nothing(count):
+    layout = drawn(np.random.default_rng(10), [3, 2]).part(np.arange(count))
+    found = estimate_components([layout], [np.full(count, 0.4)], SIZES)
+    assert found.sizes == pytest.approx(SIZES)
+    assert set(found.errors.values()) == {np.inf}
+    with_prior = estimate_components([layout], [np.full(count, 0.4)], SIZES, dict.fromkeys(SIZES, 0.3))
+    assert with_prior.sizes == pytest.approx(SIZES)
+    assert with_prior.errors == pytest.approx({name: 0.3 * size for name, size in SIZES.items()})
+
+
+@given(st.permutations(range(9)), st.integers(0, 9))
+def test_the_part_of_a_layout_has_the_covariance_of_that_part(order, count):
+    layout = drawn(np.random.default_rng(11), [4, 1, 4])
+    places = np.array(order[:count], dtype=np.int64)
+    part = layout.part(places)
+    assert part.names == layout.names
+    np.testing.assert_allclose(in_full(part, SIZES), in_full(layout, SIZES)[np.ix_(places, places)], atol=1e-12)
+    field = part.field(SIZES, np.zeros(count))
+    np.testing.assert_allclose(field.variance, np.diagonal(in_full(part, SIZES)), atol=1e-12)
+    assert all(columns.any(axis=0).all() for columns in part.shared.values())
+
+
+BLOCKS = (np.array([0, 2]), np.array([1]))
+RIGHT = {
+    "blocks": BLOCKS,
+    "kernels": {"query": (np.ones((2, 2)), np.ones((1, 1)))},
+    "shared": {"team": np.ones((3, 2))},
+    "scale": np.ones(3),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"scale": np.array([1.0, 0.0, 1.0])}, "scales must be above 0"),
+        ({"scale": np.array([1.0, np.nan, 1.0])}, "scales must be above 0"),
+        ({"scale": np.ones(2)}, "blocks must hold each of 2 places once, got 3 places"),
+        ({"blocks": (BLOCKS[0], np.array([2]))}, "blocks must hold each of 3 places once, got 3 places"),
+        ({"kernels": {"query": (np.ones((2, 2)),)}}, "kernels of query must have the shapes of the 2 blocks"),
+        ({"kernels": {"query": (np.ones((2, 2)),) * 2}}, "kernels of query must have the shapes of the 2 blocks"),
+        ({"shared": {"team": np.ones((2, 2))}}, r"effects of team must be \(3, p\) to match the scale, got \(2, 2\)"),
+        ({"shared": {"team": np.ones(3)}}, r"effects of team must be \(3, p\) to match the scale, got \(3,\)"),
+        ({"shared": {"query": np.ones((3, 2))}}, "components must have different names, not 'rest', got query, query"),
+        ({"shared": {"rest": np.ones((3, 2))}}, "components must have different names, not 'rest', got query, rest"),
+    ],
+)
+def test_a_layout_that_does_not_fit_is_refused(changed, message):
+    assert Layout(**RIGHT).names == ("query", "team", "rest")
+    with pytest.raises(InputError, match=f"^{message}$"):
+        Layout(**(RIGHT | changed))
+
+
+START = {"query": 1.0, "team": 1.0, "rest": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("layouts", "values", "start", "spread", "message"),
+    [
+        ([], [], START, None, "layouts must be at least one, with values each, got 0 and 0"),
+        ([RIGHT], [], START, None, "layouts must be at least one, with values each, got 1 and 0"),
+        (
+            [RIGHT, RIGHT | {"shared": {}}],
+            [np.ones(3)] * 2,
+            START,
+            None,
+            r"layouts must have the same components, got query, team, rest and query, rest",
+        ),
+        ([RIGHT], [np.ones(2)], START, None, r"values must be finite and \(3,\) to match the layout, got \(2,\)"),
+        (
+            [RIGHT],
+            [np.array([1.0, np.inf, 0.0])],
+            START,
+            None,
+            r"values must be finite and \(3,\) to match the layout, got \(3,\)",
+        ),
+        ([RIGHT], [np.ones(3)], {"query": 1.0}, None, "start must have a number above 0 for each of query, team, rest"),
+        (
+            [RIGHT],
+            [np.ones(3)],
+            START | {"rest": 0.0},
+            None,
+            "start must have a number above 0 for each of query, team, rest",
+        ),
+        (
+            [RIGHT],
+            [np.ones(3)],
+            START,
+            {"query": 1.0, "team": -1.0, "rest": 1.0},
+            "spread must have a number above 0 for each of query, team, rest",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(layouts, values, start, spread, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        estimate_components([Layout(**parts) for parts in layouts], values, start, spread)

@@ -1,0 +1,225 @@
+"""A field is compared with its covariance written out in full, and conditioning with solving in numpy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import multivariate_normal
+
+from audiosim.errors import InputError
+from audiosim.stats.field import Field
+
+SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
+
+
+def drawn(rng, sizes, p):
+    """A field of blocks of these sizes, whose places are mixed."""
+    n = sum(sizes)
+    blocks = tuple(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
+    factors = [rng.normal(size=(m, m)) for m in sizes]
+    within = tuple(factor @ factor.T + 0.3 * np.eye(len(factor)) for factor in factors)
+    loads = tuple(rng.normal(size=(m, p)) for m in sizes)
+    shared = rng.normal(size=(p, p))
+    return Field(rng.normal(size=n), blocks, within, loads, shared @ shared.T + 0.1 * np.eye(p))
+
+
+def in_full(field):
+    """The covariance (n, n) by its definition."""
+    n = len(field.mean)
+    covariance, loads = np.zeros((n, n)), np.zeros((n, len(field.shared)))
+    for rows, within, load in zip(field.blocks, field.within, field.loads, strict=True):
+        covariance[np.ix_(rows, rows)], loads[rows] = within, load
+    return covariance + loads @ field.shared @ loads.T
+
+
+def conditioned(mean, covariance, known, values):
+    """Closed form of the conditional normal: mu_1 + S_12 S_22^-1 (x - mu_2), S_11 - S_12 S_22^-1 S_21."""
+    known = np.array(known, dtype=int)
+    gain = np.linalg.solve(covariance[np.ix_(known, known)], covariance[known]).T
+    mean = mean + gain @ (values - mean[known])
+    covariance = covariance - gain @ covariance[known]
+    mean[known] = values
+    covariance[known] = covariance[:, known] = 0
+    return mean, covariance
+
+
+def assert_is(field, mean, covariance):
+    """Everything that a field says, against mean and covariance."""
+    n = len(mean)
+    near = {"rtol": 1e-8, "atol": 1e-8}
+    np.testing.assert_allclose(field.mean, mean, **near)
+    np.testing.assert_allclose(field.variance, np.diagonal(covariance), **near)
+    for index in range(n):
+        np.testing.assert_allclose(field.column(index), covariance[index], **near)
+    rng = np.random.default_rng(n)
+    dense = rng.normal(size=(4, n)) * (rng.random((4, n)) < 0.5)
+    sums = field.project(sparse.csr_array(dense))
+    np.testing.assert_allclose(sums.mean, dense @ mean, **near)
+    np.testing.assert_allclose(sums.covariance, dense @ covariance @ dense.T, **near)
+    np.testing.assert_array_equal(sums.covariance, sums.covariance.T)
+
+
+@given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
+def test_a_field_is_its_covariance_in_full(sizes, p, seed):
+    field = drawn(np.random.default_rng(seed), sizes, p)
+    assert_is(field, field.mean, in_full(field))
+
+
+@given(SIZES, st.integers(0, 4), st.integers(0, 2**32), st.data())
+def test_learning_is_conditioning_in_full_in_any_order_one_by_one_and_many_at_once(sizes, p, seed, data):
+    rng = np.random.default_rng(seed)
+    field = drawn(rng, sizes, p)
+    n = len(field.mean)
+    order = rng.permutation(n)[: data.draw(st.integers(0, n), label="known")]
+    values = rng.normal(size=len(order))
+    expected = conditioned(field.mean, in_full(field), order, values)
+    first, second = sorted(data.draw(st.tuples(*[st.integers(0, len(order))] * 2), label="cuts"))
+    after = field
+    for index, value in zip(order[:first], values[:first], strict=True):
+        after = after.know(index, value)
+    after = after.know_all(order[first:second], values[first:second])
+    for index, value in zip(order[second:], values[second:], strict=True):
+        after = after.know(index, value)
+    assert_is(after, *expected)
+    assert not after.variance[order].any()
+    np.testing.assert_array_equal(after.mean[order], values)
+
+
+# As many shared effects as a block has unknowns: its covariance and its loads then have one shape.
+@pytest.mark.parametrize("sizes", [[3, 3, 3], [1, 1, 1, 1], [40]])
+def test_blocks_of_one_blocks_as_large_as_the_effects_are_many_and_a_single_block(sizes):
+    field = drawn(np.random.default_rng(1), sizes, 3)
+    expected = conditioned(field.mean, in_full(field), [0, 2], np.array([0.5, 1.0]))
+    assert_is(field.know(2, 1.0).know(0, 0.5), *expected)
+    assert_is(field.know_all(np.array([2, 0]), np.array([1.0, 0.5])), *expected)
+
+
+def test_learning_everything_leaves_no_variance_at_all():
+    rng = np.random.default_rng(2)
+    field = drawn(rng, [30, 20, 1, 49], 8)
+    values = rng.normal(size=100)
+    one_by_one = field
+    for index in rng.permutation(100):
+        one_by_one = one_by_one.know(index, values[index])
+    for after in (one_by_one, field.know_all(np.arange(100), values)):
+        assert not after.variance.any()
+        assert not any(part.any() for part in (*after.within, *after.loads))
+        np.testing.assert_array_equal(after.mean, values)
+        sums = after.project(sparse.csr_array(np.ones((2, 100))))
+        assert not sums.covariance.any()
+
+
+def test_the_variance_does_not_drift_while_much_is_learned():
+    rng = np.random.default_rng(3)
+    field = drawn(rng, [50, 60, 40], 10)
+    known, values = rng.permutation(150)[:120], rng.normal(size=120)
+    after = field
+    for index, value in zip(known, values, strict=True):
+        after = after.know(index, value)
+    mean, covariance = conditioned(field.mean, in_full(field), known, values)
+    np.testing.assert_allclose(after.variance, np.diagonal(covariance), atol=1e-8)
+    np.testing.assert_allclose(after.mean, mean, atol=1e-8)
+
+
+def test_what_is_known_already_changes_its_own_value_only():
+    field = drawn(np.random.default_rng(4), [3, 2], 2).know(1, 0.5)
+    again, all_again = field.know(1, 9.0), field.know_all(np.array([1]), np.array([9.0]))
+    expected = field.mean.copy()
+    expected[1] = 9.0
+    for after in (again, all_again):
+        assert_is(after, expected, in_full(field))
+    with_another = conditioned(expected, in_full(field), [3], np.array([2.0]))
+    assert_is(field.know_all(np.array([3, 1]), np.array([2.0, 9.0])), *with_another)
+
+
+def test_what_is_known_of_some_changes_the_density_by_the_density_of_it():
+    # p(x, y) = p(y) p(x | y) by scipy.
+    rng = np.random.default_rng(5)
+    field = drawn(rng, [2, 3, 1], 2)
+    joint = multivariate_normal(field.mean, in_full(field))
+    values = rng.normal(size=6)
+    alone = multivariate_normal(field.mean[[4, 1]], in_full(field)[np.ix_([4, 1], [4, 1])])
+    after, rest = field.know_all(np.array([4, 1]), values[[4, 1]]), [0, 2, 3, 5]
+    given_them = multivariate_normal(after.mean[rest], in_full(after)[np.ix_(rest, rest)])
+    expected = alone.logpdf(values[[4, 1]]) + given_them.logpdf(values[rest])
+    assert joint.logpdf(values) == pytest.approx(expected, abs=1e-9)
+
+
+def test_other_blocks_are_passed_on_as_they_are():
+    field = drawn(np.random.default_rng(6), [3, 4, 5], 2)
+    inside = field.blocks[1]
+    for after in (field.know(inside[0], 0.0), field.know_all(inside[:2], np.zeros(2))):
+        assert after.blocks is field.blocks
+        assert [after.within[block] is field.within[block] for block in range(3)] == [True, False, True]
+        assert [after.loads[block] is field.loads[block] for block in range(3)] == [True, False, True]
+
+
+def test_the_field_before_still_stands():
+    field = drawn(np.random.default_rng(7), [3, 4], 2)
+    mean, covariance, variance = field.mean.copy(), in_full(field), field.variance.copy()
+    field.know(1, 5.0)
+    field.know_all(np.array([0, 3]), np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(field.mean, mean)
+    np.testing.assert_array_equal(in_full(field), covariance)
+    np.testing.assert_array_equal(field.variance, variance)
+
+
+def test_weights_named_twice_add_up_and_sums_of_nothing_are_0():
+    field = drawn(np.random.default_rng(8), [2, 3], 1)
+    weights = sparse.csr_array((np.array([1.0, 2.0, 4.0]), ([0, 0, 1], [3, 3, 2])), shape=(3, 5))
+    twice = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([3, 3, 2]), np.array([0, 2, 3, 3])), shape=(3, 5))
+    expected = weights.toarray() @ in_full(field) @ weights.toarray().T
+    np.testing.assert_allclose(field.project(twice).covariance, expected, atol=1e-12)
+    assert not field.project(twice).covariance[2].any()
+
+
+def test_no_rounding_makes_a_variance_negative():
+    # Three unknowns that are one, but for nothing: weights that add up to 0 leave 0, within rounding.
+    weights = np.random.default_rng(9).normal(size=(50, 3))
+    weights -= weights.mean(axis=1, keepdims=True)
+    same = np.ones((3, 3)) / 3
+    assert np.diagonal(weights @ same @ weights.T).min() < 0
+    field = Field(np.zeros(3), (np.arange(3),), (same,), (np.empty((3, 0)),), np.empty((0, 0)))
+    assert field.project(sparse.csr_array(weights)).variance.min() == 0
+
+
+def test_a_field_of_nothing_has_nothing():
+    field = Field(np.empty(0), (), (), (), np.eye(2))
+    assert field.variance.shape == (0,)
+    assert field.know_all(np.empty(0, dtype=int), np.empty(0)).mean.shape == (0,)
+    assert field.project(sparse.csr_array((3, 0))).covariance.tolist() == np.zeros((3, 3)).tolist()
+
+
+HALF, TWO = (np.array([0]), np.array([1])), (np.eye(1), np.eye(1))
+LOADS = (np.zeros((1, 2)), np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"blocks": (np.array([0]), np.array([0]))}, "blocks must hold each of 2 places once, got 2 places"),
+        ({"blocks": HALF[:1]}, "blocks must hold each of 2 places once, got 1 places"),
+        ({"shared": np.ones((2, 3))}, r"covariance of the shared effects must be square, got \(2, 3\)"),
+        ({"within": TWO[:1]}, "covariances and loads must be 2 each to match the blocks, got 1 and 2"),
+        ({"loads": LOADS * 2}, "covariances and loads must be 2 each to match the blocks, got 2 and 4"),
+        ({"within": (np.eye(2), np.eye(1))}, r"a block must be \(1, 1\) and \(1, 2\), got \(2, 2\) and \(1, 2\)"),
+        ({"shared": np.eye(3)}, r"a block must be \(1, 1\) and \(1, 3\), got \(1, 1\) and \(1, 2\)"),
+        (
+            {"within": (np.zeros((1, 1)), np.eye(1)), "loads": (np.ones((1, 2)), LOADS[1])},
+            "an unknown without a variance of its own must have no covariance and no loads",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changed, message):
+    right = {"mean": np.zeros(2), "blocks": HALF, "within": TWO, "loads": LOADS, "shared": np.eye(2)}
+    assert Field(**right).variance.tolist() == [1, 1]
+    with pytest.raises(InputError, match=f"^{message}$"):
+        Field(**(right | changed))
+
+
+@pytest.mark.parametrize(("places", "values"), [([1, 1], [0.0, 1.0]), ([0, 1], [0.0])])
+def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
+    field = drawn(np.random.default_rng(9), [2, 1], 1)
+    with pytest.raises(InputError, match=f"^places must differ and have a value each, got 2 and {len(values)} values$"):
+        field.know_all(np.array(places), np.array(values))

@@ -1,0 +1,27 @@
+"""Mutual proximity is counted by hand and by a double loop."""
+
+import numpy as np
+
+from audiosim.stats.proximity import mutual_proximity
+
+
+def test_it_is_the_share_of_references_farther_from_both():
+    # x at 0, y at 2 and 5, references at 1, 3, -4 and 9.
+    x, y, references = 0, np.array([2, 5]), np.array([1, 3, -4, 9])
+    from_other = np.abs(y[:, None] - references)
+    found = mutual_proximity(np.abs(y - x), np.abs(references - x), from_other, np.ones((2, 4), dtype=bool))
+    assert found.tolist() == [2 / 4, 0 / 4]  # -4 and 9; for 5 none: 9 is 4 from it
+
+
+def test_it_is_what_a_double_loop_counts():
+    rng = np.random.default_rng(1)
+    apart, one, other = rng.random(30), rng.random(50), rng.random((30, 50))
+    counted = rng.random((30, 50)) < 0.7
+    expected = [
+        np.mean([one[r] > apart[y] and other[y, r] > apart[y] for r in range(50) if counted[y, r]]) for y in range(30)
+    ]
+    np.testing.assert_allclose(mutual_proximity(apart, one, other, counted), expected)
+
+
+def test_it_is_unknown_without_a_reference():
+    assert np.isnan(mutual_proximity(np.ones(1), np.ones(3), np.ones((1, 3)), np.zeros((1, 3), dtype=bool))).all()
