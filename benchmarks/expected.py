@@ -25,7 +25,7 @@ from audiosim.measures.expected import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.ratio import Ideal, RatioScores
 from audiosim.measures.sampled import SampledScores
-from audiosim.relevance.estimators import Relevance, ordinal, relevance
+from audiosim.relevance.estimators import Relevance, estimator_of, relevance
 from audiosim.stats.moments import Moments
 
 CUTOFF, MODEL, RUNS = 5, "mjud", 5
@@ -82,7 +82,7 @@ def compare(found: Moments, scores: np.ndarray) -> str:
 
 def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Relevance]]:
     """What is known after some pairs were judged, drawn at random."""
-    order, estimator, found = np.random.default_rng(0).permutation(len(pool.pairs)), ordinal(pool, MODEL), []
+    order, estimator, found = np.random.default_rng(0).permutation(len(pool.pairs)), estimator_of(pool, MODEL), []
     for judged in JUDGED:
         grades = np.full(len(pool.pairs), np.nan)
         chosen = order[:judged]

@@ -21,7 +21,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import OrdinalEstimator
+from audiosim.relevance.ordinal import OrdinalEstimator
 from audiosim.relevance.plan import LISTS, Plan
 from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.training import train

@@ -15,7 +15,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
-from audiosim.relevance.estimators import Prediction
+from audiosim.relevance.prediction import Prediction
 from service.wire import CollectionOut, FeaturesIn, ModelOut, PredictionsIn, PredictionsOut, ProblemOut
 from service.wire_judging import (
     CampaignOut,

@@ -12,7 +12,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.features.table import check_terms
-from audiosim.relevance.estimators import Prediction
+from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model
 from audiosim.stats.ordinal import expectation, variance
 
@@ -70,7 +70,7 @@ class State:
     version: str | None
     judgments: int
     grades: Array
-    prediction: Prediction
+    prediction: Prediction | JointPrediction
     number: int | None = None
 
     @cached_property

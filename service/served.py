@@ -17,7 +17,8 @@ from audiosim.measures.expected import ExpectedScores, estimate_pool, expected_s
 from audiosim.measures.measure import Measure
 from audiosim.measures.ranking import Ranking
 from audiosim.plugins import find_measure, make_estimator
-from audiosim.relevance.estimators import Prediction, RelevanceEstimator, default_model
+from audiosim.relevance.estimators import RelevanceEstimator, default_model
+from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from service.campaigns import Judging, snapshot
 from service.predicted import State
@@ -84,7 +85,7 @@ class Predictor:
     def _state(self, grades: Array, judgments: int, number: int | None) -> State:
         return State(self.pool, self.name, self._version, judgments, grades, self._recent(grades.tobytes()), number)
 
-    def _predict(self, grades: bytes) -> Prediction:
+    def _predict(self, grades: bytes) -> Prediction | JointPrediction:
         return self.estimator.predict(np.frombuffer(grades).copy())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.selection import RULES
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulate import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
 
@@ -84,8 +84,10 @@ def test_simulate_compares_every_rule(ask, run, folder):
 
 
 def test_simulate_repeats_on_random_parts(ask):
-    found = ask("simulate", "--repeat", "3", "--queries", "5", "--teams", "3", "--target", "0.8", "--rule", "doubts")
-    assert list(found) == ["measure", "model", "rule", "goal", "repeats", "queries", "teams", "start", "end"]
+    sizes = ("--queries", "5", "--teams", "3", "--jobs", "1")
+    found = ask("simulate", "--repeat", "3", *sizes, "--target", "0.8", "--rule", "doubts")
+    said = ["measure", "model", "learn", "rule", "goal", "repeats", "queries", "teams", "held_out", "start", "end"]
+    assert list(found) == said
     assert (found["measure"], found["rule"], found["goal"]) == ("CG@5", "doubts", "confidence=0.8")
     assert (found["repeats"], found["queries"], found["teams"]) == (3, 5, 3)
     assert found["start"]["judged"] == 0
@@ -98,17 +100,19 @@ def test_simulate_repeats_on_random_parts(ask):
         claims = [row for row in bins if row["claims"]]
         gaps = sum(row["share"] * abs(row["stated"] - row["accuracy"]) for row in claims)
         assert found[moment]["calibration_error"] == pytest.approx(gaps)
-    assert ask("simulate", "--repeat", "2", "--seed", "3") == ask("simulate", "--repeat", "2", "--seed", "3")
-    assert ask("simulate", "--repeat", "2", "--seed", "3") != ask("simulate", "--repeat", "2", "--seed", "4")
+    assert (found["held_out"], found["learn"]) == ("teams", None)
+    one, two, other = (ask("simulate", "--repeat", "2", "-j", "1", "--seed", seed) for seed in "334")
+    assert one == two != other
 
 
 def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folder):
-    code, out, _ = run("simulate", folder, "--repeat", "3", "--target", "0.8")
+    code, out, _ = run("simulate", folder, "--repeat", "3", "--jobs", "2", "--target", "0.8")
     assert code == 0
     for words in ("Before anything is judged", "When judging stops", "3 random parts of 6 queries and 3 teams"):
         assert words in out
     text = " ".join(out.split())
     assert len(re.findall(r"stated less accuracy [+-]0\.\d{3} ± 0\.\d{3};", text)) == 2
+    assert len(re.findall(r"calibration error 0\.\d{3} ± 0\.\d{3}, Brier", text)) == 2
     assert "± +" not in text
     assert "± -" not in text
     code, out, _ = run("simulate", folder, "--repeat", "1", "--target", "0.8")
@@ -125,8 +129,97 @@ def test_simulate_gives_rows_for_csv(run, folder):
 
     assert len(rows("--stop", "judgments=4")) == 5
     assert len(rows("--compare", "--stop", "judgments=4")) == len(RULES) + 1
-    repeated = rows("--repeat", "2", "--target", "0.7")
+    repeated = rows("--repeat", "2", "--jobs", "1", "--target", "0.7")
     assert [row["moment"] for row in repeated] == ["start"] * 7 + ["end"] * 7
+    followed = rows("--repeat", "2", "--jobs", "1", "--at", "0,30")
+    assert [row["judged"] for row in followed] == ["0.0", "30.0"]
+    flat = {"clear_pairs", "clear_accuracy", "coverage_systems", "coverage_queries_error", "error", "error_error"}
+    assert flat < set(followed[0])
+    assert not {"bins", "by_part", "clear", "coverage"} & set(followed[0])
+
+
+CURVE = [
+    *(f"{name}{error}" for name in ("judged", "stated", "accuracy", "excess") for error in ("", "_error")),
+    *("calibration_error", "calibration_error_error", "brier", "clear", "coverage", "error", "error_error"),
+    *("bins", "by_part"),
+]
+FOLLOW = ("simulate", "--repeat", "4", "--at", "0,25,60")
+
+
+def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
+    goals = ("--stop", "confidence=0.9", "--stop", "judgments=10")
+    found = ask(*FOLLOW, *goals, "--jobs", "1", "--near", "0.05")
+    said = ["measure", "model", "learn", "rule", "repeats", "queries", "teams", "held_out", "near", "curve", "goals"]
+    assert list(found) == said
+    assert (found["repeats"], found["queries"], found["teams"], found["held_out"]) == (4, 6, 4, "queries")
+    assert found["near"] == 0.05
+    assert [row["judged"] for row in found["curve"]] == [0, 25, 60]
+    for row in found["curve"]:
+        assert list(row) == CURVE
+        assert list(row["clear"]) == ["pairs", "stated", "accuracy"]
+        assert list(row["coverage"])[::2] == ["systems", "differences", "queries"]
+        assert row["excess"] == pytest.approx(row["stated"] - row["accuracy"])
+        parts = row["by_part"]
+        assert {name: len(values) for name, values in parts.items()} == dict.fromkeys(
+            ["stated", "accuracy", "excess", "error"], 4
+        )
+        assert row["stated_error"] == pytest.approx(np.std(parts["stated"], ddof=1) / 2)
+    assert [row["goal"] for row in found["goals"]] == ["confidence=0.9", "judgments=10"]
+    assert list(found["goals"][0])[:4] == ["goal", "reached", "judged", "judged_error"]
+    assert (found["goals"][1]["reached"], found["goals"][1]["judged"]) == (4, 10)
+
+
+def test_without_a_stop_the_target_is_the_goal_that_is_noted(ask):
+    goals = ask(*FOLLOW, "--jobs", "1", "--target", "0.8")["goals"]
+    assert [row["goal"] for row in goals] == ["confidence=0.8"]
+
+
+@pytest.mark.parametrize(("held_out", "teams"), [("queries", 3), ("teams", 2)])
+def test_simulate_learns_for_each_part_alike_in_one_process_and_in_two(ask, held_out, teams):
+    options = ("--learn", "fSYS,aSYS", "--held-out", held_out, "--queries", "5", "--teams", teams, "--target", "0.8")
+    one, two = (ask(*FOLLOW, *options, "--jobs", jobs) for jobs in "12")
+    assert one == two
+    assert (one["model"], one["learn"], one["held_out"]) == ("learned", "fSYS,aSYS", held_out)
+    assert (one["queries"], one["teams"]) == (5, teams)
+
+
+def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_path):
+    # One part of some queries; the rest is written as a collection of its own, and a model is trained on it.
+    whole, model = Collection.load(folder), tmp_path / "mine.json"
+    part = draw_parts(whole, 1, np.random.default_rng(0), held_out="queries")[0]
+    for name, some in (("part", part.of(whole)), ("rest", part.rest(whole))):
+        some.save(tmp_path / name)
+    assert run("train", tmp_path / "rest", "--features", "fSYS,aSYS", "--folds", "0", "-o", model)[0] == 0
+    code, out, _ = run("simulate", tmp_path / "part", "--model", model, "--stop", "judgments=60", "--format", "json")
+    assert code == 0
+    alone = json.loads(out)["curve"]
+    found = ask("simulate", "--repeat", "1", "--learn", "fSYS,aSYS", "--at", "0,25,60")["curve"]
+    assert [row["stated"] for row in found] == pytest.approx([alone[at]["confidence"] for at in (0, 25, 60)])
+    assert [row["accuracy"] for row in found] == pytest.approx([alone[at]["accuracy"] for at in (0, 25, 60)])
+
+
+def test_two_rules_are_compared_on_the_same_parts(ask):
+    one, two = (ask(*FOLLOW, "--jobs", "1", "--rule", rule)["curve"] for rule in ("doubts", "random"))
+    # Before anything is judged all is equal, if the parts are; after that it is not.
+    assert one[0] == two[0]
+    assert one[1]["by_part"] != two[1]["by_part"]
+
+
+def test_simulate_shows_moments_and_goals_as_tables(run, folder):
+    options = ("--stop", "confidence=0.9", "--stop", "every=1.5", "--jobs", "1")
+    code, out, _ = run(FOLLOW[0], folder, *FOLLOW[1:], *options)
+    assert code == 0
+    assert "4 random parts of 6 queries and 4 teams: CG@5, mjud, rule differences." in out
+    for words in ("Which of two systems is better", "95 % intervals", "Where goals were met", "every=1.5", "0 of 4"):
+        assert words in out
+    number, error = r"[+-]?\d\.\d{3}", r" ± \d\.\d{3}"
+    lines = [line for line in out.splitlines() if re.match(r" *(0|25|60) ", line)]
+    assert len(lines) == 6
+    assert all(re.fullmatch(rf" *\d+( +{number}{error}){{4}} +\d\.\d{{4}} *", line) for line in lines[:3])
+    assert max(map(len, out.splitlines())) <= 110
+    single = run("simulate", folder, "--repeat", "1", "--learn", "fSYS", "--at", "0")[1]
+    assert "model of fSYS learned without these queries" in single
+    assert not re.search(r"\d ±", single)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +231,22 @@ def test_simulate_gives_rows_for_csv(run, folder):
         (["--rule", "luck"], "unknown rule 'luck', expected one of differences, scores, doubts, variances, random, "),
         (["--repeat", "2", "--queries", "13"], "a part must have 1 to 12 queries, got 13"),
         (["--repeat", "2", "--teams", "5"], "a part must have 1 to 4 teams, got 5"),
+        (["--at", "0,5"], "--at needs --repeat: it speaks of parts of the collection"),
+        (["--learn", "fSYS"], "--learn needs --repeat: it speaks of parts of the collection"),
+        (["--held-out", "teams"], "--held-out needs --repeat: it speaks of parts of the collection"),
+        (["--repeat", "2", "--learn", "fSYS", "--model", "mjud"], "--learn and --model cannot be combined: each part "),
+        (["--repeat", "2", "--learn", "fNO"], "unknown feature 'fNO', expected one of "),
+        (["--repeat", "2", "--learn", ""], "the list of features is empty"),
+        (["--repeat", "2", "--at", "0;5"], "expected numbers of judgments such as 0,100,200, got '0;5'"),
+        (["--repeat", "2", "--at", "-3"], "moments must be numbers of judgments, 0 or more, got -3"),
+        (
+            ["--repeat", "2", "--learn", "fSYS", "--queries", "12", "--jobs", "1"],
+            "a part of all 12 queries leaves none to learn from; draw fewer queries",
+        ),
+        (
+            ["--repeat", "2", "--learn", "fSYS", "--held-out", "teams", "--teams", "4", "--jobs", "2"],
+            "a part of all 4 teams leaves none to learn from; draw fewer teams",
+        ),
         (["--measure", "nDCG@5", "--stop", "users(share=0.1)=0.8"], "satisfaction follows from user-oriented scores: "),
         (["--judgments", "none"], "330 of the pool's 330 pairs have no judgment, such as query d0, "),
     ],
@@ -151,7 +260,17 @@ def test_what_cannot_be_simulated_is_one_line(run, folder, options, message):
 
 
 @pytest.mark.parametrize(
-    "options", [["--repeat", "0"], ["--queries", "0"], ["--ideal", "user"], ["--target", "2"], ["--batch", "0"]]
+    "options",
+    [
+        ["--repeat", "0"],
+        ["--queries", "0"],
+        ["--ideal", "user"],
+        ["--target", "2"],
+        ["--batch", "0"],
+        ["--jobs", "0"],
+        ["--near", "-1"],
+        ["--repeat", "2", "--held-out", "systems"],
+    ],
 )
 def test_a_wrong_option_of_simulate_is_exit_code_2(run, folder, options):
     assert run("simulate", folder, *options)[0] == 2
@@ -239,6 +358,8 @@ def test_a_wrong_option_of_estimate_is_exit_code_2(run, folder, options):
     ("command", "example"),
     [
         ("simulate", "audiosim simulate mirex2011 --repeat 100 --rule doubts"),
+        ("simulate", "audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stop confidence=0.9"),
+        ("simulate", "two models or two rules are compared on the same parts"),
         ("next", "audiosim next mirex2011 -n 20 --judgments none --by-query"),
         ("estimate", "audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none"),
         ("predict", "audiosim predict mirex2011 --model mout --judgments none --format csv"),

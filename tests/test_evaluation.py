@@ -12,7 +12,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import TESTS, evaluate, reliability_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import ordinal
+from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
 from audiosim.selection import Selection, confidences
 
@@ -131,7 +131,7 @@ def test_a_single_system_is_evaluated_without_pairs(demo):
 def test_confidence_over_time_is_that_of_the_selections(demo):
     pool = build_pool(demo, 5)
     judgments = [judgment for judgment in demo.judgments if judgment.pair in pool.positions][:50]
-    measure, estimator = parse_measure("CG@5"), ordinal(pool, "mjud")
+    measure, estimator = parse_measure("CG@5"), estimator_of(pool, "mjud")
     curve = confidences(pool, measure, estimator, judgments, moments=6)
     assert [judged for judged, _ in curve] == [0, 10, 20, 30, 40, 50]
     assert curve[0][1] == Selection.start(pool, measure, estimator).confidence
@@ -159,7 +159,7 @@ def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged)
         page = evaluation_page("Demo <&>", {"CG@5": evaluate(demo, "CG@5"), "nDCG@5": evaluate(demo, "nDCG@5")})
     else:
         pool = build_pool(demo, 5)
-        selection = Selection.start(pool, parse_measure("CG@5"), ordinal(pool, "mjud"), demo.judgments[:99])
+        selection = Selection.start(pool, parse_measure("CG@5"), estimator_of(pool, "mjud"), demo.judgments[:99])
         page = campaign_page("Demo <&>", selection.ranking, [(0, 0.7), (50, 0.8), (99, 0.9)])
     size, complaints = shown(page, tmp_path)
     assert size > 20_000

@@ -1,12 +1,13 @@
 """The command that replays campaigns whose judgments are known: once, once for each rule, or on many random parts."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from audiosim.cli import repeating
 from audiosim.cli.options import (
     As,
     ByQuery,
@@ -28,13 +29,15 @@ from audiosim.measures.expected import expected_scores
 from audiosim.measures.measure import Measure
 from audiosim.measures.ratio import Ideal
 from audiosim.plugins import find_measure, find_rule, make_estimator
-from audiosim.relevance.estimators import default_model
+from audiosim.relevance.estimators import default_model, estimator_of
+from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
-from audiosim.report.simulation import comparison_view, repeats_view
+from audiosim.report.simulation import comparison_view
 from audiosim.report.views import replay_view
 from audiosim.selection import RULES, Selection, Stop, parse_stop
 from audiosim.selection.stopping import AnyOf, Confidence
-from audiosim.simulate import Replay, repeat, replay
+from audiosim.simulate import Replay, Trial, draw_parts, replay
+from audiosim.simulate.trials import NEAR
 
 Goals = Annotated[
     list[str] | None,
@@ -42,7 +45,8 @@ Goals = Annotated[
         "--stop",
         metavar="GOAL",
         help="When to stop, in place of --target: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95, "
-        "error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever comes first.",
+        "error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever comes first, or with --at "
+        "for each by itself.",
         show_default=False,
     ),
 ]
@@ -58,11 +62,14 @@ def simulate(
     batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
     by_query: ByQuery = False,
     compare: Annotated[bool, typer.Option("--compare", help="Play every rule, and show what each costs.")] = False,
-    repeats: Annotated[
-        int | None, typer.Option("--repeat", help="Play on so many random parts of the queries and teams.", min=1)
-    ] = None,
-    queries: Annotated[int | None, typer.Option(help="Queries in each part; half if not given.", min=1)] = None,
-    teams: Annotated[int | None, typer.Option(help="Teams in each part; three quarters if not given.", min=1)] = None,
+    repeats: repeating.Repeated = None,
+    learn: repeating.Learn = None,
+    held_out: repeating.Held = None,
+    queries: repeating.Queries = None,
+    teams: repeating.Teams = None,
+    at: repeating.At = None,
+    near: repeating.Near = NEAR,
+    jobs: repeating.Jobs = None,
     ideal: IdealName = "ordered",
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
@@ -71,72 +78,79 @@ def simulate(
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
     Every pair of the pool must be judged. With --repeat the stated confidence is held against the true accuracy on
-    many random parts of the collection, before anything is judged and at the stop.
+    many random parts of the collection, before anything is judged and at the stop, or at the moments of --at. Which
+    parts are drawn depends on --seed, on their number and sizes and on what is held out, and on nothing else: two
+    models or two rules are compared on the same parts.
 
     Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`,
     `audiosim simulate mirex2011 --repeat 100 --rule doubts`,
+    `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stop confidence=0.9`,
     `audiosim simulate mirex2011 --compare --stop judgments=200`
     """
     if compare and repeats is not None:
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
+    repeating.check_repeated(repeats, {"--learn": learn, "--held-out": held_out, "--at": at}, model)
+    goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
+    moments = None if at is None else repeating.parse_moments(at)
     collection = load_collection(folder, judgments)
-    name = model or default_model(collection.scale)
-    game = _Game(name, find_measure(measure), _goal(target, stop), batch, ideal, seed)
+    name = repeating.LEARNED if learner else model or default_model(collection.scale)
+    game = _Game(name, find_measure(measure), rule, batch, ideal, seed)
     if repeats is not None:
-        _repeat(game, collection, rule, by_query, repeats, queries, teams, form)
+        protocol = held_out or ("queries" if learner or moments else "teams")
+        parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
+        said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
+        many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
+        many.to_goal(_first_of(goals), form) if moments is None else many.at(moments, goals, near, form)
     elif compare:
-        with progress("judging") as show:
-            rows = [_summary(game.play(collection, *each, show), *each) for each in _every_rule(rule)]
-        print_result(form, rows, rows, lambda: comparison_view(rows, str(game.goal)))
+        _compare(game, collection, goals, form)
     else:
         with progress("judging") as show:
-            once = game.play(collection, rule, by_query, show).to_dict()
+            once = game.play(collection, goals, by_query, show).to_dict()
         print_result(form, once, once["curve"], lambda: replay_view(once))
 
 
 @dataclass(frozen=True, slots=True)
 class _Game:
-    """What is the same however often and by whatever rule a campaign is played."""
+    """What is the same however often a campaign is played."""
 
     model: str
     measure: Measure
-    goal: Stop
+    rule: str
     batch: int
     ideal: Ideal
     seed: int
 
-    def play(self, part: Collection, rule: str, by_query: bool, show: Callable[[int, int], None]) -> Replay:
+    def start(self, part: Collection, learned: Model | None = None) -> Selection:
+        """Where a campaign on a part starts, with the model that was learned for it or the one that is named."""
         pool = build_pool(part, self.measure.cutoff)
         expected = expected_scores(self.measure, pool, self.ideal)
-        chosen, estimator = find_rule(rule, expected, self.seed), make_estimator(pool, self.model)
-        selection = Selection.start(pool, expected, estimator, batch=self.batch, rule=chosen, seed=self.seed)
-        truth = pool.spread(part.grades())
-        return replay(selection, truth, self.goal, lambda moment: show(moment.judged, len(truth)), by_query)
+        rule = find_rule(self.rule, expected, self.seed)
+        estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
+        return Selection.start(pool, expected, estimator, batch=self.batch, rule=rule, seed=self.seed)
+
+    def play(
+        self, collection: Collection, goals: Sequence[Stop], by_query: bool, show: Callable[[int, int], None]
+    ) -> Replay:
+        start = self.start(collection)
+        truth = start.pool.spread(collection.grades())
+        return replay(start, truth, _first_of(goals), lambda moment: show(moment.judged, len(truth)), by_query)
 
 
-def _repeat(
-    game: _Game,
-    collection: Collection,
-    rule: str,
-    by_query: bool,
-    repeats: int,
-    queries: int | None,
-    teams: int | None,
-    form: Format,
-) -> None:
-    rng = np.random.default_rng(game.seed)
-    with progress("repeating") as show:
-        found = repeat(
-            collection, lambda part: game.play(part, rule, by_query, _silent), repeats, rng, queries, teams, show
-        )
-    result = {"measure": str(game.measure), "model": game.model, "rule": rule, "goal": str(game.goal)} | found.to_dict()
-    bins = [{"moment": moment} | row for moment in ("start", "end") for row in result[moment]["bins"]]
-    print_result(form, result, bins, lambda: repeats_view(result))
+def _compare(game: _Game, collection: Collection, goals: Sequence[Stop], form: Format) -> None:
+    with progress("judging") as show:
+        rows = [
+            _summary(replace(game, rule=rule).play(collection, goals, by_query, show), rule, by_query)
+            for rule, by_query in _every_rule(game.rule)
+        ]
+    print_result(form, rows, rows, lambda: comparison_view(rows, str(_first_of(goals))))
 
 
-def _goal(target: float, stop: list[str] | None) -> Stop:
-    goals = [parse_stop(text) for text in stop or []]
-    return AnyOf(tuple(goals)) if len(goals) > 1 else goals[0] if goals else Confidence(target)
+def _goals(target: float, stop: list[str] | None) -> list[Stop]:
+    return [parse_stop(text) for text in stop or []] or [Confidence(target)]
+
+
+def _first_of(goals: Sequence[Stop]) -> Stop:
+    return AnyOf(tuple(goals)) if len(goals) > 1 else goals[0]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:
@@ -148,7 +162,3 @@ def _summary(played: Replay, rule: str, by_query: bool) -> dict[str, object]:
     result = played.to_dict()
     keys = ("judged", "pool", "confidence", "accuracy", "tau", "error", "turns")
     return {"rule": rule, "by_query": by_query} | {key: result[key] for key in keys}
-
-
-def _silent(done: int, total: int) -> None:
-    """Nobody watches a single part."""

@@ -14,7 +14,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale, parse_scale
 from audiosim.errors import InputError
-from audiosim.relevance.plan import Plan, parse_shares, parse_terms
+from audiosim.relevance.plan import Plan, is_joint, parse_shares, parse_terms
 from audiosim.relevance.published import save_model
 from audiosim.relevance.training import train as train_model
 from audiosim.report.page import training_page
@@ -46,7 +46,8 @@ def train(
         str,
         typer.Option(
             metavar="LIST",
-            help="output, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN.",
+            help="output, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN; with joint "
+            "among them the model also learns how judgments hang together, joint alone takes those of output.",
         ),
     ] = "output",
     scale: Annotated[
@@ -88,9 +89,8 @@ def train(
     if output.suffix != ".json":
         raise InputError(f"{output}: the name of a model file must end in .json")
     shares = () if judged is None else parse_shares(judged)
-    plan = Plan(
-        parse_terms(features), name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed
-    )
+    terms, joint = parse_terms(features), is_joint(features)
+    plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)
     collections = _open_judged(folders, judgments, scale)
     with progress("validating") as show:
         trained = train_model(collections, plan, _say, show)

@@ -12,6 +12,7 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import GAINS, score
 from audiosim.relevance.estimators import Relevance
+from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments, Sums
 
 
@@ -47,8 +48,8 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
         )
 
 
-def gains_of(measure: Measure, relevance: Relevance) -> Moments:
-    """Mean and variance of each pair's gain as a measure has it, as a share of the highest."""
+def gains_of(measure: Measure, relevance: Relevance) -> Moments | Field:
+    """Mean and variance of each pair's gain as a measure has it, as a share of the highest; or their field."""
     gain = measure.word("gain")
     return relevance.gains if gain == "linear" else relevance.gains_as(GAINS[gain])
 
@@ -85,11 +86,22 @@ class LinearScores:
 
     def scores(self, relevance: Relevance) -> Moments:
         """(s,) moments of the mean scores."""
-        return self._sums.project(gains_of(self.measure, relevance))
+        gains = gains_of(self.measure, relevance)
+        return gains.project(self.weights) if isinstance(gains, Field) else self._sums.project(gains)
 
     def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
-        """The scores after the pair at `index` alone has changed from what it was before: a rank-one update."""
+        """The scores after the pair at `index` alone was judged, of what they were before: a rank-one update.
+
+        mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair with all
+        """
+        if before.prediction.field is not None and self.measure.word("gain") != "linear":
+            return self.scores(relevance)  # what one judgment moves in the gains of others is not linear
         old, new = (gains_of(self.measure, known) for known in (before, relevance))
+        if isinstance(old, Field):
+            column = old.column(index)
+            pull = self.weights @ column
+            mean = scores.mean + pull * ((new.mean[index] - old.mean[index]) / column[index])
+            return settled(mean, scores.covariance - np.outer(pull, pull / column[index]))
         weight = self._columns[:, [index]].toarray()[:, 0]
         mean = scores.mean + weight * (new.mean[index] - old.mean[index])
         covariance = scores.covariance + np.outer(weight, weight * (new.variance[index] - old.variance[index]))

@@ -25,6 +25,7 @@ from audiosim.measures.linear import gains_of, pairs_of_query, settled, spread_o
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import GAINS
 from audiosim.relevance.estimators import Relevance
+from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 
 Ideal = Literal["ordered", "correlated", "independent"]
@@ -93,7 +94,8 @@ class RatioScores:
 
     On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities where the other two are .09 to
     .25 too high, see benchmarks/expected.py; on pools of a dozen documents within .0025, with exponential gains .011.
-    Gains of different pairs are taken as independent in its ideal.
+    Gains of different pairs are taken as independent in its ideal. Where the prediction is joint, numerators and
+    ideals hang together whatever is asked for.
     """
 
     measure: Measure
@@ -116,17 +118,30 @@ class RatioScores:
 
     def scores(self, relevance: Relevance) -> Moments:
         """(s,) moments of the mean scores."""
-        return settled(*self._sums(relevance, np.arange(len(self.pool.pairs))))
+        every = np.arange(len(self.pool.pairs))
+        gains = gains_of(self.measure, relevance)
+        if isinstance(gains, Field):
+            found = self._expand(relevance, every)
+            covariance = gains.project(self._slopes(found)).covariance
+            return settled(found.ratios.sum(axis=1) / len(self.pool.queries), covariance)
+        return settled(*self._sums(relevance, every))
 
     def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
-        """The scores after the pair at `index` alone has changed from what it was before: its query's are replaced."""
+        """The scores after the pair at `index` alone was judged: its query's are replaced, all where it says
+        something of other queries.
+        """
+        if relevance.prediction.field is not None:
+            return self.scores(relevance)
         rows = pairs_of_query(self.pool, index)
         (old_mean, old_covariance), (mean, covariance) = (self._sums(known, rows) for known in (before, relevance))
         return settled(scores.mean + mean - old_mean, scores.covariance + covariance - old_covariance)
 
     def slopes(self, relevance: Relevance) -> sparse.csr_array:
         """(s, n) how much each system's mean score rises with the gain of each pair, here."""
-        found = self._expand(relevance, np.arange(len(self.pool.pairs)))
+        return self._slopes(self._expand(relevance, np.arange(len(self.pool.pairs))))
+
+    def _slopes(self, found: _Expansion) -> sparse.csr_array:
+        """The slopes of an expansion of all queries."""
         placed = np.flatnonzero(found.place)
         scale = found.inverse[found.query] / len(self.pool.queries)
         pull = found.ratios[:, found.query[placed]] * (found.place * scale)[placed]

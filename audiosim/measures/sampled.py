@@ -12,7 +12,9 @@ from audiosim.errors import InputError
 from audiosim.measures.linear import check_cutoff, settled, spread_over_ranks
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
+from audiosim.relevance.draws import grades_at, joint_grades
 from audiosim.relevance.estimators import Relevance
+from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 
 DRAWS = 1000
@@ -25,7 +27,8 @@ class SampledScores:
     draws  of the grades of all pairs; the standard error of a mean score is sqrt(Var / draws)
     seed   of the draws; the same draws serve every state of the judgments, so that states can be compared
 
-    Pairs are drawn independently of each other. Every retrieved document counts as judged in the ideal ranking.
+    Pairs are drawn independently of each other, but for those of a joint prediction. Every retrieved document counts
+    as judged in the ideal ranking.
     """
 
     measure: Measure
@@ -47,14 +50,27 @@ class SampledScores:
         ranked[cells.row, pool.query[cells.col], cells.data - 1] = cells.col
         return ranked
 
+    @cached_property
+    def _rows(self) -> list[Integers]:
+        """The pairs of each query, rising."""
+        order = np.argsort(self.pool.query, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.pool.query, minlength=len(self.pool.queries)))[:-1])
+
     def scores(self, relevance: Relevance) -> Moments:
         """(s,) moments of the mean scores."""
+        field = relevance.prediction.field
+        if field is not None:
+            return self._joint(relevance, field)
         sums = [self._query(relevance, code) for code in range(len(self.pool.queries))]
         means, covariances = zip(*sums, strict=True)
         return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
 
     def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
-        """The scores after the pair at `index` alone has changed from what it was before: its query is drawn again."""
+        """The scores after the pair at `index` alone was judged: its query is drawn again, all where it says something
+        of other queries.
+        """
+        if relevance.prediction.field is not None:
+            return self.scores(relevance)
         code = int(self.pool.query[index])
         (old_mean, old_covariance), (mean, covariance) = (self._query(known, code) for known in (before, relevance))
         mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
@@ -78,23 +94,30 @@ class SampledScores:
 
     def _query(self, relevance: Relevance, code: int) -> tuple[Array, Array]:
         """(s,) mean and (s, s) covariance of the scores for one query."""
-        ranked = self._ranked[:, code]
-        rows, place = np.unique(ranked, return_inverse=True)
-        found = rows < len(self.pool.pairs)
-        grades = np.full((self.draws, len(rows)), np.nan)
-        grades[:, found] = self._draw(relevance, rows[found], code)
-        judged = -np.sort(-grades[:, found], axis=1)
-        lists = grades[:, place.reshape(ranked.shape)].transpose(1, 0, 2)
-        scores = score(self.measure, self.pool.scale, lists, judged)
-        # Off the first draw, so that what is certain has a variance of exactly 0.
-        return scores.mean(axis=1), np.atleast_2d(np.cov(scores - scores[:, :1]))
-
-    def _draw(self, relevance: Relevance, rows: Integers, code: int) -> Array:
-        """(draws, m) grades of some pairs of a query; judged ones have theirs."""
+        rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
-        reached = np.cumsum(relevance.prediction.probabilities[rows], axis=1)[:, :-1]
-        level = np.zeros(chance.shape, dtype=np.int64)
-        for column in reached.T:
-            level += chance > column
-        judged = relevance.judged[rows]
-        return np.where(judged, relevance.grades[rows], relevance.prediction.levels[level])
+        return _moments(self._scores(code, rows, grades_at(relevance, rows, chance)))
+
+    def _joint(self, relevance: Relevance, field: Field) -> Moments:
+        """The moments where queries are not drawn independently of each other."""
+        rng, total = np.random.default_rng(self.seed), np.zeros((len(self.pool.systems), self.draws))
+        for rows, grades in joint_grades(relevance, field, rng, self.draws):
+            for code in np.unique(self.pool.query[rows]).tolist():
+                own = self.pool.query[rows] == code
+                total += self._scores(code, rows[own], grades[:, own])
+        return settled(*_moments(total / len(self.pool.queries)))
+
+    def _scores(self, code: int, rows: Integers, grades: Array) -> Array:
+        """(s, draws) the scores for one query.
+
+        rows    (m,) its pairs, rising
+        grades  (draws, m)
+        """
+        ranked = self._ranked[:, code]
+        lists = np.column_stack([grades, np.full(len(grades), np.nan)])[:, np.searchsorted(rows, ranked)]
+        return score(self.measure, self.pool.scale, lists.transpose(1, 0, 2), -np.sort(-grades, axis=1))
+
+
+def _moments(scores: Array) -> tuple[Array, Array]:
+    """(s,) mean and (s, s) covariance of drawn scores (s, draws); of what is certain a variance of exactly 0."""
+    return scores.mean(axis=1), np.atleast_2d(np.cov(scores - scores[:, :1]))

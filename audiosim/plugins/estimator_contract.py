@@ -14,7 +14,8 @@ from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.plugins.installed import one_line
-from audiosim.relevance.estimators import EstimatorFactory, Prediction, RelevanceEstimator
+from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
+from audiosim.relevance.prediction import JointPrediction, Prediction
 
 ROUNDING = 1e-9  # of a probability, where an estimator may compute the same in another order
 SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
@@ -72,7 +73,7 @@ class _Checked:
     def name(self) -> str:
         return self.estimator.name
 
-    def predict(self, grades: Array, state: str) -> Prediction:
+    def predict(self, grades: Array, state: str) -> Prediction | JointPrediction:
         """What it predicts, if that is well-formed.
 
         state  of the judgments, in words
@@ -86,7 +87,7 @@ class _Checked:
             raise InputError(f"{self.name}: predict raises {one_line(error)}, with {state}") from error
         if not np.array_equal(given, grades, equal_nan=True):
             raise InputError(f"{self.name}: predict changes the grades that it is given")
-        if not isinstance(prediction, Prediction):
+        if not isinstance(prediction, Prediction | JointPrediction):
             raise InputError(f"{self.name}: predict must return a Prediction, got {type(prediction).__name__}")
         self._check_levels(prediction.levels)
         self._check_probabilities(prediction)
@@ -100,7 +101,7 @@ class _Checked:
         if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= self.pool.scale.maximum:
             raise InputError(f"{self.name}: levels must rise within the scale, got {levels.tolist()}")
 
-    def _check_probabilities(self, prediction: Prediction) -> None:
+    def _check_probabilities(self, prediction: Prediction | JointPrediction) -> None:
         probabilities, expected = prediction.probabilities, (len(self.pool.pairs), len(prediction.levels))
         self._check_array("probabilities", probabilities, "float64")
         if probabilities.shape != expected:
@@ -114,7 +115,7 @@ class _Checked:
                 f"for query {query} has least {probabilities[row].min():g} and sum {probabilities[row].sum():g}"
             )
 
-    def _check_models(self, prediction: Prediction) -> None:
+    def _check_models(self, prediction: Prediction | JointPrediction) -> None:
         models, model = prediction.models, prediction.model
         if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
             raise InputError(f"{self.name}: models must be a tuple of names, got {models!r}")

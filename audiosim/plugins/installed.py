@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import BUILT_IN, WRITTEN, Definition, Measure, parse_measure
-from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, ordinal
+from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.published import model_names
 
 ESTIMATORS = "audiosim.estimators"
@@ -68,7 +68,7 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
           estimator: its name, or NAME:TEXT
     """
     if name.endswith(".json") or name in published_names():
-        return ordinal, name
+        return estimator_of, name
     head, _, text = name.partition(":")
     points = installed(ESTIMATORS)
     point = choose(points, head)

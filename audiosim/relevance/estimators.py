@@ -1,63 +1,22 @@
-"""What says how relevant an unjudged pair is likely to be: the Protocol, and ordinal models."""
+"""What says how relevant an unjudged pair is likely to be: the Protocol, and the estimators that come with us."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.model import Pair, Scale
+from audiosim.arrays import Array, Booleans
+from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
-from audiosim.features.feature import Feature
-from audiosim.features.registry import FEATURES
-from audiosim.features.table import Table, check_terms, needs_judgments
-from audiosim.relevance.published import Model, load_model, model_for_scale, model_names
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.published import Model, fallbacks, model_for_scale, model_names
+from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 from audiosim.stats.ordinal import expectation, thresholds_of, variance
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """P(level) of every pair of a pool.
-
-    levels         (l,) grades, rising
-    probabilities  (n, l) rows sum to 1
-    models         names of the models that were used
-    model          (n,) which of them spoke for each pair
-    """
-
-    levels: Array
-    probabilities: Array
-    models: tuple[str, ...]
-    model: Integers
-
-    @cached_property
-    def expectation(self) -> Array:
-        """(n,) expected grade."""
-        return expectation(self.probabilities, self.levels)
-
-    @cached_property
-    def variance(self) -> Array:
-        """(n,) variance of the grade."""
-        return variance(self.probabilities, self.levels)
-
-    def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
-        """One row per chosen pair: query, document, expectation, variance, probabilities, model.
-
-        pairs   n, those of the pool
-        chosen  places among them
-        """
-        keys = ("expectation", "variance", "probabilities")
-        columns = (self.expectation.tolist(), self.variance.tolist(), self.probabilities.tolist())
-        return [
-            pairs[i]._asdict()
-            | {key: column[i] for key, column in zip(keys, columns, strict=True)}
-            | {"model": self.models[self.model[i]]}
-            for i in chosen
-        ]
 
 
 class RelevanceEstimator(Protocol):
@@ -71,7 +30,7 @@ class RelevanceEstimator(Protocol):
     @property
     def name(self) -> str: ...
 
-    def predict(self, grades: Array) -> Prediction:
+    def predict(self, grades: Array) -> Prediction | JointPrediction:
         """P(level) of each pair of the pool, in its order; the same answer for the same grades.
 
         grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for it
@@ -82,86 +41,14 @@ class RelevanceEstimator(Protocol):
 EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _State:
-    """The table of features of one state of the judgments, and what is predicted from it."""
+def estimator_of(pool: Pool, name: str | Model) -> OrdinalEstimator | JointEstimator:
+    """The estimator of a model, which may be named or in a file, followed by the fallbacks that the files name.
 
-    table: Table
-    prediction: Prediction
-
-
-class OrdinalEstimator:
-    """Ordinal models in order of preference: each pair is left to the first whose features are all known.
-
-    The last model must need no feature, so that no pair is left over. The estimator remembers its last
-    prediction and computes only the rows that the judgments changed since then touch; the answer does
-    not depend on what it was asked before, and threads may share it.
+    A joint one where the model has components.
     """
-
-    def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
-        """An estimator for one pool.
-
-        features  by name; more than audiosim's own where a program brings others
-        """
-        if len({model.levels for model in models}) > 1:
-            raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
-        if models[-1].terms:
-            raise InputError(f"model {models[-1].name} needs features that may be unknown, and names no fallback")
-        self._models = models
-        names = list(dict.fromkeys(name for model in models for name in model.features))
-        check_terms(names, features)
-        table = Table.of(pool, np.full(len(pool.pairs), np.nan), [features[name] for name in names])
-        self._fixed = {
-            model.name: model.probabilities(table.columns, len(pool.pairs))
-            for model in models
-            if not needs_judgments(model.features, features)
-        }
-        shape = (len(pool.pairs), len(models[0].levels))
-        self._last = _State(table, self._predict(table, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
-
-    @property
-    def name(self) -> str:
-        return self._models[0].name
-
-    @property
-    def version(self) -> str:
-        """The version of the preferred model."""
-        return self._models[0].version
-
-    def predict(self, grades: Array) -> Prediction:
-        last = self._last  # read once and replaced in one step: other threads see a whole state
-        table = last.table.after(grades)
-        if len(table.computed) == 0:
-            return last.prediction
-        before = last.prediction
-        state = _State(table, self._predict(table, before.probabilities.copy(), before.model.copy()))
-        self._last = state
-        return state.prediction
-
-    def _predict(self, table: Table, probabilities: Array, model: Integers) -> Prediction:
-        """The prediction from a table, in arrays of its own that hold all but the rows which the table computed."""
-        rows = table.computed
-        probabilities[rows] = self._probabilities(self._models[0], table, rows)
-        model[rows] = 0
-        for code, fallback in enumerate(self._models[1:], start=1):
-            rows = rows[np.isnan(probabilities[rows, 0])]
-            probabilities[rows] = self._probabilities(fallback, table, rows)
-            model[rows] = code
-        probabilities.flags.writeable = model.flags.writeable = False
-        return Prediction(np.array(self._models[0].levels), probabilities, tuple(m.name for m in self._models), model)
-
-    def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
-        if model.name in self._fixed:
-            return self._fixed[model.name][rows]
-        return model.probabilities({name: table.columns[name][rows] for name in model.features}, len(rows))
-
-
-def ordinal(pool: Pool, name: str) -> OrdinalEstimator:
-    """The estimator of a model, by name or file, followed by the fallbacks that the files name."""
-    models = [model_for_scale(name, pool.scale)]
-    while models[-1].fallback is not None:
-        models.append(load_model(models[-1].fallback))
-    return OrdinalEstimator(pool, tuple(models))
+    model = model_for_scale(name, pool.scale)
+    kind = OrdinalEstimator if model.components is None else JointEstimator
+    return kind(pool, (model, *fallbacks(model)))
 
 
 def uniform(pool: Pool, _: str = "") -> OrdinalEstimator:
@@ -193,7 +80,7 @@ def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEst
     model = default_model(pool.scale) if model is None else model
     if not isinstance(model, str):
         return model
-    return uniform(pool) if model == "uniform" else ordinal(pool, model)
+    return uniform(pool) if model == "uniform" else estimator_of(pool, model)
 
 
 def default_model(scale: Scale) -> str:
@@ -210,7 +97,7 @@ class Relevance:
     maximum     the highest grade of the scale
     """
 
-    prediction: Prediction
+    prediction: Prediction | JointPrediction
     grades: Array
     maximum: float
 
@@ -220,27 +107,51 @@ class Relevance:
         return ~np.isnan(self.grades)
 
     @cached_property
-    def gains(self) -> Moments:
-        """Mean and variance of each pair's linear gain: grade over the highest grade; judged pairs are certain."""
+    def gains(self) -> Moments | Field:
+        """Each pair's linear gain: grade over the highest grade; judged pairs are certain.
+
+        Mean and variance, or a field where the prediction knows how pairs hang together.
+        """
+        if self.prediction.field is not None:
+            return self.prediction.field
         mean = np.where(self.judged, self.grades, self.prediction.expectation) / self.maximum
         return Moments(mean, np.where(self.judged, 0, self.prediction.variance) / self.maximum**2)
 
-    def gains_as(self, gain: Callable[[Array], Array]) -> Moments:
+    def gains_as(self, gain: Callable[[Array], Array]) -> Moments | Field:
         """The same of another gain, as a share of that of the highest grade, through the level probabilities.
 
         gain  grades (...,) -> gains (...,), rising with the grade
+
+        In a field each pair's gain moves with its grade, in proportion to their standard deviations.
         """
         highest = gain(np.array(self.maximum))
         values, known = gain(self.prediction.levels) / highest, gain(self.grades) / highest
         probabilities = self.prediction.probabilities
         mean = np.where(self.judged, known, expectation(probabilities, values))
-        return Moments(mean, np.where(self.judged, 0, variance(probabilities, values)))
+        spread = np.where(self.judged, 0, variance(probabilities, values))
+        field = self.prediction.field
+        if field is None:
+            return Moments(mean, spread)
+        certain = field.variance == 0
+        return field.scaled(mean, np.where(certain, 0, np.sqrt(spread / np.where(certain, 1, field.variance))))
 
     def know(self, index: int, grade: float) -> "Relevance":
-        """The same after one pair was judged, before anything is predicted anew; NaN takes a judgment back."""
+        """The same after one pair was judged, before anything is predicted anew; NaN takes a judgment back.
+
+        What the judgment says of other pairs is known at once where the prediction is joint; not so what taking back
+        or changing a judgment does.
+        """
         grades = self.grades.copy()
         grades[index] = grade
-        return replace(self, grades=grades)
+        new = np.isnan(self.grades[index]) and not np.isnan(grade)
+        return replace(self, grades=grades, prediction=self.prediction.know(index, grade) if new else self.prediction)
+
+    def certain(self, grades: Array) -> "Relevance":
+        """The same if every pair had been judged.
+
+        grades  (n,)
+        """
+        return replace(self, grades=grades, prediction=self.prediction.apart())
 
 
 def relevance(pool: Pool, estimator: RelevanceEstimator, grades: Array) -> Relevance:

@@ -5,7 +5,7 @@ from datetime import date as calendar_date
 
 from audiosim.errors import InputError
 from audiosim.features.registry import AUDIO, FEATURES
-from audiosim.features.table import check_terms, factors
+from audiosim.features.table import check_terms, factors, needs_judgments
 from audiosim.relevance.folds import AT_HOME
 from audiosim.relevance.own_judgment import AFFECTED
 
@@ -14,6 +14,7 @@ LISTS = {
     "judgment": ("fSYS", "aSYS", "aART"),
     "audio": tuple(feature.name for feature in AUDIO),
 }
+JOINT = "joint"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Plan:
     date          of the training, ISO 8601
     judged        shares, in [0, 1), of each held-out query that are judged in further rounds of the validation
     seed          of the draws of these
+    joint         whether the model also knows how judgments hang together; the terms must then read none
     """
 
     terms: tuple[str, ...]
@@ -41,6 +43,7 @@ class Plan:
     date: str | None = None
     judged: tuple[float, ...] = ()
     seed: int = 0
+    joint: bool = False
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -55,6 +58,9 @@ class Plan:
             raise InputError(f"the level of elimination must be between 0 and 1, got {self.eliminate:g}")
         if self.own_judgment and not set(AFFECTED) & self.features:
             raise InputError("own_judgment changes aSYS and aART, neither of which is among the features")
+        readers = sorted(name for name in self.features if needs_judgments([name]))
+        if self.joint and readers:
+            raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
         if self.date is not None:
             _check_date(self.date)
         if self.judged:
@@ -70,7 +76,7 @@ class Plan:
             raise InputError("judged shares are of held-out queries: they need folds")
         if self.own_judgment:
             raise InputError("own_judgment shows every judgment: it does not go with judged shares")
-        if not any(FEATURES[name].reads in AT_HOME for name in self.features):
+        if not self.joint and not any(FEATURES[name].reads in AT_HOME for name in self.features):
             raise InputError("judged shares change nothing: no feature reads the judgments of its own query")
 
     @property
@@ -80,9 +86,21 @@ class Plan:
 
 
 def parse_terms(text: str) -> tuple[str, ...]:
-    """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs."""
-    words = [word.strip() for word in text.split(",")]
-    return tuple(term for word in words if word for term in LISTS.get(word, (word,)))
+    """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs.
+
+    `joint` is no term, see `is_joint`; where nothing else is named it stands for `output`.
+    """
+    words = [word for word in _words(text) if word != JOINT] or (["output"] if is_joint(text) else [])
+    return tuple(term for word in words for term in LISTS.get(word, (word,)))
+
+
+def is_joint(text: str) -> bool:
+    """Whether a list of features has `joint` among them: the model then also knows how judgments hang together."""
+    return JOINT in _words(text)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def parse_shares(text: str) -> tuple[float, ...]:

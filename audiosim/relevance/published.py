@@ -1,11 +1,12 @@
 """Model files: an ordinal model, the features it needs and where its numbers come from, as JSON.
 
-    {"format": 2, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
+    {"format": 3, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
      "terms": ["fSYS", "OV", "fSYS:OV"], "coefficients": [...], "thresholds": [...],
      "fallback": "historical-broad", "source": "...", "definitions": {"fSYS": 1, "OV": 1},
-     "covariance": null, "training": null, "report": null, "checksum": "sha256 of the rest"}
+     "components": null, "covariance": null, "training": null, "report": null, "checksum": "sha256 of the rest"}
 
-A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled.
+A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled; a joint model
+has components: {"query": [0.55, 0.06], ..., "rest": [0.71, 0.01]}.
 """
 
 import hashlib
@@ -26,10 +27,12 @@ from audiosim.corpus.model import Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
+from audiosim.relevance.layout import METADATA, SOUND
 from audiosim.relevance.provenance import Provenance
+from audiosim.stats.components import REST
 from audiosim.stats.ordinal import level_probabilities
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Model:
     fallback      the model for pairs with an unknown feature: the name of a shipped one, or the model; None: none
     source        where the numbers come from
     definitions   which version of its definition each feature is of; not given: the installed ones
+    components    of a joint model: for each the size of its effects, as a share of the standard deviation of a pair's
+                  grade, and the size's standard error, None where the judgments did not tell; see `relevance.joint`
     covariance    of thresholds, then coefficients, allowing for judgments of one query hanging together where
                   there are several queries; None where it is not known
     training      what it was fitted to; None where it was not fitted here
@@ -60,6 +65,7 @@ class Model:
     fallback: "str | Model | None"
     source: str
     definitions: Mapping[str, int] | None = field(default=None, hash=False)
+    components: Mapping[str, tuple[float, float | None]] | None = field(default=None, hash=False)
     covariance: tuple[tuple[float, ...], ...] | None = None
     training: Provenance | None = field(default=None, hash=False)
     report: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -76,6 +82,7 @@ class Model:
             raise InputError(f"the levels of model {self.name} must rise and its thresholds fall")
         check_terms(self.terms)
         self._check_definitions()
+        self._check_components()
         self._check_fallback()
         size = len(self.thresholds) + len(self.terms)
         if self.covariance is not None and {len(row) for row in (self.covariance, *self.covariance)} != {size}:
@@ -92,6 +99,19 @@ class Model:
                     f"model {self.name} has definition {own} of feature {name}, "
                     f"this version of audiosim has {version}: train the model again"
                 )
+
+    def _check_components(self) -> None:
+        expected = {*METADATA, REST}
+        if self.components is None:
+            return
+        if not expected <= set(self.components) <= {*expected, SOUND}:
+            raise InputError(
+                f"model {self.name} must have the components {', '.join(sorted(expected))}, and may have {SOUND}; "
+                f"got {', '.join(sorted(self.components))}"
+            )
+        for name, (size, _) in self.components.items():
+            if not 0 < size < np.inf:
+                raise InputError(f"model {self.name} must have sizes above 0, that of {name} is {size:g}")
 
     def _check_fallback(self) -> None:
         if isinstance(self.fallback, Model) and self.fallback.levels != self.levels:
@@ -167,17 +187,32 @@ def model_names() -> list[str]:
     return sorted(path.stem for path in shipped.folder("models").glob("*.json"))
 
 
-def model_for_scale(name: str, scale: Scale) -> Model:
-    """The model of a name or path, its coefficients picked by the scale: mout means mout-fine on the Fine scale."""
-    full = f"{name}-{scale.name}"
-    if full not in model_names() and any(known.startswith(f"{name}-") for known in model_names()):
-        raise InputError(f"there is no {name} for the {scale.name} scale; uniform works on every scale")
-    model = load_model(full if full in model_names() else name)
+def model_for_scale(name: str | Model, scale: Scale) -> Model:
+    """The model of a name or path, its coefficients picked by the scale: mout means mout-fine on the Fine scale.
+
+    A model is itself, if it is for the scale.
+    """
+    model = load_model(_full_name(name, scale) if isinstance(name, str) else name)
     if model.scale != scale.name:
         raise InputError(f"model {model.name} is for the {model.scale} scale, the collection's is {scale.name}")
     if off := [level for level in model.levels if level not in scale]:
         raise InputError(f"model {model.name} has the level {off[0]:g}, which the collection's scale ({scale}) has not")
     return model
+
+
+def _full_name(name: str, scale: Scale) -> str:
+    full = f"{name}-{scale.name}"
+    if full not in model_names() and any(known.startswith(f"{name}-") for known in model_names()):
+        raise InputError(f"there is no {name} for the {scale.name} scale; uniform works on every scale")
+    return full if full in model_names() else name
+
+
+def fallbacks(model: Model) -> tuple[Model, ...]:
+    """The models for pairs with an unknown feature, in order."""
+    found = [model]
+    while (fallback := found[-1].fallback) is not None:
+        found.append(load_model(fallback))
+    return tuple(found[1:])
 
 
 def _parse(path: Path) -> Model:

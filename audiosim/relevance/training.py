@@ -17,6 +17,7 @@ from audiosim.relevance.cross_validation import Predicted, View, cross_validate
 from audiosim.relevance.examples import Examples, Sample, judged_pools, make_examples
 from audiosim.relevance.findings import Findings, JudgmentVersion, Training, coefficient_rows
 from audiosim.relevance.folds import AT_HOME, Judged, draw, ways_to_hold_out
+from audiosim.relevance.joint_fit import fit_components
 from audiosim.relevance.likelihood import (
     Step,
     effects,
@@ -80,7 +81,10 @@ def train(
     findings = _findings(judged, sample, found, plan, steps, progress, notes)
     if set(AFFECTED) & {name for term in terms for name in factors(term)}:
         findings = replace(findings, versions=_versions(pools, terms))
-    return Training(_model(pools, sample, found, plan, findings), findings)
+    model = _model(pools, sample, found, plan, findings)
+    if plan.joint:
+        model = replace(model, components=fit_components(pools, model))
+    return Training(model, findings)
 
 
 class _Notes:

@@ -30,15 +30,83 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "Renderable
 
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
-    """How confidence and accuracy compare over many parts of a collection."""
-    said = (
-        f"{result['repeats']:,} random parts of {result['queries']} queries and {result['teams']} teams: "
-        f"{result['measure']}, {result['model']}, rule {result['rule']}, goal {result['goal']}."
-    )
+    """How confidence and accuracy compare over many parts of a collection, before and after judging."""
+    said = f"{_parts(result)}, goal {result['goal']}."
     parts: list[RenderableType] = [Text(said)]
     for moment, title in MOMENTS.items():
         parts += [Text(f"\n{title}", style="bold"), _bins_table(result[moment]["bins"]), Text(_summary(result[moment]))]
     return Group(*parts)
+
+
+def followed_view(result: Mapping[str, Any]) -> "RenderableType":
+    """How confidence and accuracy compare over many parts of a collection, at the same moments of each."""
+    curve, goals = result["curve"], result["goals"]
+    parts: list[RenderableType] = [
+        Text(f"{_parts(result)}."),
+        Text("\nWhich of two systems is better", style="bold"),
+        _curve_table(curve),
+        Text("\nClear differences, 95 % intervals and scores", style="bold"),
+        _scores_table(curve),
+    ]
+    if goals:
+        parts += [Text("\nWhere goals were met", style="bold"), _goals_table(goals, result["repeats"])]
+    note = (
+        f"\nExcess: stated less accuracy. Clear: pairs of systems that truly differ by more than {result['near']:g}. "
+        "Intervals: how many of those not yet known hold the true score of a system, difference of two, or mean gain "
+        "of a query's documents. Error: of the systems' scores, in the mean. After ±: standard error over the parts, "
+        "which share queries and systems: it speaks of this collection."
+    )
+    return Group(*parts, Text(note))
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a curve without rows of its own: what is nested is named `clear_pairs`, bins and parts are left out."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping) and key != "by_part":
+            found |= {f"{key}_{name}": inner for name, inner in value.items()}
+        elif key not in {"bins", "by_part"}:
+            found[key] = value
+    return found
+
+
+def _parts(result: Mapping[str, Any]) -> str:
+    learned = f"model of {result['learn']} learned without these {result['held_out']}" if result["learn"] else ""
+    return (
+        f"{result['repeats']:,} random parts of {result['queries']} queries and {result['teams']} teams: "
+        f"{result['measure']}, {learned or result['model']}, rule {result['rule']}"
+    )
+
+
+def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = plain_table("Judged", "Stated", "Accuracy", "Excess", "Calibration error", "Brier")
+    for row in curve:
+        shown = (_shown(row, "excess", "+.3f"), _shown(row, "calibration_error"), f"{row['brier']:.4f}")
+        table.add_row(_count(row), _shown(row, "stated"), _shown(row, "accuracy"), *shown)
+    return table
+
+
+def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = plain_table("Judged", "Clear", "Stated", "Accuracy", "Systems", "Differences", "Queries", "Error")
+    for row in curve:
+        clear, coverage = row["clear"], row["coverage"]
+        shown = (_number(clear["pairs"], ".1%"), _number(clear["stated"]), _number(clear["accuracy"]))
+        held = (_shown(coverage, kind) for kind in ("systems", "differences", "queries"))
+        table.add_row(_count(row), *shown, *held, _shown(row, "error", ".4f"))
+    return table
+
+
+def _goals_table(goals: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
+    table = plain_table(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
+    for row in goals:
+        shown = (_shown(row, "judged", ".1f"), _shown(row, "stated"), _shown(row, "accuracy"))
+        table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, _shown(row, "excess", "+.3f"))
+    return table
+
+
+def _count(row: Mapping[str, Any]) -> str:
+    """How many pairs are judged; a mean where pools ran out of pairs."""
+    return f"{row['judged']:,.1f}".removesuffix(".0")
 
 
 def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
@@ -68,12 +136,19 @@ def _dots(stated: float, accuracy: float, width: int = 41) -> Text:
 
 
 def _summary(moment: Mapping[str, Any]) -> str:
-    def shown(name: str, form: str) -> str:
-        error = moment[f"{name}_error"]
-        return f"{moment[name]:{form}}" + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
-
     return (
-        f"Judged {shown('judged', '.1f')}; stated {shown('stated', '.3f')}, accuracy {shown('accuracy', '.3f')}, "
-        f"stated less accuracy {shown('excess', '+.3f')}; calibration error {moment['calibration_error']:.3f}, "
-        f"Brier score {moment['brier']:.3f}. After ±: standard error over the parts."
+        f"Judged {_shown(moment, 'judged', '.1f')}; stated {_shown(moment, 'stated')}, "
+        f"accuracy {_shown(moment, 'accuracy')}, stated less accuracy {_shown(moment, 'excess', '+.3f')}; "
+        f"calibration error {_shown(moment, 'calibration_error')}, Brier score {moment['brier']:.3f}. "
+        "After ±: standard error over the parts."
     )
+
+
+def _shown(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
+    """A number with its standard error, where it has one."""
+    error = row[f"{name}_error"]
+    return _number(row[name], form) + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
+
+
+def _number(value: float | None, form: str = ".3f") -> str:
+    return "-" if value is None else f"{value:{form}}"

@@ -13,7 +13,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.measures.expected import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.ratio import Ideal
-from audiosim.relevance.estimators import ordinal
+from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, Row
 from audiosim.selection import Selection, Stop
@@ -85,5 +85,5 @@ def _campaign(collection: Collection, measure: str, rule: str, stop: Stop, ideal
     """As in chapter 8, predictions renewed after every 20 judgments."""
     pool = build_pool(collection, 5)
     expected = expected_scores(parse_measure(measure), pool, ideal)
-    selection = Selection.start(pool, expected, ordinal(pool, "mjud"), batch=20, rule=rule)
+    selection = Selection.start(pool, expected, estimator_of(pool, "mjud"), batch=20, rule=rule)
     return replay(selection, pool.spread(collection.grades()), stop)

@@ -1,18 +1,13 @@
-"""Is a ranking as right as it claims to be? Campaigns replayed on many random parts of a collection."""
+"""Is a ranking as right as it claims to be? Claims in bins of confidence, and how far they are off."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Run
-from audiosim.errors import InputError
-from audiosim.simulate.replay import Replay, right
+from audiosim.arrays import Array, Integers
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # those of Urbano (2013), Tables 8.2 and 8.4
 
@@ -36,7 +31,7 @@ class Claims:
         As in Urbano (2013), Tables 8.2 and 8.4; mean confidence and accuracy are None where a bin is empty.
         """
         stated, right = np.concatenate(self.stated), np.concatenate(self.right)
-        place = np.clip(np.searchsorted(BINS, stated, side="right") - 1, 0, len(BINS) - 2)
+        place = _bin_of(stated)
         rows = []
         for code, (low, high) in enumerate(pairwise(BINS)):
             inside = place == code
@@ -51,9 +46,23 @@ class Claims:
     def calibration_error(self) -> float:
         """Expected calibration error: the mean over the bins, by their share, of |accuracy - mean confidence|.
 
-        Naeini, Cooper & Hauskrecht (2015), AAAI, with the thesis's bins.
+        Naeini, Cooper & Hauskrecht (2015), AAAI, with the thesis's bins. Never below 0: of honest claims it is what
+        chance leaves in each bin.
         """
         return float(sum(row["share"] * abs(row["accuracy"] - row["stated"]) for row in self.bins() if row["claims"]))
+
+    @property
+    def calibration_error_error(self) -> float | None:
+        """Standard error of the calibration error by the jackknife, a ranking left out at a time.
+
+        None for a single ranking.
+        """
+        if len(self.stated) < 2:
+            return None
+        claims = zip(self.stated, self.right, strict=True)
+        gaps = np.stack([np.bincount(_bin_of(stated), right - stated, len(BINS) - 1) for stated, right in claims])
+        sizes = np.array([len(stated) for stated in self.stated])
+        return jackknife_error(np.abs(gaps.sum(axis=0) - gaps).sum(axis=1) / (sizes.sum() - sizes))
 
     @property
     def brier(self) -> float:
@@ -63,116 +72,46 @@ class Claims:
         """
         return float(((np.concatenate(self.stated) - np.concatenate(self.right)) ** 2).mean())
 
-    def to_dict(self) -> dict[str, Any]:
-        """The claims as plain values, ready for JSON; errors are standard errors over the rankings."""
+    def by_ranking(self) -> dict[str, list[float]]:
+        """Mean confidence and accuracy of each ranking, and the first less the second."""
         stated, accuracy = ([float(values.mean()) for values in of] for of in (self.stated, self.right))
         excess = [claim - truth for claim, truth in zip(stated, accuracy, strict=True)]
+        return {"stated": stated, "accuracy": accuracy, "excess": excess}
+
+    def means(self) -> dict[str, float | None]:
+        """Means over the rankings and their standard errors: judged, stated, accuracy, excess; None where unknown."""
+        columns = {"judged": self.judged} | self.by_ranking()
+        return {key: value for name, values in columns.items() for key, value in mean_and_error(name, values).items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The claims as plain values, ready for JSON; errors are standard errors over the rankings."""
         return {
-            **_mean_and_error("judged", self.judged),
-            **_mean_and_error("stated", stated),
-            **_mean_and_error("accuracy", accuracy),
-            **_mean_and_error("excess", excess),
+            **self.means(),
             "calibration_error": self.calibration_error,
+            "calibration_error_error": self.calibration_error_error,
             "brier": self.brier,
             "bins": self.bins(),
         }
 
 
-def _mean_and_error(name: str, values: Sequence[float]) -> dict[str, float | None]:
+def _bin_of(stated: Array) -> Integers:
+    """(p,) the bin of each confidence: from its low end, the last with its high end."""
+    return np.clip(np.searchsorted(BINS, stated, side="right") - 1, 0, len(BINS) - 2)
+
+
+def mean_and_error(name: str, values: Sequence[float]) -> dict[str, float | None]:
+    """The mean and its standard error, sd / sqrt(n): the first None of no value, the second of fewer than two."""
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    return {name: float(np.mean(values)), f"{name}_error": error}
+    return {name: float(np.mean(values)) if len(values) else None, f"{name}_error": error}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeats:
-    """Campaigns on random parts of a collection.
+def jackknife_error(without: Array) -> float:
+    """The standard error of a statistic of n independent parts.
 
-    queries  how many each part has
-    teams    how many each part has the systems of
-    first    claims before anything was judged
-    last     claims when judging stopped
+        sqrt((n - 1) / n  sum over parts of (theta without the part - mean of these)^2)
+
+    without  (n,) the statistic of all parts but one, for each in turn
+
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, equation 11.5. Of a mean it is sd / sqrt(n).
     """
-
-    queries: int
-    teams: int
-    first: Claims
-    last: Claims
-
-    def to_dict(self) -> dict[str, Any]:
-        """The repeats as plain values, ready for JSON."""
-        return {
-            "repeats": len(self.first.judged),
-            "queries": self.queries,
-            "teams": self.teams,
-            "start": self.first.to_dict(),
-            "end": self.last.to_dict(),
-        }
-
-
-def repeat(
-    collection: Collection,
-    campaign: Callable[[Collection], Replay],
-    times: int,
-    rng: np.random.Generator,
-    queries: int | None = None,
-    teams: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Repeats:
-    """Replay a campaign on many random parts of a collection, each a subset of its queries and teams without
-    replacement, and hold what it claimed against the truth of that part.
-
-    campaign  plays on a part
-    queries   in each part; half of them where None
-    teams     in each part; three quarters of them where None
-
-    Parts of one collection share queries and systems: standard errors over them speak of this collection.
-    """
-    every = list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
-    named = list(dict.fromkeys(collection.team(run.system) for run in collection.runs))
-    queries = -(-len(every) // 2) if queries is None else queries
-    teams = -(-3 * len(named) // 4) if teams is None else teams
-    _check_parts(times, queries, len(every), teams, len(named))
-    _check_pairs(collection, teams)
-    claims = []
-    for done in range(times):
-        progress(done, times)
-        drawn = rng.permutation(len(every))[:queries], rng.permutation(len(named))[:teams]
-        part = part_of(collection, {every[i] for i in drawn[0]}, {named[i] for i in drawn[1]})
-        claims.append(_claims(campaign(part)))
-    progress(times, times)
-    first, last = (Claims(*(tuple(of) for of in zip(*side, strict=True))) for side in zip(*claims, strict=True))
-    return Repeats(queries, teams, first, last)
-
-
-def _check_parts(times: int, queries: int, every: int, teams: int, named: int) -> None:
-    if times < 1:
-        raise InputError(f"the number of repeats must be at least 1, got {times}")
-    if not 1 <= queries <= every:
-        raise InputError(f"a part must have 1 to {every} queries, got {queries}")
-    if not 1 <= teams <= named:
-        raise InputError(f"a part must have 1 to {named} teams, got {teams}")
-
-
-def _check_pairs(collection: Collection, teams: int) -> None:
-    """Every part must have two systems to compare, even where the smallest teams are drawn."""
-    sizes = sorted(Counter(collection.team(run.system) for run in collection.runs).values())
-    if sum(sizes[:teams]) < 2:
-        raise InputError(f"a part needs two systems to compare, and one of {teams} teams may have a single one")
-
-
-def part_of(collection: Collection, queries: set[str], teams: set[str]) -> Collection:
-    """The collection with only some of its queries, and the systems of some of its teams."""
-    runs = tuple(
-        Run(run.system, {query: documents for query, documents in run.rankings.items() if query in queries})
-        for run in collection.runs
-        if collection.team(run.system) in teams
-    )
-    judgments = tuple(judgment for judgment in collection.judgments if judgment.query in queries)
-    return replace(collection, runs=runs, judgments=judgments)
-
-
-def _claims(replay: Replay) -> tuple[tuple[Array, Array, int], ...]:
-    """What was claimed at the start and at the end, how right it was, and how much was judged."""
-    return tuple(
-        (s.ranking.confidences, right(s.ranking, replay.scores), s.judged) for s in (replay.start, replay.selection)
-    )
+    return float(np.sqrt((len(without) - 1) * np.var(without)))

@@ -9,6 +9,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
+from audiosim.relevance.draws import grades_at, joint_grades
 from audiosim.relevance.estimators import Relevance
 from audiosim.selection import Selection, Stop
 
@@ -58,8 +59,8 @@ def remaining(
     draws    how many campaigns
     proceed  asked before each judgment whether there is time for it
 
-    It is the model's own opinion: where its probabilities are wrong, so is this. Pairs are drawn independently of
-    each other, though grades of one artist or query go together; so it tells best what is near.
+    It is the model's own opinion: where its probabilities are wrong, so is this. But for a joint model, pairs are drawn
+    independently of each other, though grades of one artist or query go together; so it tells best what is near.
     """
     if draws < 1:
         raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
@@ -74,10 +75,13 @@ def remaining(
 
 def drawn_grades(relevance: Relevance, rng: np.random.Generator) -> Array:
     """(n,) a grade for each pair: that of a judged one, one drawn from its level probabilities for any other."""
-    prediction = relevance.prediction
-    reached = np.cumsum(prediction.probabilities, axis=1)[:, :-1]
-    level = np.sum(rng.random((len(reached), 1)) > reached, axis=1)
-    return np.where(relevance.judged, relevance.grades, prediction.levels[level])
+    field, every = relevance.prediction.field, np.arange(len(relevance.grades))
+    if field is None:
+        return np.asarray(grades_at(relevance, every, rng.random((1, len(every))))[0])
+    drawn = np.empty(len(every))
+    for rows, grades in joint_grades(relevance, field, rng, 1):
+        drawn[rows] = grades[0]
+    return drawn
 
 
 def _play(selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]) -> tuple[int, bool]:

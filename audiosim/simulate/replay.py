@@ -1,7 +1,7 @@
 """Replay of a campaign whose judgments are all known: how soon it would have stopped, and how right."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -88,7 +88,7 @@ def replay(
     progress  is told of every moment
     by_query  whether batches are of as few queries as will do
     """
-    _check_complete(selection, truth)
+    check_complete(selection, truth)
     start, scores = selection, true_scores(selection, truth)
     curve, asked = [moment(selection, scores)], []
     progress(curve[-1])
@@ -104,7 +104,11 @@ def replay(
     return Replay(start, selection, scores, tuple(curve), tuple(asked), tau)
 
 
-def _check_complete(selection: Selection, truth: Array) -> None:
+def check_complete(selection: Selection, truth: Array) -> None:
+    """An error that names the first pair without a grade.
+
+    truth  (n,) NaN where there is none
+    """
     missing = np.flatnonzero(np.isnan(truth))
     if len(missing):
         first = selection.pool.pairs[int(missing[0])]
@@ -116,7 +120,7 @@ def _check_complete(selection: Selection, truth: Array) -> None:
 
 def true_scores(selection: Selection, truth: Array) -> Array:
     """(s,) what the systems score once every pair of the pool has its grade (n,)."""
-    return selection.expected.scores(replace(selection.relevance, grades=truth)).mean
+    return selection.expected.scores(selection.relevance.certain(truth)).mean
 
 
 def moment(selection: Selection, scores: Array) -> Moment:

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.stats.field import Field, check_blocks
+from audiosim.stats.threads import one_thread
 
 REST = "rest"
 SMALLEST = 1e-4  # standard deviation, in units of the values, that a component does not fall below
 LARGEST = 100  # times the largest value, that it does not exceed
 ITERATIONS = 500
 STEP = 1e-3  # of a logarithm, for differences of the gradient
+NEAR = 1e-7  # of a standard error, to the best sizes
+SURE = 4  # curvature by the logarithm of a size at which the variance is a standard error above 0
 FLAT = 1e-9  # of the largest curvature: below, the data does not tell
 TIE = 1e-9  # of a log-likelihood: less is no difference
 
@@ -32,12 +36,13 @@ class Layout:
 
     blocks   the places of the values of each block; every place is in one block
     kernels  by name: for each block its correlation matrix K (m, m), 0 between values that have nothing in common
-    shared   by name: S (n, p), how much each of p effects of one kind counts for each value
+    shared   by name: S (n, p), how much each of p effects of one kind counts for each value; a component may have
+             both a kernel and effects, for values of which some share an effect with other blocks and some do not
     scale    (n,) s, above 0: how far a value may move with everything
     """
 
     blocks: tuple[Integers, ...]
-    kernels: Mapping[str, tuple[Array, ...]]
+    kernels: Mapping[str, tuple[Array | Booleans, ...]]
     shared: Mapping[str, Array]
     scale: Array
 
@@ -45,8 +50,8 @@ class Layout:
         n = len(self.scale)
         if not np.all(self.scale > 0):
             raise InputError("scales must be above 0")
-        if len({*self.names}) < len(self.names):
-            raise InputError(f"components must have different names, not {REST!r}, got {', '.join(self.names[:-1])}")
+        if REST in self.names[:-1]:
+            raise InputError(f"components must not be called {REST!r}, got {', '.join(self.names[:-1])}")
         check_blocks(self.blocks, n)
         shapes = [(len(rows),) * 2 for rows in self.blocks]
         for name, kernels in self.kernels.items():
@@ -59,13 +64,23 @@ class Layout:
     @property
     def names(self) -> tuple[str, ...]:
         """The components in the order of their sizes; `rest`, what is a value's own, comes last."""
-        return (*self.kernels, *self.shared, REST)
+        return (*dict.fromkeys([*self.kernels, *self.shared]), REST)
 
     @cached_property
     def loads(self) -> Array:
         """(n, p) the rows of all shared effects side by side, scaled."""
         columns = [*self.shared.values(), np.empty((len(self.scale), 0))]
         return np.hstack(columns) * self.scale[:, None]
+
+    @cached_property
+    def reached(self) -> tuple[tuple[Integers, Array], ...]:
+        """For each block the shared effects that any of its values has (k,), and its loads on these (m, k)."""
+        found = []
+        for rows in self.blocks:
+            loads = self.loads[rows]
+            some = np.flatnonzero(loads.any(axis=0))
+            found.append((some, loads[:, some]))
+        return tuple(found)
 
     @cached_property
     def owner(self) -> Integers:
@@ -156,10 +171,13 @@ def estimate_components(
         (value, slopes), off = likelihood(logarithms), logarithms - centre
         return float(tightness @ off**2) / 2 - value, tightness * off - slopes
 
-    best = _minimum(cost, centre, math.log(_ceiling(layouts, values, start)))
-    sizes, errors = np.exp(best), _errors(lambda at: cost(at)[1], best)
-    by_name = [dict(zip(names, of.tolist(), strict=True)) for of in (sizes, sizes * errors)]
-    return Components(by_name[0], by_name[1], likelihood(best)[0])
+    count = sum(map(len, values))
+    with one_thread():
+        best, curvature = _minimum(cost, centre, math.log(_ceiling(layouts, values, start)), count)
+        value = likelihood(best)[0]
+    sizes = np.exp(best)
+    by_name = [dict(zip(names, of.tolist(), strict=True)) for of in (sizes, sizes * _errors(curvature, best))]
+    return Components(by_name[0], by_name[1], value)
 
 
 def _names(
@@ -192,33 +210,55 @@ def _ceiling(layouts: Sequence[Layout], values: Sequence[Array], start: Mapping[
     return LARGEST * largest
 
 
-def _minimum(cost: Callable[[Array], tuple[float, Array]], start: Array, highest: float) -> Array:
-    """The logarithms of the sizes where the cost is least.
+_Cost = Callable[[Array], tuple[float, Array]]
 
-    The cost flattens as a size nears 0, where L-BFGS stops on the way: sizes that had better be the smallest are made
-    that, and the others sought again.
+
+def _minimum(cost: _Cost, start: Array, highest: float, count: int) -> tuple[Array, Array]:
+    """The logarithms of the sizes where the cost is least, and how it bends there.
+
+    highest  logarithm that none exceeds
+    count    of the values: the cost bends by about twice that at most
+
+    The cost bends far more with some sizes than with others: the search goes by units in which it bends alike at the
+    start. It flattens as a size nears 0, where L-BFGS stops on the way: sizes that had better be the smallest are
+    made that, and the others sought again.
     """
-    best, bounds = start, [(float(np.log(SMALLEST)), highest)] * len(start)
+    best, curvature = start, _curvature(cost, start)
     while True:
-        found = minimize(
-            cost,
-            best,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": ITERATIONS, "ftol": 1e-11, "gtol": 1e-6},
-        )
-        best = np.asarray(found.x, dtype=np.float64)
-        lowered = _lowered(cost, best)
+        units = 1 / np.sqrt(np.clip(np.diagonal(curvature), 1, max(1, 2 * count)))
+        best = _descended(cost, best, units, highest)
+        curvature = _curvature(cost, best)
+        lowered = _lowered(cost, best, np.diagonal(curvature))
         if lowered is best:
-            return best
+            return best, curvature
         best = lowered
 
 
-def _lowered(cost: Callable[[Array], tuple[float, Array]], best: Array) -> Array:
-    """The same, with each size in turn at its smallest if that costs less."""
+def _descended(cost: _Cost, start: Array, units: Array, highest: float) -> Array:
+    """Where L-BFGS stops.
+
+    units  for each size about a standard error of its logarithm
+    """
+
+    def scaled(at: Array) -> tuple[float, Array]:
+        value, slopes = cost(at * units)
+        return value, slopes * units
+
+    found = minimize(
+        scaled,
+        start / units,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.column_stack([math.log(SMALLEST) / units, highest / units]),
+        options={"maxiter": ITERATIONS, "ftol": 1e-14, "gtol": NEAR},
+    )
+    return np.asarray(found.x * units, dtype=np.float64)
+
+
+def _lowered(cost: _Cost, best: Array, curvature: Array) -> Array:
+    """The same, with each size in turn at its smallest if that costs less; not those that are surely above 0."""
     least = cost(best)[0]
-    for place in np.flatnonzero(best > np.log(SMALLEST)):
+    for place in np.flatnonzero((best > np.log(SMALLEST)) & (curvature < SURE)):
         moved = best.copy()
         moved[place] = np.log(SMALLEST)
         found = cost(moved)[0]
@@ -227,14 +267,19 @@ def _lowered(cost: Callable[[Array], tuple[float, Array]], best: Array) -> Array
     return best
 
 
-def _errors(gradient: Callable[[Array], Array], at: Array) -> Array:
-    """Standard errors of the logarithms of the sizes: from the Hessian, by central differences of the gradient."""
+def _curvature(cost: _Cost, at: Array) -> Array:
+    """(k, k) the second derivatives of the cost, by central differences of its slopes."""
+    steps = STEP * np.eye(len(at))
+    curvature = np.array([cost(at + step)[1] - cost(at - step)[1] for step in steps]) / (2 * STEP)
+    return (curvature + curvature.T) / 2
+
+
+def _errors(curvature: Array, at: Array) -> Array:
+    """Standard errors of the logarithms of the sizes, those at their smallest held there."""
     free = np.flatnonzero(at > np.log(2 * SMALLEST))
-    steps = STEP * np.eye(len(at))[free]
-    curvature = np.array([(gradient(at + step) - gradient(at - step))[free] / (2 * STEP) for step in steps])
     errors = np.full(len(at), np.inf)
     if len(free):
-        curvatures, directions = np.linalg.eigh((curvature + curvature.T) / 2)
+        curvatures, directions = np.linalg.eigh(curvature[np.ix_(free, free)])
         told = curvatures > FLAT * max(1.0, curvatures[-1])
         variances = directions[:, told] ** 2 @ (1 / curvatures[told])
         lost = np.sum(directions[:, ~told] ** 2, axis=1) > FLAT
@@ -249,7 +294,8 @@ class _Inverse:
         C = B + Z L Z',   C^-1 = B^-1 - B^-1 Z M^-1 Z' B^-1,   M = L^-1 + Z' B^-1 Z
 
     blocks       for each block B^-1 (m, m)
-    root         (n, p) B^-1 Z R^-T, R R' being M
+    pulls        for each block B^-1 Z (m, k), k the shared effects that it has
+    effects      for each block M^-1 (k, k) between these
     traces       (p,) the diagonal of Z' C^-1 Z
     sides        (n, 2) C^-1 [x y]
     products     (2, 2) [x y]' C^-1 [x y]
@@ -257,7 +303,8 @@ class _Inverse:
     """
 
     blocks: tuple[Array, ...]
-    root: Array
+    pulls: tuple[Array, ...]
+    effects: tuple[Array, ...]
     traces: Array
     sides: Array
     products: Array
@@ -266,30 +313,45 @@ class _Inverse:
 
 def _invert(layout: Layout, values: Array, sizes: Mapping[str, float]) -> _Inverse:
     effects, p = layout.effects(sizes), layout.loads.shape[1]
-    everything = np.column_stack([layout.loads, layout.scale, values])
-    blocks, solved, determinant = [], np.empty_like(everything), float(np.log(effects).sum())
-    for block, rows in enumerate(layout.blocks):
+    blocks, pulls, determinant = [], [], float(np.log(effects).sum())
+    sides, gram = np.column_stack([layout.scale, values]), np.zeros((p + 2, p + 2))
+    for block, (rows, (some, loads)) in enumerate(zip(layout.blocks, layout.reached, strict=True)):
         factor = _triangle(layout.within(sizes, block))
-        blocks.append(cho_solve((factor, True), np.eye(len(rows))))
-        solved[rows] = blocks[-1] @ everything[rows]
+        blocks.append(_inverse(factor))
+        everything, places = np.hstack([loads, sides[rows]]), np.append(some, [p, p + 1])
+        solved = blocks[-1] @ everything
+        gram[np.ix_(places, places)] += everything.T @ solved
+        pulls.append(solved[:, :-2])
+        sides[rows] = solved[:, -2:]
         determinant += _log_determinant(factor)
-    gram = everything.T @ solved
     own, beside = gram[:p, :p], gram[:p, p:]
     factor = _triangle(own + np.diag(1 / effects))
-    inverse = cho_solve((factor, True), np.column_stack([np.eye(p), beside]))
+    inverse = _inverse(factor)
+    moved = inverse @ beside
+    for rows, (some, _), pull in zip(layout.blocks, layout.reached, pulls, strict=True):
+        sides[rows] -= pull @ moved[some]
     return _Inverse(
         tuple(blocks),
-        solve_triangular(factor, solved[:, :p].T, lower=True).T,
+        tuple(pulls),
+        tuple(inverse[np.ix_(some, some)] for some, _ in layout.reached),
         # Z' C^-1 Z = Z' B^-1 Z M^-1 L^-1, without a difference of large numbers.
-        np.vecdot(own, inverse[:, :p].T) / effects,
-        solved[:, p:] - solved[:, :p] @ inverse[:, p:],
-        gram[p:, p:] - beside.T @ inverse[:, p:],
+        np.vecdot(own, inverse) / effects,
+        sides,
+        gram[p:, p:] - beside.T @ moved,
         determinant + _log_determinant(factor),
     )
 
 
 def _triangle(covariance: Array) -> Array:
     return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+
+def _inverse(factor: Array) -> Array:
+    """The inverse of a matrix, of its lower Cholesky factor."""
+    if len(factor) == 0:
+        return factor
+    lower = np.tril(dpotri(factor, lower=1)[0])
+    return lower + np.tril(lower, -1).T
 
 
 def _log_determinant(factor: Array) -> float:
@@ -310,28 +372,30 @@ def _likelihood(layout: Layout, values: Array, sizes: Mapping[str, float]) -> tu
     (xx, xy), (_, yy) = inverse.products
     constant = (len(values) - 1) * math.log(2 * math.pi)
     value = -(constant + inverse.determinant + np.log(xx) + yy - xy**2 / xx) / 2
-    mean = inverse.sides[:, :1] / np.sqrt(xx)
+    mean = inverse.sides[:, 0] / np.sqrt(xx)
     pulled = inverse.sides[:, 1] - inverse.sides[:, 0] * (xy / xx)
-    own = _own_slopes(layout, inverse.blocks, np.hstack([inverse.root, mean]), pulled)
-    shared = (layout.loads.T @ pulled) ** 2 - inverse.traces + (layout.loads.T @ mean[:, 0]) ** 2
+    own = _own_slopes(layout, inverse, mean, pulled)
+    shared = (layout.loads.T @ pulled) ** 2 - inverse.traces + (layout.loads.T @ mean) ** 2
     by_kind = np.bincount(layout.owner, shared, len(layout.shared))
-    slopes = np.array([*own[:-1], *by_kind, own[-1]])
-    return float(value), slopes * np.array([sizes[name] for name in layout.names]) ** 2
+    slopes = dict.fromkeys(layout.names, 0.0)
+    for name, slope in zip([*layout.kernels, REST, *layout.shared], [*own, *by_kind.tolist()], strict=True):
+        slopes[name] += slope * sizes[name] ** 2
+    return float(value), np.array(list(slopes.values()))
 
 
-def _own_slopes(layout: Layout, blocks: Sequence[Array], root: Array, pulled: Array) -> list[float]:
+def _own_slopes(layout: Layout, inverse: _Inverse, mean: Array, pulled: Array) -> list[float]:
     """Of each kernel and of the rest, y' P K P y - tr P K.
 
-    blocks  for each block B^-1 (m, m)
-    root    (n, p + 1): P is B^-1 minus its product with itself
+    mean    (n,) P is C^-1 minus its product with itself
     pulled  (n,) P y
     """
     slopes = np.zeros(len(layout.kernels) + 1)
-    for block, rows in enumerate(layout.blocks):
+    parts = zip(layout.blocks, inverse.blocks, inverse.pulls, inverse.effects, strict=True)
+    for block, (rows, own, pull, effects) in enumerate(parts):
         scale = layout.scale[rows]
-        projector = blocks[block] - root[rows] @ root[rows].T
-        pull = np.outer(pulled[rows] * scale, pulled[rows] * scale) - projector * np.outer(scale, scale)
+        projector = own - pull @ effects @ pull.T - np.outer(mean[rows], mean[rows])
+        both = (np.outer(pulled[rows], pulled[rows]) - projector) * np.outer(scale, scale)
         for place, kernels in enumerate(layout.kernels.values()):
-            slopes[place] += np.vdot(pull, kernels[block])
-        slopes[-1] += np.trace(pull)
+            slopes[place] += np.vdot(both, kernels[block])
+        slopes[-1] += np.trace(both)
     return slopes.tolist()

@@ -156,6 +156,69 @@ class Field:
         mean[places] = values
         return after
 
+    def left_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
+        """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
+
+        places  (k,) different, none of them certain
+        values  (k,)
+
+            mean_i = value_i - (C^-1 (value - mean))_i / (C^-1)_ii,  variance_i = 1 / (C^-1)_ii
+
+        C being their covariance; Rasmussen & Williams (2006), equation 5.12.
+        """
+        off, order = np.full(len(self.mean), np.nan), np.empty(len(self.mean), dtype=np.int64)
+        off[places], order[places] = values - self.mean[places], np.arange(len(places))
+        own, pulled, sides = np.empty(len(places)), np.empty(len(places)), np.zeros((len(places), len(self.shared)))
+        told = np.zeros((len(self.shared), len(self.shared) + 1))
+        for rows, within, loads in zip(self.blocks, self.within, self.loads, strict=True):
+            known = np.flatnonzero(~np.isnan(off[rows]))
+            if len(known):
+                inverse = np.linalg.inv(within[np.ix_(known, known)])
+                at, beside = order[rows[known]], np.column_stack([loads[known], off[rows[known]]])
+                solved = inverse @ beside
+                own[at], pulled[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
+                told += loads[known].T @ solved
+        shared = np.linalg.solve(np.eye(len(told)) + self.shared @ told[:, :-1], self.shared)
+        precision = own - np.vecdot(sides @ shared, sides)
+        return values - (pulled - sides @ (shared @ told[:, -1])) / precision, 1 / precision
+
+    def scaled(self, mean: Array, factors: Array) -> "Field":
+        """The field of other unknowns, each so many times as far from its mean as this one: that of a function of each
+        to first order, with the function's means.
+
+        mean     (n,)
+        factors  (n,) 0 or more
+        """
+        within = tuple(
+            covariance * np.outer(factors[rows], factors[rows])
+            for rows, covariance in zip(self.blocks, self.within, strict=True)
+        )
+        loads = tuple(loads * factors[rows, None] for rows, loads in zip(self.blocks, self.loads, strict=True))
+        return Field(mean, self.blocks, within, loads, self.shared)
+
+    def across(self, weights: sparse.csr_array) -> Array:
+        """(s, n) the covariance of weighted sums with each unknown: W times the covariance.
+
+        weights  (s, n) sparse, one row per sum
+        """
+        count = weights.shape[0]
+        across, loads = np.zeros((count, len(self.mean))), np.zeros((count, len(self.shared)))
+        parts = list(zip(self.blocks, self.within, self.loads, strict=True))
+        for (sums, some), (rows, within, load) in zip(_by_block(weights, self.blocks), parts, strict=True):
+            across[np.ix_(sums, rows)] = some @ within
+            loads[sums] += some @ load
+        pull = loads @ self.shared
+        for rows, _, load in parts:
+            across[:, rows] += pull @ load.T
+        return across
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m)."""
+        effects = rng.standard_normal((count, len(self.shared))) @ _root(self.shared).T
+        for rows, within, loads in zip(self.blocks, self.within, self.loads, strict=True):
+            own = rng.standard_normal((count, len(rows))) @ _root(within).T
+            yield rows, self.mean[rows] + own + effects @ loads.T
+
     def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "Field":
         """A field with other means, and what is left of some blocks: right because this one is, so not checked again.
 
@@ -168,6 +231,12 @@ class Field:
         if variance is None:
             del vars(after)["variance"]
         return after
+
+
+def _root(covariance: Array) -> Array:
+    """(m, m) R with R R' the covariance, which may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
 
 
 def _condition(within: Array, loads: Array, new: Integers, off: Array) -> tuple[_Block, Array, Array]:

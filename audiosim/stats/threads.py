@@ -1,7 +1,8 @@
 """Blocks of linear algebra spread over the processors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -30,6 +31,13 @@ def spread(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result
             return [work(task) for task in tasks]
         with _blas().limit(limits=1), ThreadPoolExecutor(count) as pool:
             return list(pool.map(work, tasks))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Matrix products on one thread: where they are many and small, sharing them out costs more than they do."""
+    with _ALONE, _blas().limit(limits=1):
+        yield
 
 
 def _threads() -> int:

@@ -11,7 +11,7 @@ from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ClosedError, InputError, LeaseError
 from audiosim.measures.expected import estimate
-from audiosim.relevance.estimators import ordinal
+from audiosim.relevance.estimators import estimator_of
 
 NOON = "2013-05-01T12:00:00Z"
 
@@ -170,7 +170,7 @@ def test_what_the_estimator_could_not_count_is_safe_and_counted_later(tiny, tiny
             return self.inner.predict(grades)
 
     store, estimator = MemoryStore(), Failing()
-    estimator.inner = ordinal(build_pool(tiny, 2), "mjud")
+    estimator.inner = estimator_of(build_pool(tiny, 2), "mjud")
     campaign = Campaign(tiny, estimator, "CG@2", store)
     campaign.tell(tiny_truth[0])
     estimator.failing = True

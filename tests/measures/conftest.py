@@ -12,7 +12,8 @@ import pytest
 
 from audiosim.corpus.model import BROAD, Run, Scale
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.relevance.estimators import Prediction, Relevance
+from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import Prediction
 
 ODD = Scale("odd", (1.0, 2.0, 5.0))  # not evenly spaced, and even the lowest grade gains something
 

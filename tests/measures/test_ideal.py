@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from audiosim.measures.gains import exponential_gain, linear_gain
 from audiosim.measures.ideal import expected_ideal
-from audiosim.relevance.estimators import Prediction, Relevance
+from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import Prediction
 
 LINEAR = (linear_gain, lambda grade: grade)
 EXPONENTIAL = (exponential_gain, lambda grade: 2**grade - 1)

@@ -13,7 +13,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import NAMES, Measure, parse_measure
 from audiosim.measures.ratio import RatioScores, is_ratio
-from audiosim.relevance.estimators import Prediction, Relevance
+from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import Prediction
 
 FORMS = ("ordered", "correlated", "independent")
 # Discount of a rank, and gain of a grade.

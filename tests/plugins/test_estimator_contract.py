@@ -6,7 +6,7 @@ import pytest
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.plugins import check_estimator
-from audiosim.relevance.estimators import Prediction
+from audiosim.relevance.prediction import Prediction
 
 LEVELS = np.array([0.0, 50.0, 100.0])
 

@@ -16,14 +16,14 @@ from audiosim.features.judgment import MeanOfGroup, queries
 from audiosim.features.registry import FEATURES
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.relevance.estimators import (
-    OrdinalEstimator,
-    Prediction,
     Relevance,
     default_model,
-    ordinal,
+    estimator_of,
     relevance,
     uniform,
 )
+from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.prediction import Prediction
 from audiosim.relevance.published import Model, load_model
 
 
@@ -136,7 +136,7 @@ def test_a_model_file_of_one_s_own_is_an_estimator(pool, tmp_path):
     save_model(load_model("loutput-fine"), tmp_path / "mine.json")
     mine = make_estimator(pool, str(tmp_path / "mine.json")).predict(nothing_judged(pool))
     np.testing.assert_array_equal(
-        mine.probabilities, ordinal(pool, "loutput").predict(nothing_judged(pool)).probabilities
+        mine.probabilities, estimator_of(pool, "loutput").predict(nothing_judged(pool)).probabilities
     )
 
 

@@ -92,7 +92,7 @@ def damaged(tmp_path, **changes):
     [
         ({"thresholds": [1.0, 0.5]}, "1: the checksum does not match: the file was changed after it was written"),
         ({"source": "gone"}, "1: expected the keys .*source.*, found"),
-        ({"format": 1}, "1: expected a model file of format 2, found 1"),
+        ({"format": 1}, "1: expected a model file of format 3, found 1"),
     ],
 )
 def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, message):

@@ -9,7 +9,8 @@ import pytest
 from audiosim.corpus.model import Run
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.expected import expected_scores, rank
-from audiosim.relevance.estimators import Prediction, Relevance
+from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import Prediction
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.expected import expected_scores, rank
 from audiosim.measures.measure import Measure, parse_measure
-from audiosim.relevance.estimators import Prediction, Relevance
+from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import Prediction
 from audiosim.selection import RULES, make_rule
 from audiosim.selection.rules import pulled_apart
 from audiosim.stats.moments import Moments

@@ -1,16 +1,18 @@
 """Real servers in processes of their own, on loopback, each on a free port of its choice."""
 
+import multiprocessing
 import os
 import re
 import signal
-import subprocess
+import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import httpx
@@ -21,14 +23,37 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.corpus.pool import build_pool
 
-SCRIPT = """
+PATIENCE_S = 60  # with anything that is waited for: how long it takes on a busy machine says nothing
+
+# A server is forked from a process that has imported all of it already: that takes a tenth of starting Python anew.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["audiosim.cli", "service.app", "service.tokens", "uvloop", "sqlalchemy.dialects.sqlite"])
+
+BEGIN = """
+import os
 import sys
+import warnings
+
+os.dup2(os.open(log, os.O_WRONLY), 2)
+os.environ.update(variables)
+sys.argv = ["audiosim", *map(str, arguments)]
+warnings.simplefilter("error")
+"""
+
+COMMAND = """
+from audiosim.cli import main
+
+main()
+"""
+
+SCRIPT = """
 import time
+from pathlib import Path
 
 from audiosim.corpus.collection import Collection
 from service.app import create_app, run_server
 
-model, *folders = sys.argv[1:]
+_, model, port, *folders = sys.argv
 app = create_app([Collection.load(folder) for folder in folders], model or None)
 
 
@@ -38,13 +63,28 @@ def bug() -> None:
 
 
 @app.get("/slow")
-def slow() -> str:
-    time.sleep(1)
+def slow(folder: str) -> str:
+    Path(folder, "begun").touch()
+    while not Path(folder, "go").exists():
+        time.sleep(0.01)
     return "done"
 
 
-run_server(app, port=0)
+run_server(app, port=int(port))
 """
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something; fails the test where it does not come."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up, "waited for in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="session", name="wait_until")
+def _wait_until():
+    return wait_until
 
 
 @dataclass(frozen=True)
@@ -56,33 +96,64 @@ class Server:
 
     url: str
     log: Path
-    process: subprocess.Popen[bytes]
+    process: BaseProcess
 
-    def stop(self) -> int:
+    def client(self) -> httpx.Client:
+        """A plain HTTP client of it, as patient as a test should be."""
+        return httpx.Client(base_url=self.url, timeout=PATIENCE_S)
+
+    def says(self, text: str) -> bool:
+        """Wait until its log has a text."""
+        wait_until(lambda: text in self.log.read_text(encoding="utf-8"))
+        return True
+
+    def signal(self, wish: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process.pid is not None
+        os.kill(self.process.pid, wish)
+
+    def wait(self) -> int | None:
+        """Wait for its exit status."""
+        self.process.join(PATIENCE_S)
+        return self.process.exitcode
+
+    def stop(self) -> int | None:
         """Tell it to stop and wait for its exit status."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def refuses(self) -> bool:
+        """Whether it takes no connections, or no longer."""
+        try:
+            socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), PATIENCE_S).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.join()
+
+
+@contextmanager
+def _running(code: str, log: Path, arguments: list[object], variables: dict[str, str]) -> Iterator[Server]:
+    log.write_bytes(b"")
+    names = {"log": str(log), "arguments": arguments, "variables": variables}
+    process = FORKS.Process(target=exec, args=(BEGIN + code, names), daemon=True)
+    process.start()
+    try:
+        yield Server(_wait_for_start(process, log), log, process)
+    finally:
+        process.kill()
+        process.join()
 
 
 @contextmanager
 def commanded(folders: list[Path], log: Path, *options: object, **variables: str) -> Iterator[Server]:
     """A server as the command starts it, with more options and variables of the environment."""
-    command = [
-        sys.executable,
-        "-W",
-        "error",
-        "-m",
-        "audiosim.cli",
-        "serve",
-        *map(str, [*folders, "--port", 0, *options]),
-    ]
-    with log.open("wb") as stream:
-        process = subprocess.Popen(command, stderr=stream, env=os.environ | variables)
-    try:
-        yield Server(_wait_for_start(process, log), log, process)
-    finally:
-        process.kill()
-        process.wait()
+    with _running(COMMAND, log, ["serve", *folders, "--port", 0, *options], variables) as server:
+        yield server
 
 
 @pytest.fixture(scope="session", name="commanded")
@@ -91,26 +162,43 @@ def _commanded():
 
 
 @contextmanager
-def serving(folders: list[Path], log: Path, model: str = "") -> Iterator[Server]:
+def serving(folders: list[Path], log: Path, model: str = "", port: int = 0) -> Iterator[Server]:
     """A server of these folders for as long as the `with` lasts; without a model, the default ones."""
-    command = [sys.executable, "-W", "error", "-c", SCRIPT, model, *map(str, folders)]
-    with log.open("wb") as stream:
-        process = subprocess.Popen(command, stderr=stream)
-    try:
-        yield Server(_wait_for_start(process, log), log, process)
-    finally:
-        process.kill()
-        process.wait()
+    with _running(SCRIPT, log, [model, port, *folders], {}) as server:
+        yield server
 
 
-def _wait_for_start(process: subprocess.Popen[bytes], log: Path) -> str:
-    give_up = time.monotonic() + 30
-    while time.monotonic() < give_up and process.poll() is None:
+def _wait_for_start(process: BaseProcess, log: Path) -> str:
+    give_up = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up and process.is_alive():
         started = re.search(r"serving .* at (http://\S+);", log.read_text(encoding="utf-8"))
         if started:
             return started[1]
-        time.sleep(0.05)
+        time.sleep(0.01)
     pytest.fail(f"the server did not start: {log.read_text(encoding='utf-8')}")
+
+
+@contextmanager
+def kept_port() -> Iterator[int]:
+    """A port that no other program is given, also while our server there is down.
+
+    Linux lets two have one port where both are willing to share it and only one listens. A port that is merely
+    free may be gone a moment later, even to a client of ours that knocks there and so comes to talk to itself.
+    """
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        if sys.platform != "linux":
+            kept.close()
+        yield port
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port for one server after the other."""
+    with kept_port() as port:
+        yield port
 
 
 def _build(identifier: str, scale: Scale, seed: int) -> Collection:
@@ -173,9 +261,9 @@ def server(folders: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture
-def another(folders: list[Path], tmp_path: Path) -> Iterator[Server]:
-    """A server that the test may stop."""
-    with serving(folders, tmp_path / "log") as running:
+def another(folders: list[Path], tmp_path: Path, port: int) -> Iterator[Server]:
+    """A server that the test may stop; nobody else comes to its address then."""
+    with serving(folders, tmp_path / "log", port=port) as running:
         yield running
 
 
@@ -197,7 +285,7 @@ def mirex_server(mirex2011: Collection, tmp_path: Path) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def http(server: Server) -> Iterator[httpx.Client]:
     """A plain HTTP client of the server."""
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with server.client() as client:
         yield client
 
 

@@ -1,11 +1,8 @@
 """Who gets in over HTTP: roles, cookies, hosts, origins, guesses."""
 
 import http.client
-import subprocess
-import sys
 import time
 
-import httpx
 import pytest
 
 from service.tokens import TokenStore
@@ -38,7 +35,7 @@ def server(commanded, folders, database, tokens, tmp_path_factory):
 @pytest.fixture
 def ask(server, tokens):
     """Asks with somebody's token: method, path, who, more for httpx."""
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with server.client() as client:
 
         def call(method, path, who=None, headers=(), **more):
             bearer = {"Authorization": f"Bearer {tokens.get(who, who)}"} if who else {}
@@ -96,7 +93,7 @@ def test_a_token_for_one_collection_opens_no_other(ask):
 
 
 def test_a_token_in_a_cookie_serves_pages_of_this_origin_alone(server, tokens):
-    with httpx.Client(base_url=server.url) as browser:
+    with server.client() as browser:
         opened = browser.post("/v1/session", json={"token": tokens["assessor"]})
         assert opened.json() == {"name": "assessor", "role": "assessor", "collection": "", "open": False}
         for part in ("HttpOnly", "SameSite=strict", "Path=/"):
@@ -144,7 +141,7 @@ def test_a_token_made_or_revoked_while_the_service_runs_counts_within_seconds(as
 
 
 def eventually(holds):
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + 60
     while not holds() and time.monotonic() < give_up:
         time.sleep(0.5)  # slow enough not to be taken for guessing
     return holds()
@@ -161,10 +158,7 @@ def test_every_answer_forbids_browsers_what_it_is_not_for(ask):
 
 
 def test_guessing_tokens_ends_in_429(commanded, folders, database, tokens, tmp_path):
-    with (
-        commanded(folders[:1], tmp_path / "log", "--db", database) as server,
-        httpx.Client(base_url=server.url) as client,
-    ):
+    with commanded(folders[:1], tmp_path / "log", "--db", database) as server, server.client() as client:
         status = [
             client.get(SMALL, headers={"Authorization": f"Bearer guess {number}"}).status_code for number in range(12)
         ]
@@ -174,25 +168,23 @@ def test_guessing_tokens_ends_in_429(commanded, folders, database, tokens, tmp_p
         assert 0 < int(late.headers["retry-after"]) <= 60
 
 
-def test_another_address_without_tokens_is_refused_in_one_line(folders, tmp_path):
-    command = [sys.executable, "-m", "audiosim.cli", "serve", folders[0], "--host", "0.0.0.0", "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=tmp_path, check=False)
-    assert done.returncode == 1
-    assert done.stderr == (
+def test_another_address_without_tokens_is_refused_in_one_line(run, folders):
+    code, _, said = run("serve", folders[0], "--host", "0.0.0.0", "--port", 0)
+    assert code == 1
+    assert said == (
         "audiosim: refusing to listen on 0.0.0.0 without tokens: make one with audiosim token create, "
         "or listen on 127.0.0.1\n"
     )
 
 
 def test_a_service_without_tokens_or_database_says_so(server, another):
-    log = another.log.read_text(encoding="utf-8")
-    assert "there are no tokens: everybody on this machine may do everything; audiosim token makes one" in log
-    assert "there is no database: judgments are lost when the service stops; --db names one" in log
+    assert another.says("there are no tokens: everybody on this machine may do everything; audiosim token makes one\n")
+    assert another.says("there is no database: judgments are lost when the service stops; --db names one\n")
     assert "there are no tokens" not in server.log.read_text(encoding="utf-8")
 
 
 def test_an_open_service_still_refuses_pages_of_other_sites(another):
-    with httpx.Client(base_url=another.url) as client:
+    with another.client() as client:
         refused = client.post(f"{SMALL}/next", json={"assessor": "a"}, headers={"Origin": "http://evil.example"})
         assert refused.status_code == 403
         assert client.post(f"{SMALL}/next", json={"assessor": "a"}).status_code == 200

@@ -64,10 +64,11 @@ def test_a_name_with_odd_characters_stays_one_name(client):
 
 
 def test_a_service_that_is_not_there_is_said_in_one_line():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with Client(url) as client, pytest.raises(ServiceError, match=f"^{url} cannot be reached: .*refused"):
-        client.models()
+    with socket.socket() as deaf:  # bound, but not listening: nobody else gets the port
+        deaf.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        with Client(url) as client, pytest.raises(ServiceError, match=f"^{url} cannot be reached: .*refused"):
+            client.models()
 
 
 def test_a_service_that_says_nothing_is_not_waited_for_for_ever():

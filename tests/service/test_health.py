@@ -2,13 +2,10 @@
 
 import asyncio
 import re
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -31,7 +28,7 @@ class Slow:
         self._make = make
 
     def __call__(self):
-        self.go.wait(20)
+        self.go.wait(60)
         return self._make()
 
     def starting(self):
@@ -49,7 +46,7 @@ def serve():
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         running.append((server, thread))
-        return httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=20)
+        return httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60)
 
     yield start
     for server, thread in running:
@@ -69,7 +66,7 @@ def test_a_service_that_loads_lives_but_is_not_ready(serve, small):
         assert refused.json()["detail"] == f"the service is starting: {LOADING}"
         assert refused.json()["request_id"] == refused.headers["x-request-id"] == "early"
         slow.go.set()
-        assert slow.made.wait(20)
+        assert slow.made.wait(60)
         assert http.get("/health/ready").json() == {"status": "ready"}
         assert http.get("/v1/collections/small").status_code == 200
 
@@ -85,7 +82,7 @@ def test_an_application_that_starts_late_has_its_own_beginning_and_end(serve):
     slow = Slow(lambda: FastAPI(lifespan=asynccontextmanager(life)))
     slow.go.set()
     with serve(slow.starting()):
-        assert slow.made.wait(20)
+        assert slow.made.wait(60)
         assert heard == ["begins"]
 
 
@@ -131,7 +128,7 @@ except InputError as error:
 
 
 def test_a_server_that_cannot_load_what_it_serves_ends_with_the_error():
-    done = subprocess.run([sys.executable, "-W", "error", "-c", FAILS], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", FAILS], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "nothing to serve\n")
     assert "Traceback" not in done.stderr
 
@@ -140,20 +137,6 @@ def test_a_service_that_is_loaded_is_alive_and_ready(http):
     assert http.get("/health/live").json() == {"status": "alive"}
     assert http.get("/health/ready").json() == {"status": "ready"}
     assert http.head("/health/live").status_code == 405
-
-
-def test_a_server_told_to_stop_refuses_new_connections_while_it_finishes(another):
-    port = int(another.url.rpartition(":")[2])
-    with ThreadPoolExecutor(1) as threads, httpx.Client(base_url=another.url, timeout=30) as http:
-        assert http.get("/health/ready").status_code == 200
-        slow = threads.submit(http.get, "/slow")
-        time.sleep(0.3)
-        another.process.send_signal(signal.SIGTERM)
-        time.sleep(0.4)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), timeout=5)
-        assert slow.result().json() == "done"
-    assert another.process.wait(20) == 0
 
 
 @pytest.fixture

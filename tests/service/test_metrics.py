@@ -7,7 +7,6 @@ import re
 import sys
 from dataclasses import replace
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -35,7 +34,7 @@ def scraped(http):
 
 @pytest.fixture
 def fresh(another):
-    with httpx.Client(base_url=another.url, timeout=30) as http:
+    with another.client() as http:
         yield http
 
 
@@ -168,7 +167,7 @@ def test_other_lines_are_json_too_with_their_traceback():
 
 
 def test_a_request_is_found_in_the_log_and_neither_its_token_nor_its_body_is(another):
-    with httpx.Client(base_url=another.url) as http:
+    with another.client() as http:
         headers = {"X-Request-ID": "find-me", "Authorization": "Bearer keep-this-secret"}
         http.post("/v1/models/mjud-fine/predictions?q=private", json=FEATURES, headers=headers)
     assert another.stop() == 0

@@ -1,15 +1,6 @@
 """How the service is set up: flags before the environment before the file."""
 
-import subprocess
-import sys
-
-import httpx
 import pytest
-
-
-def serve(*arguments, cwd, **variables):
-    command = [sys.executable, "-m", "audiosim.cli", "serve", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, check=False, env=variables)
 
 
 @pytest.fixture
@@ -28,8 +19,8 @@ def test_a_flag_goes_before_the_environment_and_the_environment_before_the_file(
     path = config(collections=[str(folders[0])], measure="DCG@2", goal="judgments=7", batch=3)
     path.write_text(path.read_text(encoding="utf-8") + "\ncannot-limit = 1\n", encoding="utf-8")
     variables = {"AUDIOSIM_MEASURE": "DCG@3", "AUDIOSIM_MODEL": "mout", "AUDIOSIM_CONFIG": str(path)}
-    with commanded([], tmp_path / "log", "--model", "uniform", **variables) as server:
-        campaign = httpx.get(f"{server.url}/v1/collections/small/campaign").json()
+    with commanded([], tmp_path / "log", "--model", "uniform", **variables) as server, server.client() as http:
+        campaign = http.get("/v1/collections/small/campaign").json()
     assert campaign["model"] == "uniform"  # the flag
     assert campaign["measure"] == "DCG@3"  # the environment
     assert campaign["goal"]["goal"] == "judgments=7"  # the file
@@ -37,8 +28,8 @@ def test_a_flag_goes_before_the_environment_and_the_environment_before_the_file(
 
 def test_folders_of_the_command_line_replace_those_of_the_file(commanded, folders, config, tmp_path):
     path = config(collections=[str(folders[0])])
-    with commanded(folders[1:], tmp_path / "log", "--config", path) as server:
-        listed = httpx.get(f"{server.url}/v1/collections").json()
+    with commanded(folders[1:], tmp_path / "log", "--config", path) as server, server.client() as http:
+        listed = http.get("/v1/collections").json()
     assert [collection["identifier"] for collection in listed] == ["coarse"]
 
 

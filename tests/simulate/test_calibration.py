@@ -1,20 +1,10 @@
-from collections import Counter
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import binned_statistic
 from sklearn.metrics import brier_score_loss
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment, Run
-from audiosim.corpus.pool import build_pool
-from audiosim.errors import InputError
-from audiosim.measures.measure import Measure
-from audiosim.relevance.estimators import uniform
-from audiosim.selection import Selection
-from audiosim.selection.stopping import Judgments
-from audiosim.simulate import Claims, Design, part_of, repeat, replay, synthetic_collection
+from audiosim.simulate import Claims
+from audiosim.simulate.calibration import jackknife_error, mean_and_error
 
 # The bins of Urbano (2013), Tables 8.2 and 8.4, as printed.
 PRINTED = [(0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 0.95), (0.95, 0.99), (0.99, 1.0)]
@@ -124,136 +114,52 @@ def test_plain_values_hold_means_over_the_rankings_and_their_standard_errors():
     }.items():
         assert said[name] == pytest.approx(np.mean(values))
         assert said[f"{name}_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
-    assert list(said)[-3:] == ["calibration_error", "brier", "bins"]
+    assert list(said)[-4:] == ["calibration_error", "calibration_error_error", "brier", "bins"]
     assert said["bins"] == claims.bins()
 
 
 def test_a_single_ranking_has_no_standard_error():
     said = claims_of([0.6, 0.8], [1, 0]).to_dict()
-    assert [said[f"{name}_error"] for name in ("judged", "stated", "accuracy", "excess")] == [None] * 4
+    assert [value for name, value in said.items() if name.endswith("_error") and name != "calibration_error"] == [
+        None
+    ] * 5
 
 
-@pytest.fixture(scope="module")
-def collection():
-    """7 systems of 4 teams, 9 queries."""
-    return synthetic_collection(np.random.default_rng(2), Design(7, 4, 9, 3, 15))
+def without(claims, left_out):
+    """The claims of all rankings but one."""
+    kept = [place for place in range(len(claims.stated)) if place != left_out]
+    return Claims(*(tuple(values[place] for place in kept) for values in (claims.stated, claims.right, claims.judged)))
 
 
-def play(part):
-    pool = build_pool(part)
-    start = Selection.start(pool, Measure("CG", 3), uniform(pool), batch=5)
-    return replay(start, pool.spread(part.grades()), Judgments(12))
+def test_the_error_of_the_calibration_error_is_that_of_leaving_out_each_ranking_in_turn(drawn):
+    stated, right = drawn
+    pieces = [np.split(values, [30, 100, 180, 190]) for values in (stated, right)]  # of rankings of different sizes
+    claims = Claims(tuple(pieces[0]), tuple(pieces[1]), (0,) * 5)
+    left = [without(claims, place).calibration_error for place in range(5)]
+    expected = np.sqrt(4 / 5 * sum((value - np.mean(left)) ** 2 for value in left))
+    assert claims.calibration_error_error == pytest.approx(expected)
+    assert claims.to_dict()["calibration_error_error"] == pytest.approx(expected)
 
 
-class Played:
-    """A campaign that keeps the parts it was played on and what came of it."""
-
-    def __init__(self):
-        self.parts, self.replays = [], []
-
-    def __call__(self, part):
-        self.parts.append(part)
-        self.replays.append(play(part))
-        return self.replays[-1]
-
-
-def content(part):
-    """The queries and the teams of a part."""
-    return frozenset(q for run in part.runs for q in run.rankings), frozenset(part.team(r.system) for r in part.runs)
+def test_the_error_of_the_calibration_error_is_how_much_it_varies_from_sample_to_sample():
+    # 300 times 30 rankings of 50 claims that are too bold by .2, so that no bin's gap changes its sign.
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(300):
+        stated = rng.uniform(0.7, 1, 1500)
+        found.append(claims_of(stated, rng.random(1500) < stated - 0.2, 30))
+    spread = np.std([claims.calibration_error for claims in found], ddof=1)
+    # The standard deviation of 300 normal numbers is known to 1 / sqrt(600), 4 %.
+    assert np.mean([claims.calibration_error_error for claims in found]) == pytest.approx(spread, rel=0.16)
 
 
-def test_parts_are_of_as_many_queries_and_teams_as_was_said_each_once(collection):
-    played, rng = Played(), np.random.default_rng(0)
-    found = repeat(collection, played, 12, rng, queries=4, teams=3)
-    assert (found.queries, found.teams) == (4, 3)
-    contents = [content(part) for part in played.parts]
-    assert len(contents) == 12
-    assert all((len(queries), len(teams)) == (4, 3) for queries, teams in contents)
-    assert len(set(contents)) > 6
-    for part, (queries, teams) in zip(played.parts, contents, strict=True):
-        whole = [run for run in collection.runs if collection.teams[run.system] in teams]
-        assert [run.system for run in part.runs] == [run.system for run in whole]
-        for run, old in zip(part.runs, whole, strict=True):
-            assert run.rankings == {query: old.rankings[query] for query in old.rankings if query in queries}
+@pytest.mark.parametrize("count", [2, 3, 20])
+def test_the_jackknife_gives_the_textbook_error_of_a_mean(count):
+    values = np.random.default_rng(count).normal(size=count)
+    left = np.array([np.delete(values, place).mean() for place in range(count)])
+    assert jackknife_error(left) == pytest.approx(np.std(values, ddof=1) / np.sqrt(count))
 
 
-def test_every_query_and_team_is_drawn_equally_often(collection):
-    played = Played()
-    repeat(collection, played, 200, np.random.default_rng(1), queries=3, teams=2)
-    queries = Counter(query for part in played.parts for query in sorted(content(part)[0]))
-    teams = Counter(team for part in played.parts for team in sorted(content(part)[1]))
-    # Binomial with 200 draws of chance 1/3 and 1/2: within four standard deviations.
-    assert len(queries) == 9
-    assert all(abs(count - 200 / 3) < 4 * np.sqrt(200 * 2 / 9) for count in queries.values())
-    assert len(teams) == 4
-    assert all(abs(count - 100) < 4 * np.sqrt(50) for count in teams.values())
-
-
-def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection):
-    played = Played()
-    found = repeat(collection, played, 5, np.random.default_rng(3))
-    assert (found.queries, found.teams) == (5, 3)  # a half of 9 and three quarters of 4, rounded up
-    assert found.first.judged == (0,) * 5
-    assert found.last.judged == (12,) * 5
-    said = found.to_dict()
-    assert list(said) == ["repeats", "queries", "teams", "start", "end"]
-    assert (said["repeats"], said["queries"], said["teams"]) == (5, 5, 3)
-    for moment, place in (("start", 0), ("end", -1)):
-        curve = [one.curve[place] for one in played.replays]
-        assert said[moment]["stated"] == pytest.approx(np.mean([point.confidence for point in curve]))
-        assert said[moment]["accuracy"] == pytest.approx(np.mean([point.accuracy for point in curve]))
-    assert sum(row["claims"] for row in said["end"]["bins"]) == sum(
-        len(part.runs) * (len(part.runs) - 1) // 2 for part in played.parts
-    )
-
-
-def test_repeats_are_fixed_by_the_seed_and_tell_how_far_they_are(collection):
-    seen = []
-    rng = np.random.default_rng(3)
-    one = repeat(collection, play, 3, rng, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert repeat(collection, play, 3, np.random.default_rng(3)).to_dict() == one.to_dict()
-    assert repeat(collection, play, 3, np.random.default_rng(4)).to_dict() != one.to_dict()
-
-
-def test_a_part_keeps_what_it_should_and_nothing_more(tiny, tiny_truth):
-    tiny = replace(tiny, judgments=tuple(tiny_truth))
-    part = part_of(tiny, {"q2"}, {"one"})
-    assert [(run.system, dict(run.rankings)) for run in part.runs] == [
-        ("A", {"q2": ("b", "e")}),
-        ("B", {"q2": ("e", "b")}),
-    ]
-    assert part.judgments == tuple(judgment for judgment in tiny_truth if judgment.query == "q2")
-    assert (part.scale, part.cutoff, part.documents, part.teams) == (tiny.scale, 2, tiny.documents, tiny.teams)
-    assert len(tiny.runs) == 3
-    assert build_pool(part).queries == ("q2",)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"times": 0}, "the number of repeats must be at least 1, got 0"),
-        ({"queries": 10}, "a part must have 1 to 9 queries, got 10"),
-        ({"queries": 0}, "a part must have 1 to 9 queries, got 0"),
-        ({"teams": 5}, "a part must have 1 to 4 teams, got 5"),
-        ({"teams": 0}, "a part must have 1 to 4 teams, got 0"),
-        ({"teams": 1}, "a part needs two systems to compare, and one of 1 teams may have a single one"),
-    ],
-)
-def test_numbers_that_no_part_can_have_are_refused(collection, numbers, message):
-    options = {"times": 2} | numbers
-    with pytest.raises(InputError, match=f"^{message}$"):
-        repeat(collection, play, rng=np.random.default_rng(0), **options)
-
-
-def test_teams_that_all_have_two_systems_may_be_drawn_alone():
-    runs = tuple(Run(f"s{i}", {"q": (f"d{i}",), "p": (f"d{i}",)}) for i in range(4))
-    judgments = tuple(Judgment(q, f"d{i}", 10.0 * i) for q in "qp" for i in range(4))
-    teams = {f"s{i}": f"t{i // 2}" for i in range(4)}
-    pairs = Collection("pairs", "pairs", FINE, 1, runs, teams=teams, judgments=judgments)
-
-    def campaign(part):
-        pool = build_pool(part)
-        return replay(Selection.start(pool, Measure("CG", 1), uniform(pool)), pool.spread(part.grades()), 0.9)
-
-    assert repeat(pairs, campaign, 2, np.random.default_rng(0), teams=1).to_dict()["teams"] == 1
+def test_no_value_has_neither_mean_nor_error():
+    assert mean_and_error("judged", []) == {"judged": None, "judged_error": None}
+    assert mean_and_error("judged", [3]) == {"judged": 3, "judged_error": None}

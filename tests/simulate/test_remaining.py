@@ -14,7 +14,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import make_estimator
-from audiosim.relevance.estimators import Prediction, uniform
+from audiosim.relevance.estimators import uniform
+from audiosim.relevance.prediction import Prediction
 from audiosim.selection import Selection
 from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.simulate import Design, replay, synthetic_collection

@@ -191,6 +191,62 @@ def test_known_sizes_are_recovered_within_their_standard_errors():
     assert abs(covered.sum() - 135) <= 4 * 3.7
 
 
+def in_both(rng, blocks):
+    """A layout in which the groups of the first two blocks are effects of their own, and those of others a kernel."""
+    layout = drawn(rng, blocks)
+    early = np.isin(np.arange(sum(blocks)), np.concatenate(layout.blocks[:2]))
+    columns = np.eye(3)[rng.integers(0, 3, sum(blocks))] * early[:, None]
+    kernels = tuple(
+        kernel * np.outer(~early[rows], ~early[rows])
+        for rows, kernel in zip(layout.blocks, layout.kernels["group"], strict=True)
+    )
+    shared = {**layout.shared, "group": columns}
+    return replace(layout, kernels={**layout.kernels, "group": kernels}, shared=shared)
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(0, 2**32))
+def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likelihood_and_slopes(blocks, seed):
+    rng = np.random.default_rng(seed)
+    layout = in_both(rng, blocks)
+    assert layout.names == ("block", "group", "maker", "place", REST)
+    n, logarithms = sum(blocks), rng.normal(-0.5, 0.7, 5)
+    sizes = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
+    field = layout.field(sizes, np.zeros(n))
+    np.testing.assert_allclose([field.column(place) for place in range(n)], in_full(layout, sizes), atol=1e-10)
+    kept = rng.permutation(n)[: rng.integers(n) + 1]
+    expected = in_full(layout, sizes)[np.ix_(kept, kept)]
+    np.testing.assert_allclose(in_full(layout.part(kept), sizes), expected, atol=1e-10)
+
+    def at(logarithms):
+        return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
+
+    values = simulated(rng, layout, SIZES, 1.0)
+    value, slopes = components._likelihood(layout, values, sizes)
+    assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
+    expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in 1e-5 * np.eye(5)]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_groups_within_blocks_and_groups_of_effects_are_one_component_of_one_size():
+    # The closed form of the balanced one-way layout, however the groups are told: five of twelve by effects.
+    group, (by_blocks, _) = one_way(12, 8)
+    rng = np.random.default_rng(12)
+    values = 0.7 * rng.normal(size=12)[group] + rng.normal(size=96)
+    effects, told = np.eye(12)[group][:, :5], group < 5
+    kernels = tuple(
+        kernel * np.outer(~told[rows], ~told[rows])
+        for rows, kernel in zip(by_blocks.blocks, by_blocks.kernels["group"], strict=True)
+    )
+    mixed = replace(by_blocks, kernels={"group": kernels}, shared={"group": effects})
+    once, both = (estimate_components([of], [values], {"group": 1.0, REST: 1.0}) for of in (by_blocks, mixed))
+    table = values.reshape(12, 8)
+    between, inside = 8 * table.mean(axis=1).var(ddof=1), table.var(axis=1, ddof=1).mean()
+    assert both.sizes["group"] == pytest.approx(((between - inside) / 8) ** 0.5, rel=1e-5)
+    assert both.sizes[REST] == pytest.approx(inside**0.5, rel=1e-5)
+    assert both.errors == pytest.approx(once.errors, rel=1e-4)
+    assert both.likelihood == pytest.approx(once.likelihood, abs=1e-8)
+
+
 def test_independent_sets_add_up():
     rng = np.random.default_rng(3)
     layouts = [drawn(rng, blocks) for blocks in ([4, 6, 5], [7, 3])]
@@ -331,12 +387,13 @@ RIGHT = {
         ({"kernels": {"query": (np.ones((2, 2)),) * 2}}, "kernels of query must have the shapes of the 2 blocks"),
         ({"shared": {"team": np.ones((2, 2))}}, r"effects of team must be \(3, p\) to match the scale, got \(2, 2\)"),
         ({"shared": {"team": np.ones(3)}}, r"effects of team must be \(3, p\) to match the scale, got \(3,\)"),
-        ({"shared": {"query": np.ones((3, 2))}}, "components must have different names, not 'rest', got query, query"),
-        ({"shared": {"rest": np.ones((3, 2))}}, "components must have different names, not 'rest', got query, rest"),
+        ({"shared": {"rest": np.ones((3, 2))}}, "components must not be called 'rest', got query, rest"),
     ],
 )
 def test_a_layout_that_does_not_fit_is_refused(changed, message):
     assert Layout(**RIGHT).names == ("query", "team", "rest")
+    both = Layout(**(RIGHT | {"shared": {"query": np.ones((3, 2)), "team": np.ones((3, 2))}}))
+    assert both.names == ("query", "team", "rest")
     with pytest.raises(InputError, match=f"^{message}$"):
         Layout(**(RIGHT | changed))
 

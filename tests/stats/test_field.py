@@ -189,6 +189,95 @@ def test_a_field_of_nothing_has_nothing():
     assert field.variance.shape == (0,)
     assert field.know_all(np.empty(0, dtype=int), np.empty(0)).mean.shape == (0,)
     assert field.project(sparse.csr_array((3, 0))).covariance.tolist() == np.zeros((3, 3)).tolist()
+    assert field.across(sparse.csr_array((3, 0))).shape == (3, 0)
+    assert field.scaled(np.empty(0), np.empty(0)).variance.shape == (0,)
+    assert field.left_out(np.empty(0, dtype=int), np.empty(0))[0].shape == (0,)
+    assert list(field.draw(np.random.default_rng(0), 2)) == []
+
+
+@given(SIZES, st.integers(0, 4), st.integers(0, 2**32), st.data())
+def test_each_left_out_is_what_solving_with_all_the_others_says(sizes, p, seed, data):
+    rng = np.random.default_rng(seed)
+    field = drawn(rng, sizes, p)
+    covariance, order = in_full(field), rng.permutation(len(field.mean))
+    places = order[: data.draw(st.integers(0, len(order)), label="known")]
+    values = rng.normal(size=len(places))
+    means, variances = field.left_out(places, values)
+    for own, place in enumerate(places):
+        others = np.delete(np.arange(len(places)), own)
+        mean, left = conditioned(field.mean, covariance, places[others], values[others])
+        assert means[own] == pytest.approx(mean[place], rel=1e-9, abs=1e-9)
+        assert variances[own] == pytest.approx(left[place, place], rel=1e-9, abs=1e-9)
+
+
+def test_of_those_left_out_none_and_a_single_one_are_as_before():
+    field = drawn(np.random.default_rng(10), [3, 2], 2)
+    means, variances = field.left_out(np.empty(0, dtype=int), np.empty(0))
+    assert means.shape == variances.shape == (0,)
+    means, variances = field.left_out(np.array([2]), np.array([50.0]))
+    assert (means[0], variances[0]) == (pytest.approx(field.mean[2], abs=1e-12), pytest.approx(field.variance[2]))
+
+
+def test_what_is_certain_already_counts_for_those_left_out():
+    field = drawn(np.random.default_rng(11), [3, 2, 2], 2)
+    values = np.array([0.3, -1.0, 2.0])
+    means, variances = field.know(1, 0.7).left_out(np.array([5, 0, 2]), values)
+    mean, left = conditioned(field.mean, in_full(field), [1, 5, 2], np.array([0.7, 0.3, 2.0]))
+    assert (means[1], variances[1]) == (pytest.approx(mean[0]), pytest.approx(left[0, 0]))
+
+
+@given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
+def test_scaling_is_multiplying_the_covariance_from_both_sides(sizes, p, seed):
+    rng = np.random.default_rng(seed)
+    field = drawn(rng, sizes, p)
+    mean, factors = rng.normal(size=len(field.mean)), rng.exponential(size=len(field.mean))
+    factors[rng.random(len(factors)) < 0.2] = 0
+    assert_is(field.scaled(mean, factors), mean, np.diag(factors) @ in_full(field) @ np.diag(factors))
+
+
+@given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
+def test_the_covariance_of_sums_with_all_is_that_in_full(sizes, p, seed):
+    rng = np.random.default_rng(seed)
+    field = drawn(rng, sizes, p).know(0, 1.0)
+    for count in (1, 4):
+        dense = rng.normal(size=(count, len(field.mean))) * (rng.random((count, len(field.mean))) < 0.5)
+        found = field.across(sparse.csr_array(dense))
+        np.testing.assert_allclose(found, dense @ in_full(field), atol=1e-10)
+
+
+@pytest.mark.parametrize("p", [0, 3])
+def test_values_are_drawn_from_the_joint_distribution(p):
+    # The standard error of a sample's covariance is sqrt((C_ii C_jj + C_ij^2) / draws); five of them are allowed.
+    rng = np.random.default_rng(12)
+    field, draws = drawn(rng, [3, 1, 4], p).know(2, 0.25).know(5, -1.0), 40_000
+    values, covariance = np.empty((draws, 8)), in_full(field)
+    for rows, own in field.draw(rng, draws):
+        values[:, rows] = own
+    assert np.ptp(values[:, [2, 5]], axis=0).max() < 1e-12
+    np.testing.assert_allclose(values[0, [2, 5]], [0.25, -1.0], atol=1e-12)
+    variance = np.diagonal(covariance)
+    assert np.all(np.abs(values.mean(axis=0) - field.mean) <= 5 * np.sqrt(variance / draws) + 1e-12)
+    allowed = 5 * np.sqrt((np.outer(variance, variance) + covariance**2) / draws)
+    assert np.all(np.abs(np.cov(values.T) - covariance) <= allowed + 1e-12)
+
+
+def test_blocks_of_nothing_do_no_harm():
+    # A query for which nothing was retrieved is a block without unknowns.
+    full = drawn(np.random.default_rng(13), [2, 3], 2)
+    none = np.empty(0, dtype=int), np.empty((0, 0)), np.empty((0, 2))
+    first, last = zip(full.blocks, full.within, full.loads, strict=True)
+    blocks, within, loads = zip(first, none, none, last, strict=True)
+    field = Field(full.mean, blocks, within, loads, full.shared)
+    assert_is(field, full.mean, in_full(full))
+    assert_is(field.scaled(full.mean, np.ones(5)), full.mean, in_full(full))
+    known = conditioned(full.mean, in_full(full), [0, 3], np.array([1.0, 2.0]))
+    assert_is(field.know_all(np.array([0, 3]), np.array([1.0, 2.0])), *known)
+    for found, expected in zip(
+        field.left_out(np.arange(5), np.ones(5)), full.left_out(np.arange(5), np.ones(5)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    drawn_rows = [rows.tolist() for rows, _ in field.draw(np.random.default_rng(0), 3)]
+    assert sorted(place for rows in drawn_rows for place in rows) == list(range(5))
 
 
 HALF, TWO = (np.array([0]), np.array([1])), (np.eye(1), np.eye(1))

@@ -5,7 +5,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.relevance.estimators import Prediction
+from audiosim.relevance.prediction import Prediction
 
 
 class AroundTheMean:

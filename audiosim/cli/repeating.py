@@ -1,0 +1,130 @@
+"""What `simulate --repeat` adds: its options, the models it trains, and what it prints."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from audiosim.cli.options import Format, print_result
+from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError
+from audiosim.relevance.plan import Plan, is_joint, parse_terms
+from audiosim.relevance.published import Model
+from audiosim.relevance.training import train
+from audiosim.report.screen import progress
+from audiosim.report.simulation import flat, followed_view, repeats_view
+from audiosim.selection import Stop
+from audiosim.simulate import HeldOut, Part, Trial, follow, repeat
+
+LEARNED = "learned"
+
+Repeated = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        help="Play on so many random parts of the collection; equal parts for equal --seed and sizes.",
+        min=1,
+    ),
+]
+Learn = Annotated[
+    str | None,
+    typer.Option(
+        "--learn",
+        metavar="LIST",
+        help="With --repeat: play each part with a model trained on the rest of the collection, of the features that "
+        "`train --features` takes.",
+    ),
+]
+Held = Annotated[
+    HeldOut | None,
+    typer.Option(
+        "--held-out",
+        help="With --repeat, what a learned model has not seen. queries: a part is of some queries, the rest is the "
+        "others. teams: a part is of some queries and teams, the rest is the other queries of the other teams. Not "
+        "given: queries with --learn or --at, else teams.",
+    ),
+]
+Queries = Annotated[int | None, typer.Option(help="Queries in each part; half if not given.", min=1)]
+Teams = Annotated[
+    int | None,
+    typer.Option(help="Teams in each part; if not given three quarters, or all where queries are held out.", min=1),
+]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="LIST",
+        help="With --repeat: hold what is stated against the truth at these numbers of judgments, such as 0,100,200. "
+        "Goals are noted when they are met, and judging goes on to the last of these.",
+    ),
+]
+Near = Annotated[
+    float, typer.Option(help="With --at: two systems that truly differ by more than this are clear.", min=0)
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("-j", "--jobs", help="Processes that play parts; one per core if not given.", min=1),
+]
+
+
+def check_repeated(repeats: int | None, options: Mapping[str, str | None], model: str | None) -> None:
+    """Options that only parts of a collection give a meaning are not ignored."""
+    given = [name for name, value in options.items() if value is not None]
+    if given and repeats is None:
+        raise InputError(f"{given[0]} needs --repeat: it speaks of parts of the collection")
+    if options["--learn"] is not None and model is not None:
+        raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
+
+
+def parse_moments(text: str) -> tuple[int, ...]:
+    """The numbers of a list such as 0,100,200."""
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(f"expected numbers of judgments such as 0,100,200, got {text!r}") from None
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Trains on the rest of a collection, as `train` does without validation."""
+
+    plan: Plan
+
+    def __call__(self, rest: Collection) -> Model:
+        return train([rest], self.plan).model
+
+
+def learner(features: str) -> Learner:
+    """The learner of a list of features such as judgment."""
+    return Learner(Plan(parse_terms(features), LEARNED, folds=0, joint=is_joint(features)))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Parts to play, in so many processes, and what is the same for all of them."""
+
+    trial: Trial
+    parts: Sequence[Part]
+    jobs: int | None
+    said: Mapping[str, Any]
+
+    def to_goal(self, goal: Stop, form: Format) -> None:
+        """Play each part until a goal is met, and print how right it was."""
+        with progress("repeating") as show:
+            found = repeat(self.trial, self.parts, goal, self._jobs, show)
+        result = {**self.said, "goal": str(goal), **found.to_dict()}
+        bins = [{"moment": moment} | row for moment in ("start", "end") for row in result[moment]["bins"]]
+        print_result(form, result, bins, lambda: repeats_view(result))
+
+    def at(self, moments: Sequence[int], goals: Sequence[Stop], near: float, form: Format) -> None:
+        """Play each part to the last of some moments, and print how right it was at each and at each goal."""
+        with progress("repeating") as show:
+            found = follow(self.trial, self.parts, moments, goals, near, self._jobs, show)
+        result = {**self.said, **found.to_dict()}
+        print_result(form, result, [flat(row) for row in result["curve"]], lambda: followed_view(result))
+
+    @property
+    def _jobs(self) -> int:
+        return self.jobs or os.cpu_count() or 1

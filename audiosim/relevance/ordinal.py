@@ -1,0 +1,89 @@
+"""The estimator of ordinal models, each pair on its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.features.feature import Feature
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import Table, check_terms, needs_judgments
+from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.published import Model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """The table of features of one state of the judgments, and what is predicted from it."""
+
+    table: Table
+    prediction: Prediction
+
+
+class OrdinalEstimator:
+    """Ordinal models in order of preference: each pair is left to the first whose features are all known.
+
+    The last model must need no feature, so that no pair is left over. The estimator remembers its last
+    prediction and computes only the rows that the judgments changed since then touch; the answer does
+    not depend on what it was asked before, and threads may share it.
+    """
+
+    def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
+        """An estimator for one pool.
+
+        features  by name; more than audiosim's own where a program brings others
+        """
+        if len({model.levels for model in models}) > 1:
+            raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
+        if models[-1].terms:
+            raise InputError(f"model {models[-1].name} needs features that may be unknown, and names no fallback")
+        self._models = models
+        names = list(dict.fromkeys(name for model in models for name in model.features))
+        check_terms(names, features)
+        table = Table.of(pool, np.full(len(pool.pairs), np.nan), [features[name] for name in names])
+        self._fixed = {
+            model.name: model.probabilities(table.columns, len(pool.pairs))
+            for model in models
+            if not needs_judgments(model.features, features)
+        }
+        shape = (len(pool.pairs), len(models[0].levels))
+        self._last = _State(table, self._predict(table, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
+
+    @property
+    def name(self) -> str:
+        return self._models[0].name
+
+    @property
+    def version(self) -> str:
+        """The version of the preferred model."""
+        return self._models[0].version
+
+    def predict(self, grades: Array) -> Prediction:
+        last = self._last  # read once and replaced in one step: other threads see a whole state
+        table = last.table.after(grades)
+        if len(table.computed) == 0:
+            return last.prediction
+        before = last.prediction
+        state = _State(table, self._predict(table, before.probabilities.copy(), before.model.copy()))
+        self._last = state
+        return state.prediction
+
+    def _predict(self, table: Table, probabilities: Array, model: Integers) -> Prediction:
+        """The prediction from a table, in arrays of its own that hold all but the rows which the table computed."""
+        rows = table.computed
+        probabilities[rows] = self._probabilities(self._models[0], table, rows)
+        model[rows] = 0
+        for code, fallback in enumerate(self._models[1:], start=1):
+            rows = rows[np.isnan(probabilities[rows, 0])]
+            probabilities[rows] = self._probabilities(fallback, table, rows)
+            model[rows] = code
+        probabilities.flags.writeable = model.flags.writeable = False
+        return Prediction(np.array(self._models[0].levels), probabilities, tuple(m.name for m in self._models), model)
+
+    def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
+        if model.name in self._fixed:
+            return self._fixed[model.name][rows]
+        return model.probabilities({name: table.columns[name][rows] for name in model.features}, len(rows))

@@ -1,0 +1,133 @@
+"""What a campaign says at one moment beside what is true: confidence in an order, intervals, scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array
+from audiosim.selection import Selection
+from audiosim.simulate.calibration import Claims, jackknife_error, mean_and_error
+from audiosim.simulate.replay import right, true_scores
+
+LEVEL = 0.95  # of the intervals that are held against the truth
+KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a score when all of it is judged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """A campaign at one moment, beside the truth.
+
+    judged  how many pairs of documents are judged
+    stated  (p,) the confidence in the order of each pair of systems
+    right   (p,) how right that order is: 1, 0, or 1/2 for a tie
+    apart   (p,) how much the scores of the two truly differ
+    error   mean absolute error of the systems' scores
+    inside  for systems, differences and queries: how many 95 % intervals hold the true value, and of how many
+    """
+
+    judged: int
+    stated: Array
+    right: Array
+    apart: Array
+    error: float
+    inside: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """What is true of a pool.
+
+    scores   (s,) of the systems
+    queries  (q,) mean gain of the pairs of each query
+    shares   (q, n) sparse: of each pair in the mean of its query
+    """
+
+    scores: Array
+    queries: Array
+    shares: sparse.csr_array
+
+    @classmethod
+    def of(cls, selection: Selection, grades: Array) -> "Truth":
+        """What is true if these are the grades of all pairs (n,)."""
+        pool = selection.pool
+        cells = 1 / pool.query_sizes, (pool.query, np.arange(len(pool.pairs)))
+        shares = sparse.csr_array(cells, shape=(len(pool.queries), len(pool.pairs)))
+        return cls(true_scores(selection, grades), np.asarray(shares @ (grades / pool.scale.maximum)), shares)
+
+    def beside(self, selection: Selection) -> Observation:
+        """What a selection says, beside the truth.
+
+        Intervals are  E +- t sqrt(Var),  t as the ranking has it; those of known values do not count. The intervals of
+        queries are of their pairs' mean gain.
+        """
+        ranking, gains = selection.ranking, selection.relevance.gains.project(self.shares)
+        (better, worse), reach = ranking.pairs, ranking.quantile(LEVEL)
+        difference = self.scores[better] - self.scores[worse]
+        scores = ranking.scores
+        return Observation(
+            judged=selection.judged,
+            stated=ranking.confidences,
+            right=right(ranking, self.scores),
+            apart=np.abs(difference),
+            error=float(np.abs(scores.mean - self.scores).mean()),
+            inside={
+                "systems": _inside(scores.mean, scores.variance, reach, self.scores),
+                "differences": _inside(*ranking.differences, reach, difference),
+                "queries": _inside(gains.mean, gains.variance, reach, self.queries),
+            },
+        )
+
+
+def _inside(mean: Array, variance: Array, reach: float, true: Array) -> tuple[int, int]:
+    open_ = variance > KNOWN**2
+    hold = np.abs(true - mean)[open_] <= reach * np.sqrt(variance[open_])
+    return int(hold.sum()), int(open_.sum())
+
+
+def claims_of(seen: Sequence[Observation]) -> Claims:
+    """What was claimed at several moments, one of each campaign."""
+    return Claims(
+        tuple(one.stated for one in seen), tuple(one.right for one in seen), tuple(one.judged for one in seen)
+    )
+
+
+def summary(seen: Sequence[Observation], near: float) -> dict[str, Any]:
+    """Several campaigns at the same moment of each, as plain values; errors are standard errors over them.
+
+    near  pairs of systems that truly differ by more than this are clear
+    """
+    claims = claims_of(seen)
+    values = claims.to_dict()
+    bins = values.pop("bins")
+    errors = [one.error for one in seen]
+    return {
+        **values,
+        "clear": _clear(seen, near),
+        "coverage": _coverage([one.inside for one in seen]),
+        **mean_and_error("error", errors),
+        "bins": bins,
+        "by_part": claims.by_ranking() | {"error": errors},
+    }
+
+
+def _clear(seen: Sequence[Observation], near: float) -> dict[str, float | None]:
+    """The share of pairs of systems that truly differ by more than a size, and the claims about these."""
+    clear = np.concatenate([one.apart for one in seen]) > near
+    found: dict[str, float | None] = {"pairs": float(clear.mean())}
+    for name, values in {"stated": [one.stated for one in seen], "accuracy": [one.right for one in seen]}.items():
+        found[name] = float(np.concatenate(values)[clear].mean()) if clear.any() else None
+    return found
+
+
+def _coverage(inside: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, float | None]:
+    """The share of intervals that hold the true value, by kind, and its standard error by the jackknife."""
+    found: dict[str, float | None] = {}
+    for kind in inside[0]:
+        held, of = np.array([one[kind] for one in inside], dtype=np.float64).T
+        others = of.sum() - of
+        found[kind] = float(held.sum() / of.sum()) if of.any() else None
+        found[f"{kind}_error"] = jackknife_error((held.sum() - held) / others) if (others > 0).all() else None
+    return found

@@ -1,0 +1,114 @@
+"""Random parts of a collection to play campaigns on, and the rest of it, from which a model may learn."""
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Run
+from audiosim.errors import InputError
+
+HeldOut = Literal["queries", "teams"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some queries and teams of a collection.
+
+    queries   names
+    teams     names
+    held_out  what a model that plays here must not have learned from: these queries, or these teams either
+    """
+
+    queries: frozenset[str]
+    teams: frozenset[str]
+    held_out: HeldOut
+
+    def of(self, collection: Collection) -> Collection:
+        """What a campaign is played on."""
+        return part_of(collection, self.queries, self.teams)
+
+    def rest(self, collection: Collection) -> Collection:
+        """What a model may learn from: the other queries, with all systems or only with those of the other teams.
+
+        Judgments of what only a system that is held out retrieved are left out with it.
+        """
+        queries, teams = frozenset(queries_of(collection)), frozenset(teams_of(collection))
+        if not queries - self.queries:
+            raise InputError(f"a part of all {len(queries)} queries leaves none to learn from; draw fewer queries")
+        if self.held_out == "queries":
+            return part_of(collection, queries - self.queries, teams)
+        if not teams - self.teams:
+            raise InputError(f"a part of all {len(teams)} teams leaves none to learn from; draw fewer teams")
+        rest = part_of(collection, queries - self.queries, teams - self.teams)
+        found = {(query, document) for run in rest.runs for query, top in run.rankings.items() for document in top}
+        return replace(rest, judgments=tuple(judgment for judgment in rest.judgments if judgment.pair in found))
+
+
+def draw_parts(
+    collection: Collection,
+    times: int,
+    rng: np.random.Generator,
+    queries: int | None = None,
+    teams: int | None = None,
+    held_out: HeldOut = "teams",
+) -> tuple[Part, ...]:
+    """Parts drawn at random, the queries and the teams of each without replacement.
+
+    times    how many
+    queries  in each part; half of them, rounded up, where None
+    teams    in each part; where None all of them if queries are held out, three quarters, rounded up, if teams are
+
+    They depend on nothing else: whatever is played on them, by whatever model, is compared on equal parts. Their
+    queries are the same for any number of teams.
+    """
+    every, named = queries_of(collection), teams_of(collection)
+    queries = -(-len(every) // 2) if queries is None else queries
+    usual = len(named) if held_out == "queries" else -(-3 * len(named) // 4)
+    teams = usual if teams is None else teams
+    _check_sizes(times, queries, len(every), teams, len(named))
+    _check_pairs(collection, teams)
+    drawn = [(rng.permutation(len(every))[:queries], rng.permutation(len(named))[:teams]) for _ in range(times)]
+    return tuple(
+        Part(frozenset(every[i] for i in some), frozenset(named[i] for i in few), held_out) for some, few in drawn
+    )
+
+
+def queries_of(collection: Collection) -> list[str]:
+    """The queries that some run answers, each once."""
+    return list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
+
+
+def teams_of(collection: Collection) -> list[str]:
+    """The teams behind the runs, each once."""
+    return list(dict.fromkeys(collection.team(run.system) for run in collection.runs))
+
+
+def _check_sizes(times: int, queries: int, every: int, teams: int, named: int) -> None:
+    if times < 1:
+        raise InputError(f"the number of repeats must be at least 1, got {times}")
+    if not 1 <= queries <= every:
+        raise InputError(f"a part must have 1 to {every} queries, got {queries}")
+    if not 1 <= teams <= named:
+        raise InputError(f"a part must have 1 to {named} teams, got {teams}")
+
+
+def _check_pairs(collection: Collection, teams: int) -> None:
+    """Every part must have two systems to compare, even where the smallest teams are drawn."""
+    sizes = sorted(Counter(collection.team(run.system) for run in collection.runs).values())
+    if sum(sizes[:teams]) < 2:
+        raise InputError(f"a part needs two systems to compare, and one of {teams} teams may have a single one")
+
+
+def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Collection:
+    """The collection with only some of its queries, and the systems of some of its teams."""
+    runs = tuple(
+        Run(run.system, {query: documents for query, documents in run.rankings.items() if query in queries})
+        for run in collection.runs
+        if collection.team(run.system) in teams
+    )
+    judgments = tuple(judgment for judgment in collection.judgments if judgment.query in queries)
+    return replace(collection, runs=runs, judgments=judgments)

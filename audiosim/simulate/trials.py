@@ -1,0 +1,245 @@
+"""Campaigns played on many parts of a collection, with models that learned from the rest of it."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NoReturn, TypeVar
+
+import lazy_loader
+
+from audiosim.arrays import Array
+from audiosim.audio import workers
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
+from audiosim.relevance.published import Model
+from audiosim.selection import Selection, Stop
+from audiosim.simulate.calibration import Claims
+from audiosim.simulate.observations import Observation, Truth, claims_of, summary
+from audiosim.simulate.parts import Part
+from audiosim.simulate.replay import check_complete
+
+threadpoolctl = lazy_loader.load("threadpoolctl")
+
+NEAR = 0.02  # what two systems differ by may matter to nobody below this
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """What is tried on parts of a collection.
+
+    collection  every pair of its pool judged
+    campaign    how a campaign on a part starts, with the model that learned from the rest, None where none did
+    learn       a model from the rest of the collection; None: the campaign brings its own
+    by_query    whether batches are of as few queries as will do
+    """
+
+    collection: Collection
+    campaign: Callable[[Collection, Model | None], Selection]
+    learn: Callable[[Collection], Model] | None = None
+    by_query: bool = False
+
+    def play(self, part: Part) -> tuple[Truth, Iterator[Selection]]:
+        """What is true of a part, and a campaign on it after each of its judgments."""
+        model = None if self.learn is None else self.learn(part.rest(self.collection))
+        played = part.of(self.collection)
+        start = self.campaign(played, model)
+        grades = start.pool.spread(played.grades())
+        check_complete(start, grades)
+        return Truth.of(start, grades), selections(start, grades, self.by_query)
+
+
+def selections(start: Selection, grades: Array, by_query: bool = False) -> Iterator[Selection]:
+    """A campaign from its start until everything is judged, as it is after each judgment.
+
+    grades    (n,) of every pair of the pool
+    by_query  whether batches are of as few queries as will do
+    """
+    yield start
+    while not start.relevance.judged.all():
+        for pair in start.ask(start.batch, by_query=by_query):
+            start = start.tell(Judgment(*pair, grade=float(grades[start.pool.positions[pair]])))
+            yield start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeats:
+    """Campaigns played to a goal on random parts of a collection.
+
+    parts  at least one
+    first  claims before anything was judged
+    last   claims when judging stopped
+    """
+
+    parts: tuple[Part, ...]
+    first: Claims
+    last: Claims
+
+    def to_dict(self) -> dict[str, Any]:
+        """The repeats as plain values, ready for JSON."""
+        return _sizes(self.parts) | {"start": self.first.to_dict(), "end": self.last.to_dict()}
+
+
+def repeat(
+    trial: Trial,
+    parts: Sequence[Part],
+    goal: Stop,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Repeats:
+    """Play a campaign on many parts of a collection until a goal is met, or no judgment is worth anything, and hold
+    what it claimed against the truth of the part.
+
+    jobs  processes that play; with more than one the trial must pickle
+
+    Parts of one collection share queries and systems: standard errors over them speak of this collection.
+    """
+    first, last = zip(*_each(_ToGoal(trial, tuple(parts), goal), len(parts), jobs, progress), strict=True)
+    return Repeats(tuple(parts), claims_of(first), claims_of(last))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """A campaign at its moments and where it reached its goals.
+
+    moments  one observation for each number of judgments, of the last there was where the pool has fewer pairs
+    reached  one for each goal, None where it was not reached
+    """
+
+    moments: tuple[Observation, ...]
+    reached: tuple[Observation | None, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Followed:
+    """Campaigns on random parts of a collection, each seen at the same moments.
+
+    parts    at least one
+    goals    each watched for by itself
+    near     pairs of systems that truly differ by more than this are clear
+    courses  one for each part
+    """
+
+    parts: tuple[Part, ...]
+    goals: tuple[Stop, ...]
+    near: float
+    courses: tuple[Course, ...]
+
+    def curve(self) -> list[dict[str, Any]]:
+        """One row for each moment; see `observations.summary`."""
+        return [summary(seen, self.near) for seen in zip(*(course.moments for course in self.courses), strict=True)]
+
+    def goal_rows(self) -> list[dict[str, Any]]:
+        """One row for each goal: in how many campaigns it was reached, and the means over these when it was."""
+        rows = []
+        for goal, seen in zip(self.goals, zip(*(course.reached for course in self.courses), strict=True), strict=True):
+            there = [one for one in seen if one is not None]
+            rows.append({"goal": str(goal), "reached": len(there), **claims_of(there).means()})
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The campaigns as plain values, ready for JSON."""
+        return _sizes(self.parts) | {"near": self.near, "curve": self.curve(), "goals": self.goal_rows()}
+
+
+def follow(
+    trial: Trial,
+    parts: Sequence[Part],
+    at: Sequence[int],
+    goals: Sequence[Stop] = (),
+    near: float = NEAR,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Followed:
+    """Play a campaign on many parts of a collection, and hold what it says at some moments against the truth.
+
+    at     numbers of judged pairs, each campaign goes on to the largest whatever it reaches before
+    goals  each is noted when it is first reached
+    jobs   processes that play; with more than one the trial must pickle
+
+    Parts of one collection share queries and systems: standard errors over them speak of this collection.
+    """
+    moments = tuple(sorted(set(at)))
+    if not moments or moments[0] < 0:
+        raise InputError(f"moments must be numbers of judgments, 0 or more, got {', '.join(map(str, at)) or 'none'}")
+    courses = _each(_ToMoments(trial, tuple(parts), moments, tuple(goals)), len(parts), jobs, progress)
+    return Followed(tuple(parts), tuple(goals), near, tuple(courses))
+
+
+@dataclass(frozen=True, slots=True)
+class _ToGoal:
+    """Plays on the part of a number, so that what goes to a worker for each part is small."""
+
+    trial: Trial
+    parts: tuple[Part, ...]
+    goal: Stop
+
+    def __call__(self, number: int) -> tuple[Observation, Observation]:
+        """The start and the end."""
+        truth, states = self.trial.play(self.parts[number])
+        first = last = next(states)
+        while not last.reached(self.goal):
+            last = next(states)
+        return truth.beside(first), truth.beside(last)
+
+
+@dataclass(frozen=True, slots=True)
+class _ToMoments:
+    """Plays on the part of a number, so that what goes to a worker for each part is small.
+
+    at  rising
+    """
+
+    trial: Trial
+    parts: tuple[Part, ...]
+    at: tuple[int, ...]
+    goals: tuple[Stop, ...]
+
+    def __call__(self, number: int) -> Course:
+        truth, states = self.trial.play(self.parts[number])
+        seen: list[Observation] = []
+        reached: dict[Stop, Observation] = {}
+        for state in states:
+            for goal in self.goals:
+                if goal not in reached and goal.reached(state):
+                    reached[goal] = truth.beside(state)
+            if state.judged == self.at[len(seen)]:
+                seen.append(truth.beside(state))
+            if len(seen) == len(self.at):
+                break
+        seen += [truth.beside(state) for _ in self.at[len(seen) :]]
+        return Course(tuple(seen), tuple(map(reached.get, self.goals)))
+
+
+def _each(
+    work: Callable[[int], Result], count: int, jobs: int, progress: Callable[[int, int], None]
+) -> Iterator[Result]:
+    """The result for each number below a count, in their order, and how far it is."""
+    if jobs < 1:
+        raise InputError(f"the number of jobs must be at least 1, got {jobs}")
+    progress(0, count)
+    with closing(_here(work, count) if min(jobs, count) == 1 else _apart(work, count, jobs)) as results:
+        for done, result in enumerate(results, start=1):
+            progress(done, count)
+            yield result
+
+
+def _here(work: Callable[[int], Result], count: int) -> Generator[Result, None, None]:
+    """In this process, on one thread as in the others: products added up in another order differ in the last digit."""
+    with threadpoolctl.threadpool_limits(1, "blas"):
+        yield from map(work, range(count))
+
+
+def _apart(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
+    def lost(number: int, why: str) -> NoReturn:
+        raise InputError(f"a worker process at part {number + 1} of {count} {why}")
+
+    return workers.spread(work, range(count), jobs, lambda _: inf, lost)
+
+
+def _sizes(parts: Sequence[Part]) -> dict[str, Any]:
+    one = parts[0]
+    sizes = {"queries": len(one.queries), "teams": len(one.teams)}
+    return {"repeats": len(parts), **sizes, "held_out": one.held_out}
