@@ -18,8 +18,9 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from audiosim.stats.components import REST, Layout, _likelihood, estimate_components
+from audiosim.stats.components import _likelihood, estimate_components
 from audiosim.stats.field import Field
+from audiosim.stats.layout import REST, Layout
 
 SIZES = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
 SYSTEMS, CUTOFF = 20, 5

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, Store
-from audiosim.campaign.campaign import CANNOT_LIMIT, LEASE_S, RULE
+from audiosim.campaign.campaign import CANNOT_LIMIT, LEASE_S
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
@@ -28,7 +28,7 @@ class Judging:
     lease_s: float = LEASE_S
     twice: float = 0.0
     cannot_limit: int = CANNOT_LIMIT
-    rule: str = RULE
+    rule: str | None = None
     seed: int = 0
     goal: Stop = field(default_factory=lambda: Confidence(0.95))
 

@@ -17,7 +17,7 @@ from audiosim.measures.expected import ExpectedScores, estimate_pool, expected_s
 from audiosim.measures.measure import Measure
 from audiosim.measures.ranking import Ranking
 from audiosim.plugins import find_measure, make_estimator
-from audiosim.relevance.estimators import RelevanceEstimator, default_model
+from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from service.campaigns import Judging, snapshot
@@ -120,7 +120,7 @@ class ServedCollection:
         self.collection, self.judging = collection, judging
         self.sounds = Sounds(collection, folder)
         self._folder, self._store = folder, judging.store(collection) if store is None else store
-        self._model = default_model(collection.scale) if model is None else model
+        self._model = JOINT if model is None else model
         self.campaign = judging.open(collection, self._model, self._store)
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)

@@ -26,7 +26,6 @@ from audiosim.selection import Rule, Selection
 
 LEASE_S = 1800.0
 CANNOT_LIMIT = 2
-RULE = "differences"
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
 
 
@@ -81,7 +80,7 @@ class Campaign:
         lease_s: float = LEASE_S,
         twice: float = 0.0,
         cannot_limit: int = CANNOT_LIMIT,
-        rule: str | Rule = RULE,
+        rule: str | Rule | None = None,
         seed: int = 0,
     ) -> None:
         """Open the campaign on a log, in memory where none is given, and replay what it holds.

@@ -15,7 +15,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.measures.ratio import Ideal
 from audiosim.plugins import make_estimator
-from audiosim.relevance.estimators import RelevanceEstimator, default_model
+from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.report.screen import console
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ ModelName = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="mout, mjud, loutput, ljudge, historical, uniform, a model file, remote:URL or an installed estimator. "
-        "Not given: mjud, or uniform where mjud is not published for the scale.",
+        help="joint, mout, mjud, loutput, ljudge, historical, uniform, a model file, remote:URL or an installed "
+        "estimator. Not given: joint.",
     ),
 ]
 MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
@@ -60,12 +60,14 @@ IdealName = Annotated[
     ),
 ]
 RuleName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--rule",
         help="What makes a pair worth judging: differences or scores (the thesis's weights, to rank the systems or to "
-        "know their scores), doubts or variances (the same goals, asking only for what is still open), random, pooled, "
-        "or an installed one.",
+        "know their scores), doubts or variances (the same goals, asking only for what is still open), drawn (by lot, "
+        "in proportion to doubts), random, pooled, or an installed one. Not given: drawn with a joint model, "
+        "differences with any other.",
+        show_default=False,
     ),
 ]
 ByQuery = Annotated[
@@ -95,7 +97,7 @@ def open_collection(
     """A collection, its pool, and the estimator for it."""
     collection = load_collection(folder, judgments)
     pool = build_pool(collection, cutoff)
-    return collection, pool, make_estimator(pool, model or default_model(collection.scale))
+    return collection, pool, make_estimator(pool, model or JOINT)
 
 
 def print_result(

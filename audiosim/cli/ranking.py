@@ -24,7 +24,7 @@ from audiosim.measures.ranking import Distribution
 from audiosim.measures.sampled import DRAWS
 from audiosim.plugins import find_measure, find_rule
 from audiosim.report.views import ranking_view, rows_view
-from audiosim.selection import Selection
+from audiosim.selection import Selection, default_rule
 
 
 def predict(
@@ -86,7 +86,7 @@ def next_pairs(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
-    rule: RuleName = "differences",
+    rule: RuleName = None,
     by_query: ByQuery = False,
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
@@ -94,7 +94,7 @@ def next_pairs(
 ) -> None:
     """Which pairs to judge next, the most informative first.
 
-    The weight is what the rule makes of the pair: with `differences` on CG, the number of pairs of systems whose
+    The weight is what the rule makes of the pair: with `--rule differences` on CG, the number of pairs of systems whose
     difference the judgment bears on.
 
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
@@ -102,7 +102,7 @@ def next_pairs(
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
     expected = expected_scores(what, pool)
-    chosen = find_rule(rule, expected, seed)
+    chosen = find_rule(rule or default_rule(estimator), expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()

@@ -85,7 +85,7 @@ def serve(
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
     cannot_limit: settings.CannotLimit = 2,
-    rule: settings.RuleName = "differences",
+    rule: settings.RuleName = None,
     seed: settings.Seed = 0,
     log: settings.Log = settings.LogForm.text,
 ) -> None:

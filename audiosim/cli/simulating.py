@@ -29,12 +29,13 @@ from audiosim.measures.expected import expected_scores
 from audiosim.measures.measure import Measure
 from audiosim.measures.ratio import Ideal
 from audiosim.plugins import find_measure, find_rule, make_estimator
-from audiosim.relevance.estimators import default_model, estimator_of
+from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
 from audiosim.report.simulation import comparison_view
 from audiosim.report.views import replay_view
-from audiosim.selection import RULES, Selection, Stop, parse_stop
+from audiosim.selection import RULES, Selection, Stop, default_rule, parse_stop
+from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
 from audiosim.selection.stopping import AnyOf, Confidence
 from audiosim.simulate import Replay, Trial, draw_parts, replay
 from audiosim.simulate.trials import NEAR
@@ -58,7 +59,7 @@ def simulate(
     measure: MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stop: Goals = None,
-    rule: RuleName = "differences",
+    rule: RuleName = None,
     batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
     by_query: ByQuery = False,
     compare: Annotated[bool, typer.Option("--compare", help="Play every rule, and show what each costs.")] = False,
@@ -93,7 +94,8 @@ def simulate(
     goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
     collection = load_collection(folder, judgments)
-    name = repeating.LEARNED if learner else model or default_model(collection.scale)
+    name = repeating.LEARNED if learner else model or JOINT
+    rule = rule or _default_rule(collection, name, learner)
     game = _Game(name, find_measure(measure), rule, batch, ideal, seed)
     if repeats is not None:
         protocol = held_out or ("queries" if learner or moments else "teams")
@@ -107,6 +109,12 @@ def simulate(
         with progress("judging") as show:
             once = game.play(collection, goals, by_query, show).to_dict()
         print_result(form, once, once["curve"], lambda: replay_view(once))
+
+
+def _default_rule(collection: Collection, model: str, learner: repeating.Learner | None) -> str:
+    if learner is None:
+        return default_rule(make_estimator(build_pool(collection), model))
+    return DrawnByDoubt.name if learner.plan.joint else AffectedDifferences.name
 
 
 @dataclass(frozen=True, slots=True)

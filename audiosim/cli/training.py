@@ -46,8 +46,8 @@ def train(
         str,
         typer.Option(
             metavar="LIST",
-            help="output, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN; with joint "
-            "among them the model also learns how judgments hang together, joint alone takes those of output.",
+            help="output, teams, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN; with "
+            "joint among them the model also learns how judgments hang together; joint alone takes those of teams.",
         ),
     ] = "output",
     scale: Annotated[

@@ -13,6 +13,7 @@ from audiosim.measures.ranking import Distribution, Ranking
 from audiosim.measures.ratio import Ideal, RatioScores, is_ratio
 from audiosim.measures.sampled import DRAWS, SampledScores
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, built_in, relevance
+from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 
 
@@ -43,8 +44,8 @@ class ExpectedScores(Protocol):
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         ...
 
-    def variances(self, relevance: Relevance) -> Array:
-        """(n,) the variance of each pair's gain; 0 where judged."""
+    def gains(self, relevance: Relevance) -> Moments | Field:
+        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
         ...
 
     def discounted(self, relevance: Relevance) -> sparse.csr_array:

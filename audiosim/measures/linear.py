@@ -99,6 +99,8 @@ class LinearScores:
         old, new = (gains_of(self.measure, known) for known in (before, relevance))
         if isinstance(old, Field):
             column = old.column(index)
+            if column[index] <= 0:
+                return scores  # a judgment taken back or changed moves nothing until the next prediction
             pull = self.weights @ column
             mean = scores.mean + pull * ((new.mean[index] - old.mean[index]) / column[index])
             return settled(mean, scores.covariance - np.outer(pull, pull / column[index]))
@@ -111,9 +113,9 @@ class LinearScores:
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         return self.weights
 
-    def variances(self, relevance: Relevance) -> Array:
-        """(n,) the variance of each pair's gain; 0 where judged."""
-        return gains_of(self.measure, relevance).variance
+    def gains(self, relevance: Relevance) -> Moments | Field:
+        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
+        return gains_of(self.measure, relevance)
 
     def discounted(self, relevance: Relevance) -> sparse.csr_array:
         """(s, n) the discount at which each system retrieved each pair, 1 at the first rank of CG and DCG."""

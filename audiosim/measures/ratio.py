@@ -150,9 +150,9 @@ class RatioScores:
         ideal = sparse.csr_array((pull.ravel(), (rows, columns)), shape=found.weights.shape)
         return sparse.csr_array(found.weights * scale - ideal)
 
-    def variances(self, relevance: Relevance) -> Array:
-        """(n,) the variance of each pair's gain; 0 where judged."""
-        return gains_of(self.measure, relevance).variance
+    def gains(self, relevance: Relevance) -> Moments | Field:
+        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
+        return gains_of(self.measure, relevance)
 
     def discounted(self, relevance: Relevance) -> sparse.csr_array:
         """(s, n) the discount at which each system retrieved each pair, over the expected sum of the ideal ranking."""

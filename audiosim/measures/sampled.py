@@ -80,9 +80,9 @@ class SampledScores:
         """(s, n) one over the number of queries where a system retrieved a pair: no measure's own slopes."""
         return sparse.csr_array(self.discounted(relevance) / len(self.pool.queries))
 
-    def variances(self, relevance: Relevance) -> Array:
-        """(n,) the variance of each pair's gain; 0 where judged."""
-        return relevance.gains.variance
+    def gains(self, relevance: Relevance) -> Moments | Field:
+        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
+        return relevance.gains
 
     def discounted(self, relevance: Relevance) -> sparse.csr_array:
         """(s, n) 1 where a system retrieved a pair, as for CG."""

@@ -8,15 +8,18 @@ from typing import Protocol
 import numpy as np
 
 from audiosim.arrays import Array, Booleans
-from audiosim.corpus.model import Scale
+from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal import OrdinalEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
-from audiosim.relevance.published import Model, fallbacks, model_for_scale, model_names
+from audiosim.relevance.published import Model, Trend, fallbacks, load_model, model_for_scale, model_names
 from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 from audiosim.stats.ordinal import expectation, thresholds_of, variance
+
+JOINT = "joint"  # the model where none is named
+VAGUE = 0.2  # standard deviation, as a share of the scale, of how high the grades of an unknown scale are
 
 
 class RelevanceEstimator(Protocol):
@@ -44,9 +47,10 @@ EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
 def estimator_of(pool: Pool, name: str | Model) -> OrdinalEstimator | JointEstimator:
     """The estimator of a model, which may be named or in a file, followed by the fallbacks that the files name.
 
-    A joint one where the model has components.
+    A joint one where the model has components. `joint` is there for any scale; see `transferred`.
     """
-    model = model_for_scale(name, pool.scale)
+    anew = name == JOINT and f"{JOINT}-{pool.scale.name}" not in model_names()
+    model = transferred(pool.scale) if anew else model_for_scale(name, pool.scale)
     kind = OrdinalEstimator if model.components is None else JointEstimator
     return kind(pool, (model, *fallbacks(model)))
 
@@ -75,17 +79,30 @@ def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEst
     """The estimator of a model that comes with audiosim, or of a model file; an estimator stays what it is.
 
     model  "uniform", a name in models/ with or without its scale, a .json file, an estimator for this
-           pool, or None for the default of the pool's scale
+           pool, or None for `joint`
     """
-    model = default_model(pool.scale) if model is None else model
+    model = JOINT if model is None else model
     if not isinstance(model, str):
         return model
     return uniform(pool) if model == "uniform" else estimator_of(pool, model)
 
 
-def default_model(scale: Scale) -> str:
-    """The model where none is named: mjud where it is published for the scale, uniform elsewhere."""
-    return "mjud" if f"mjud-{scale.name}" in model_names() else "uniform"
+def transferred(scale: Scale) -> Model:
+    """The joint model of a scale that none was learned on.
+
+    The mean is that of loutput where it is published for the scale, else every grade is equally likely. The sizes of
+    the components, which are shares of the deviation of a pair's grade, and what standing counts are those of the Fine
+    scale; how high the grades are on the whole is all but unknown.
+    """
+    fine, names = load_model(f"{JOINT}-{FINE.name}"), model_names()
+    mean = load_model(f"loutput-{scale.name}") if f"loutput-{scale.name}" in names else uniform_model(scale)
+    trend = fine.trend and replace(fine.trend, constant=0.0, covariance=_vague(fine.trend))
+    source = f"{mean.source}; components and standing: {fine.source}"
+    return replace(mean, name=f"{JOINT}-{scale.name}", components=fine.components, trend=trend, source=source)
+
+
+def _vague(trend: Trend) -> tuple[tuple[float, float], tuple[float, float]]:
+    return (VAGUE**2, 0.0), (0.0, trend.covariance[1][1])
 
 
 @dataclass(frozen=True, eq=False)

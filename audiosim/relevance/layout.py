@@ -17,11 +17,11 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.audio import NEIGHBOURHOOD, sounds_of
-from audiosim.stats.components import Layout
+from audiosim.stats.layout import Layout
 
 METADATA = ("query", "query_genre", "query_artist", "genres", "artist", "team", "system")
 SOUND = "sound"
-EFFECTS = 256  # of one kind that are shared between queries at most; it bounds memory
+EFFECTS = 100  # of one kind that are shared between queries at most; it bounds memory
 
 
 def layout_of(pool: Pool, scale: Array, sound: bool = False) -> Layout:
@@ -55,6 +55,22 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False) -> Layout:
         "system": retrievers,
     }
     return Layout(blocks, kernels, shared, scale)
+
+
+def standing(pool: Pool, mean: Array) -> Array:
+    """(n,) how far the systems that retrieved a pair stand above the others, by what is expected of their pairs.
+
+        mean over the systems a that retrieved i of  (mean over the pairs of a of mu) - (mean over all systems of that)
+
+    mean  (n,) mu, what is expected of each pair
+
+    Systems that retrieved nothing stand nowhere.
+
+    The mean of a group beside a member's own value: Mundlak (1978), doi:10.2307/1913646.
+    """
+    counts = pool.retrieved.sum(axis=1)
+    systems = (pool.retrieved @ mean) / np.maximum(1, counts)
+    return np.asarray(((systems - systems[counts > 0].mean()) @ pool.retrieved) / pool.retrieved.sum(axis=0))
 
 
 def _shared(code: Integers, query: Integers) -> tuple[Array, Booleans]:

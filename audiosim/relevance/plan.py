@@ -11,6 +11,7 @@ from audiosim.relevance.own_judgment import AFFECTED
 
 LISTS = {
     "output": ("fSYS", "OV", "fSYS:OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),
+    "teams": ("fTEAM", "OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),
     "judgment": ("fSYS", "aSYS", "aART"),
     "audio": tuple(feature.name for feature in AUDIO),
 }
@@ -88,9 +89,9 @@ class Plan:
 def parse_terms(text: str) -> tuple[str, ...]:
     """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs.
 
-    `joint` is no term, see `is_joint`; where nothing else is named it stands for `output`.
+    `joint` is no term, see `is_joint`; where nothing else is named it stands for `teams`.
     """
-    words = [word for word in _words(text) if word != JOINT] or (["output"] if is_joint(text) else [])
+    words = [word for word in _words(text) if word != JOINT] or (["teams"] if is_joint(text) else [])
     return tuple(term for word in words for term in LISTS.get(word, (word,)))
 
 

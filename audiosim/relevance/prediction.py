@@ -18,6 +18,8 @@ from audiosim.stats.ordinal import expectation, variance
 class Prediction:
     """P(level) of every pair of a pool.
 
+    What a new judgment says of other pairs is not in `know`: the estimator must be asked again, it is not `exact`.
+
     levels         (l,) grades, rising
     probabilities  (n, l) rows sum to 1
     models         names of the models that were used
@@ -30,6 +32,7 @@ class Prediction:
     model: Integers
 
     field = None
+    exact = False
 
     @cached_property
     def expectation(self) -> Array:
@@ -62,6 +65,8 @@ class Prediction:
 class JointPrediction:
     """Mean and covariance of the grades of all pairs of a pool, and what the ordinal models make of them.
 
+    What a new judgment says of other pairs is all in `know`, which is `exact`: the estimator would say the same.
+
     prior    what the ordinal models say before anything is judged
     start    (n,) field of the grades as shares of the highest, before anything is judged
     field    the same given the judgments
@@ -69,11 +74,11 @@ class JointPrediction:
     maximum  the highest grade
 
         P(level <= l) = normal distribution function of  (end_l - mean) / deviation,
-        end_l = mean at the start + deviation at the start x normal quantile of P(level <= l) by the ordinal model
+        end_l = expectation by the ordinal model + deviation at the start x normal quantile of P(level <= l) by it
 
-    mean and deviation being those of the field, for a judged pair given all judgments but its own. Before anything is
-    judged these are the ordinal models' own probabilities; a field that moves shifts and stretches them, and they stay
-    on the scale.
+    mean and deviation being those of the field, for a judged pair given all judgments but its own. Where the field has
+    the ordinal models' expectations and has not learned anything these are their own probabilities; a field that moves
+    shifts and stretches them, and they stay on the scale.
     """
 
     prior: Prediction
@@ -81,6 +86,8 @@ class JointPrediction:
     field: Field
     grades: Array
     maximum: float
+
+    exact = True
 
     @property
     def levels(self) -> Array:
@@ -104,11 +111,14 @@ class JointPrediction:
         judged = np.flatnonzero(~np.isnan(self.grades))
         mean[judged], spread[judged] = self.start.left_out(judged, self.grades[judged] / self.maximum)
         below = np.clip(np.cumsum(self.prior.probabilities, axis=1)[:, :-1], 0, 1)
-        ends = self.start.mean[:, None] + np.sqrt(self.start.variance)[:, None] * ndtri(below)
+        own = self.prior.expectation / self.maximum
+        ends = own[:, None] + np.sqrt(self.start.variance)[:, None] * ndtri(below)
         reached = np.zeros((len(mean), len(self.levels) + 1))
         reached[:, 1:-1] = ndtr((ends - mean[:, None]) / np.sqrt(spread)[:, None])
         reached[:, -1] = 1
-        return np.diff(reached, axis=1)
+        probabilities = np.diff(reached, axis=1)
+        probabilities.flags.writeable = False
+        return probabilities
 
     @cached_property
     def expectation(self) -> Array:

@@ -3,10 +3,11 @@
     {"format": 3, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
      "terms": ["fSYS", "OV", "fSYS:OV"], "coefficients": [...], "thresholds": [...],
      "fallback": "historical-broad", "source": "...", "definitions": {"fSYS": 1, "OV": 1},
-     "components": null, "covariance": null, "training": null, "report": null, "checksum": "sha256 of the rest"}
+     "components": null, "trend": null, "covariance": null, "training": null, "report": null,
+     "checksum": "sha256 of the rest"}
 
 A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled; a joint model
-has components: {"query": [0.55, 0.06], ..., "rest": [0.71, 0.01]}.
+has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, and a trend.
 """
 
 import hashlib
@@ -29,10 +30,34 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
 from audiosim.relevance.layout import METADATA, SOUND
 from audiosim.relevance.provenance import Provenance
-from audiosim.stats.components import REST
+from audiosim.stats.layout import REST
 from audiosim.stats.ordinal import level_probabilities
 
 FORMAT = 3
+ROUNDING = 1e-9  # of a squared correlation of 1
+
+
+@dataclass(frozen=True)
+class Trend:
+    """By how much grades differ from the expectations of an ordinal model on the whole; see `relevance.joint`.
+
+    constant    of all pairs, as a share of the highest grade
+    standing    per unit of `layout.standing`
+    covariance  of the two
+    """
+
+    constant: float
+    standing: float
+    covariance: tuple[tuple[float, float], tuple[float, float]]
+
+    def __post_init__(self) -> None:
+        (first, both), (same, second) = self.covariance
+        if not np.all(np.isfinite([self.constant, self.standing, first, both, same, second])):
+            raise InputError("a trend must be finite")
+        if both != same or min(first, second) < 0 or both**2 > first * second * (1 + ROUNDING):
+            raise InputError(
+                f"the covariance of a trend must be symmetric, of no negative variance, got {self.covariance}"
+            )
 
 
 @dataclass(frozen=True)
@@ -50,6 +75,7 @@ class Model:
     definitions   which version of its definition each feature is of; not given: the installed ones
     components    of a joint model: for each the size of its effects, as a share of the standard deviation of a pair's
                   grade, and the size's standard error, None where the judgments did not tell; see `relevance.joint`
+    trend         of a joint model; None where there is none
     covariance    of thresholds, then coefficients, allowing for judgments of one query hanging together where
                   there are several queries; None where it is not known
     training      what it was fitted to; None where it was not fitted here
@@ -66,6 +92,7 @@ class Model:
     source: str
     definitions: Mapping[str, int] | None = field(default=None, hash=False)
     components: Mapping[str, tuple[float, float | None]] | None = field(default=None, hash=False)
+    trend: Trend | None = field(default=None, hash=False)
     covariance: tuple[tuple[float, ...], ...] | None = None
     training: Provenance | None = field(default=None, hash=False)
     report: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -102,6 +129,8 @@ class Model:
 
     def _check_components(self) -> None:
         expected = {*METADATA, REST}
+        if (self.components is None) != (self.trend is None):
+            raise InputError(f"model {self.name} must have both components and a trend, or neither")
         if self.components is None:
             return
         if not expected <= set(self.components) <= {*expected, SOUND}:
@@ -109,9 +138,13 @@ class Model:
                 f"model {self.name} must have the components {', '.join(sorted(expected))}, and may have {SOUND}; "
                 f"got {', '.join(sorted(self.components))}"
             )
-        for name, (size, _) in self.components.items():
+        for name, (size, error) in self.components.items():
             if not 0 < size < np.inf:
                 raise InputError(f"model {self.name} must have sizes above 0, that of {name} is {size:g}")
+            if error is not None and not 0 <= error < np.inf:
+                raise InputError(
+                    f"model {self.name} must have standard errors of 0 or more, that of {name} is {error:g}"
+                )
 
     def _check_fallback(self) -> None:
         if isinstance(self.fallback, Model) and self.fallback.levels != self.levels:

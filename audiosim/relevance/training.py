@@ -17,7 +17,7 @@ from audiosim.relevance.cross_validation import Predicted, View, cross_validate
 from audiosim.relevance.examples import Examples, Sample, judged_pools, make_examples
 from audiosim.relevance.findings import Findings, JudgmentVersion, Training, coefficient_rows
 from audiosim.relevance.folds import AT_HOME, Judged, draw, ways_to_hold_out
-from audiosim.relevance.joint_fit import fit_components
+from audiosim.relevance.joint_fit import fit_joint
 from audiosim.relevance.likelihood import (
     Step,
     effects,
@@ -83,7 +83,7 @@ def train(
         findings = replace(findings, versions=_versions(pools, terms))
     model = _model(pools, sample, found, plan, findings)
     if plan.joint:
-        model = replace(model, components=fit_components(pools, model))
+        model = fit_joint(pools, model)
     return Training(model, findings)
 
 

@@ -11,7 +11,8 @@ from audiosim.errors import InputError
 from audiosim.measures.expected import ExpectedScores
 from audiosim.measures.linear import LinearScores
 from audiosim.measures.ranking import Ranking
-from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.estimators import Relevance, RelevanceEstimator
+from audiosim.relevance.joint import JointEstimator
 
 AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
 
@@ -98,12 +99,13 @@ class VarianceOfScores:
 class DoubtAboutDifferences:
     """By how much a judgment is expected to lower the doubt about which of two systems is better, over all pairs.
 
-        w_d = Var[G_d] sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (u_ad - u_bd)^2
+        w_d = 1 / Var[G_d] sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
 
-    where z = E / sqrt(V) is a pair's expected difference in standard deviations, f the normal density and u_ad how
-    much the score of a rises with the gain of d. That is, to first order in the share of V that the judgment removes,
-    the expected fall of the sum of p (1 - p), p being the probability that a is better than b: a settled pair
-    (large z) asks for nothing any more, and neither does a document of which enough is known.
+    where z = E / sqrt(V) is a pair's expected difference in standard deviations, f the normal density and C_ad the
+    covariance of the score of a with the gain of d, so that what the judgment of one document says of others counts.
+    That is, to first order in the share of V that the judgment removes, the expected fall of the sum of p (1 - p), p
+    being the probability that a is better than b: a settled pair (large z) asks for nothing any more, and neither does
+    a document of which enough is known.
     """
 
     name = "doubts"
@@ -119,15 +121,36 @@ class DoubtAboutDifferences:
         systems = len(ranking.systems)
         pull = np.zeros((systems, systems))
         pull[ranking.pairs] = doubt
-        return self._expected.variances(relevance) * pulled_apart(self._expected.slopes(relevance), pull + pull.T)
+        gains = self._expected.gains(relevance)
+        return _over(pulled_apart(gains.across(self._expected.slopes(relevance)), pull + pull.T), gains.variance)
+
+
+class DrawnByDoubt:
+    """Pairs drawn by lot, with chances in proportion to `doubts`.
+
+        doubt_d / e_d,   e_d drawn once from the exponential distribution
+
+    The pair of the largest is drawn with a chance of its share of all doubts (Efraimidis & Spirakis 2006,
+    doi:10.1016/j.ipl.2005.11.003). Who always judges what he doubts most ends surer of the ranking than it is right:
+    pairs whose doubt is overrated are left for the end. Drawn ones speak for those not drawn.
+    """
+
+    name = "drawn"
+
+    def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
+        self._doubt = DoubtAboutDifferences(expected)
+        self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
+
+    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+        return self._doubt.weights(relevance, ranking) / self._drawn
 
 
 class DoubtAboutScores:
     """By how much a judgment lowers the variances of the systems' scores, added up.
 
-        w_d = Var[G_d] sum over systems a of u_ad^2
+        w_d = 1 / Var[G_d] sum over systems a of C_ad^2
 
-    where u_ad is how much the score of a rises with the gain of d.
+    where C_ad is the covariance of the score of a with the gain of d.
     """
 
     name = "variances"
@@ -136,24 +159,33 @@ class DoubtAboutScores:
         self._expected = expected
 
     def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
-        slopes = self._expected.slopes(relevance)
-        squares: Array = np.asarray(slopes.multiply(slopes).sum(axis=0)).ravel()
-        return self._expected.variances(relevance) * squares
+        gains = self._expected.gains(relevance)
+        across = gains.across(self._expected.slopes(relevance))
+        squared = across**2 if isinstance(across, np.ndarray) else across.multiply(across)
+        squares: Array = np.asarray(squared.sum(axis=0)).ravel()
+        return _over(squares, gains.variance)
 
 
-def pulled_apart(slopes: sparse.csr_array, pull: Array) -> Array:
-    """(n,) the sum over pairs of systems (a, b) of pull_ab (u_a - u_b)^2, for each column u of a sparse matrix.
+def _over(squares: Array, variance: Array) -> Array:
+    """(n,) squared covariances with unknowns over their variances; 0 for those that are certain."""
+    return np.divide(squares, variance, out=np.zeros(len(variance)), where=variance > 0)
+
+
+def pulled_apart(across: sparse.csr_array | Array, pull: Array) -> Array:
+    """(n,) the sum over pairs of systems (a, b) of pull_ab (u_a - u_b)^2, for each column u of a matrix.
 
         u' L u,  L = diag(sum over b of pull_ab) - pull
 
-    slopes  (s, n)
+    across  (s, n)
     pull    (s, s) symmetric, 0 or more, 0 on the diagonal
     """
-    columns, (systems, pairs) = slopes.tocsc(), slopes.shape
+    columns = across if isinstance(across, np.ndarray) else across.tocsc()
+    systems, pairs = columns.shape
     laplacian = np.diag(pull.sum(axis=1)) - pull
     values, step = np.empty(pairs), max(1, AT_ONCE // systems)
     for start in range(0, pairs, step):
-        block = columns[:, start : start + step].toarray()
+        part = columns[:, start : start + step]
+        block = part.copy() if isinstance(part, np.ndarray) else part.toarray()
         block -= block[0]  # it is differences that count: what all systems share is then exactly 0
         values[start : start + step] = np.einsum("sn,sn->n", block, laplacian @ block)
     return np.maximum(0, values)
@@ -191,8 +223,21 @@ class PoolOrder:
 
 RULES: Mapping[str, RuleFactory] = {
     rule.name: rule
-    for rule in (AffectedDifferences, VarianceOfScores, DoubtAboutDifferences, DoubtAboutScores, Lot, PoolOrder)
+    for rule in (
+        AffectedDifferences,
+        VarianceOfScores,
+        DoubtAboutDifferences,
+        DrawnByDoubt,
+        DoubtAboutScores,
+        Lot,
+        PoolOrder,
+    )
 }
+
+
+def default_rule(estimator: RelevanceEstimator) -> str:
+    """The rule where none is named: `drawn` for a joint model, the thesis's `differences` for any other."""
+    return DrawnByDoubt.name if isinstance(estimator, JointEstimator) else AffectedDifferences.name
 
 
 def make_rule(name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, RuleFactory] = RULES) -> Rule:

@@ -15,11 +15,10 @@ from audiosim.measures.expected import ExpectedScores, expected_scores, rank
 from audiosim.measures.measure import Measure
 from audiosim.measures.ranking import Ranking
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, relevance
-from audiosim.selection.rules import Rule, make_rule
+from audiosim.relevance.relearning import after_grades, is_moment, relearned
+from audiosim.selection.rules import Rule, default_rule, make_rule
 from audiosim.selection.stopping import Confidence, Stop
 from audiosim.stats.moments import Moments
-
-RULE = "differences"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,24 +56,27 @@ class Selection:
         estimator: RelevanceEstimator,
         judgments: Iterable[Judgment] = (),
         batch: int = 1,
-        rule: str | Rule = RULE,
+        rule: str | Rule | None = None,
         seed: int = 0,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
         measure  or how it is expected, where that is not as `expected_scores` has it
-        rule     name in RULES, or a rule for these expected scores
+        rule     name in RULES, or a rule for these expected scores; None: see `default_rule`
         seed     of the draw that breaks ties, and of what the rule draws
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
+        rule = default_rule(estimator) if rule is None else rule
         rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
         told: dict[Pair, dict[str, float]] = {}
         for judgment in judgments:
             if judgment.pair in pool.positions:
                 told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
-        known = relevance(pool, estimator, pool.spread({pair: _mean(said) for pair, said in told.items()}))
+        grades = {pair: _mean(said) for pair, said in told.items()}
+        estimator = after_grades(pool, estimator, grades)
+        known = relevance(pool, estimator, pool.spread(grades))
         ties = np.random.default_rng(seed).random(len(pool.pairs))
         return cls(expected, estimator, rule, batch, ties, told, known, expected.scores(known))
 
@@ -171,13 +173,18 @@ class Selection:
         told = {**self.told, pair: said}
         if not said:
             del told[pair]
-        known, tells = self.relevance.know(index, _mean(said)), self.tells + 1
-        if tells % self.batch == 0 or pair in self.told:
-            known = relevance(self.pool, self.estimator, known.grades)
-            scores, asked = self.expected.scores(known), None
+        known, tells, estimator = self.relevance.know(index, _mean(said)), self.tells + 1, self.estimator
+        if len(told) > len(self.told) and is_moment(len(told)):
+            estimator = relearned(estimator, known.grades)
+        moved = pair in self.told or estimator is not self.estimator
+        again = moved or tells % self.batch == 0
+        if moved or (again and not known.prediction.exact):
+            known = relevance(self.pool, estimator, known.grades)
+            scores = self.expected.scores(known)
         else:
-            scores, asked = self.expected.after(self.scores, self.relevance, known, index), self.asked or self
-        return replace(self, told=told, relevance=known, scores=scores, asked=asked, tells=tells)
+            scores = self.expected.after(self.scores, self.relevance, known, index)
+        asked = None if again else self.asked or self
+        return replace(self, estimator=estimator, told=told, relevance=known, scores=scores, asked=asked, tells=tells)
 
 
 def _mean(said: Mapping[str, float]) -> float:

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.stats.moments import Moments
 
+HANDED_ON = 4_000_000  # numbers of covariances with sums, at most: 32 MB
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
 
 
@@ -70,8 +71,18 @@ class Field:
             variance[rows] = np.diagonal(within) + np.vecdot(loads @ self.shared, loads)
         return np.maximum(0, variance)
 
+    @cached_property
+    def _columns(self) -> dict[int, Array]:
+        """Those asked for: what is about to be known is looked at more than once."""
+        return {}
+
     def column(self, index: int) -> Array:
-        """(n,) the covariance of one unknown with each."""
+        """(n,) the covariance of one unknown with each; not to be written to."""
+        if index not in self._columns:
+            self._columns[index] = self._column(index)
+        return self._columns[index]
+
+    def _column(self, index: int) -> Array:
         block, place = (of[index] for of in self._place)
         pull = self.shared @ self.loads[block][place]
         column = np.empty(len(self.mean))
@@ -115,7 +126,9 @@ class Field:
         mean = self.mean.copy()
         if within[place, place] <= 0:
             mean[index] = value
-            return self._after(mean, self.variance, self.shared, {})
+            after = self._after(mean, self.variance, self.shared, {})
+            vars(after)["_acrosses"] = self._acrosses
+            return after
         column, pull = self.column(index), self.shared @ loads[place]
         mean += column * ((value - mean[index]) / column[index])
         mean[index] = value
@@ -124,7 +137,11 @@ class Field:
         gain = within[:, place] / within[place, place]
         left = within - np.outer(gain, within[place]), loads - np.outer(gain, loads[place])
         shared = self.shared - np.outer(pull, pull / column[index])
-        return self._after(mean, variance, shared, {block: _clear(*left, np.array([place]))})
+        after = self._after(mean, variance, shared, {block: _clear(*left, np.array([place]))})
+        vars(after)["_acrosses"] = {
+            key: (weights, _reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
+        }
+        return after
 
     def know_all(self, places: Integers, values: Array) -> "Field":
         """The field after several unknowns turned out to have these values: as one by one, but all at once.
@@ -148,8 +165,7 @@ class Field:
                 left[block], shift, more = _condition(self.within[block], self.loads[block], new, off[rows[new]])
                 mean[rows] += shift
                 told += more
-        shared = np.linalg.solve(np.eye(len(told)) + self.shared @ told[:, :-1], self.shared)
-        shared = (shared + shared.T) / 2
+        shared = _told(self.shared, told[:, :-1])
         after = self._after(mean, None, shared, left)
         for rows, loads in zip(self.blocks, after.loads, strict=True):
             mean[rows] += loads @ (shared @ told[:, -1])
@@ -178,9 +194,18 @@ class Field:
                 solved = inverse @ beside
                 own[at], pulled[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
                 told += loads[known].T @ solved
-        shared = np.linalg.solve(np.eye(len(told)) + self.shared @ told[:, :-1], self.shared)
+        shared = _told(self.shared, told[:, :-1])
         precision = own - np.vecdot(sides @ shared, sides)
         return values - (pulled - sides @ (shared @ told[:, -1])) / precision, 1 / precision
+
+    def with_effects(self, loads: Array, covariance: Array) -> "Field":
+        """The field with more shared effects, of mean 0.
+
+        loads       (n, q) how much each counts for each unknown, none of which is certain
+        covariance  (q, q)
+        """
+        both = tuple(np.hstack([own, loads[rows]]) for rows, own in zip(self.blocks, self.loads, strict=True))
+        return Field(self.mean, self.blocks, self.within, both, block_diag(self.shared, covariance))
 
     def scaled(self, mean: Array, factors: Array) -> "Field":
         """The field of other unknowns, each so many times as far from its mean as this one: that of a function of each
@@ -196,11 +221,24 @@ class Field:
         loads = tuple(loads * factors[rows, None] for rows, loads in zip(self.blocks, self.loads, strict=True))
         return Field(mean, self.blocks, within, loads, self.shared)
 
-    def across(self, weights: sparse.csr_array) -> Array:
-        """(s, n) the covariance of weighted sums with each unknown: W times the covariance.
+    @cached_property
+    def _acrosses(self) -> dict[int, tuple[sparse.csr_array, Array]]:
+        """Those asked for, with their weights, by the identity of these: `know` hands them on."""
+        return {}
 
-        weights  (s, n) sparse, one row per sum
+    def across(self, weights: sparse.csr_array) -> Array:
+        """(s, n) the covariance of weighted sums with each unknown: W times the covariance; not to be written to.
+
+        weights  (s, n) sparse, one row per sum; for the same ones again it is at hand, also after `know`
         """
+        if id(weights) not in self._acrosses:
+            across = self._across(weights)
+            if across.size > HANDED_ON:
+                return across
+            self._acrosses[id(weights)] = weights, across
+        return self._acrosses[id(weights)][1]
+
+    def _across(self, weights: sparse.csr_array) -> Array:
         count = weights.shape[0]
         across, loads = np.zeros((count, len(self.mean))), np.zeros((count, len(self.shared)))
         parts = list(zip(self.blocks, self.within, self.loads, strict=True))
@@ -230,13 +268,32 @@ class Field:
         vars(after).update(mean=mean, within=tuple(within), loads=tuple(loads), shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
+        for remembered in ("_columns", "_acrosses"):
+            vars(after).pop(remembered, None)
         return after
+
+
+def _reduced(across: Array, column: Array, index: int) -> Array:
+    """(s, n) covariances with sums once an unknown is known, of which this is the covariance with all (n,)."""
+    reduced = across - np.outer(across[:, index] / column[index], column)
+    reduced[:, index] = 0
+    return reduced
 
 
 def _root(covariance: Array) -> Array:
     """(m, m) R with R R' the covariance, which may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
+
+
+def _told(covariance: Array, precision: Array) -> Array:
+    """(p, p) the covariance V of the shared effects after this was told of them: V (I + P V)^-1.
+
+    As R (I + R' P R)^-1 R' with R R' = V, which loses no more digits than a direct solution where P is large.
+    """
+    root = _root(covariance)
+    half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
+    return np.asarray(half.T @ half)
 
 
 def _condition(within: Array, loads: Array, new: Integers, off: Array) -> tuple[_Block, Array, Array]:

@@ -48,6 +48,15 @@ class Moments:
             covariance = weights @ (weights @ self.covariance).T
         return Moments(weights @ self.mean, (covariance + covariance.T) / 2)
 
+    def across(self, weights: sparse.csr_array) -> sparse.csr_array | Array:
+        """(s, n) the covariance of weighted sums with each unknown: W Sigma; sparse where unknowns are independent.
+
+        weights  (s, n) sparse, one row per sum
+        """
+        if self.covariance.ndim == 1:
+            return sparse.csr_array(weights.multiply(self.covariance))
+        return np.asarray(weights @ self.covariance)
+
     def know(self, index: int, value: float) -> "Moments":
         """The moments after one unknown turned out to have this value.
 

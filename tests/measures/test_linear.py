@@ -104,7 +104,7 @@ def test_variances_are_those_of_the_gains_and_0_where_judged(doubt):
     gains = (2**levels - 1) / (2 ** levels[-1] - 1)
     by_hand = [row @ (gains - row @ gains) ** 2 for row in probabilities]
     by_hand[3] = 0.0
-    found = LinearScores(parse_measure("CG(gain=exponential)@2"), doubt.pool).variances(doubt.relevance)
+    found = LinearScores(parse_measure("CG(gain=exponential)@2"), doubt.pool).gains(doubt.relevance).variance
     np.testing.assert_allclose(found, by_hand, rtol=1e-10)
 
 

@@ -118,7 +118,7 @@ def test_variances_are_those_of_the_linear_gains_and_0_where_judged(doubt):
     levels = np.array(doubt.pool.scale.levels)
     by_hand = [p @ (levels - p @ levels) ** 2 / levels[-1] ** 2 for p in doubt.relevance.prediction.probabilities]
     by_hand[3] = 0.0
-    found = SampledScores(Measure("AP", 2), doubt.pool).variances(judged.relevance)
+    found = SampledScores(Measure("AP", 2), doubt.pool).gains(judged.relevance).variance
     np.testing.assert_allclose(found, by_hand, rtol=1e-12)
 
 

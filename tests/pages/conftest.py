@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -18,21 +19,34 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, where there is no sandbox
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000  # with a page: how long it takes on a busy machine says nothing
 
 
-def _commanded() -> Callable[..., Any]:
-    """The server of the service's tests, which are not a package that could be imported."""
+def _service_tests() -> ModuleType:
+    """What the service's tests start servers with; they are not a package that could be imported."""
     path = Path(__file__).parents[1] / "service" / "conftest.py"
     spec = importlib.util.spec_from_file_location("service_conftest", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.commanded
+    return module
 
 
-commanded = _commanded()
+SERVICE = _service_tests()
+commanded = SERVICE.commanded
+
+
+@pytest.fixture(scope="session", name="commanded")
+def _commanded() -> Callable[..., Any]:
+    return commanded
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port for one server after the other."""
+    with SERVICE.kept_port() as port:
+        yield port
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +88,14 @@ def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
 @pytest.fixture(scope="module")
 def still(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A plain HTTP client of a server for tests that change nothing."""
-    with (
-        commanded([demo], tmp_path_factory.mktemp("still") / "log") as running,
-        httpx.Client(base_url=running.url, timeout=30) as client,
-    ):
+    with commanded([demo], tmp_path_factory.mktemp("still") / "log") as running, running.client() as client:
         yield client
 
 
 @pytest.fixture
 def http(live: Any) -> Iterator[httpx.Client]:
     """A plain HTTP client of the live server."""
-    with httpx.Client(base_url=live.url, timeout=30) as client:
+    with live.client() as client:
         yield client
 
 
@@ -94,8 +105,11 @@ def chromium() -> Iterator["Browser"]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine: apt-get install chromium")
+    playwright.expect.set_options(timeout=PATIENCE_MS)
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS, env=dict(os.environ))
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, headless=True, args=FLAGS, env=dict(os.environ), timeout=4 * PATIENCE_MS
+        )
         yield browser
         browser.close()
 

@@ -2,10 +2,10 @@
 
 import json
 import re
-from itertools import pairwise
+import time
+from itertools import pairwise, product
 from pathlib import Path
 
-import httpx
 import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
@@ -37,19 +37,69 @@ def wait_for_pair(page):
     expect(page.locator("#play-text")).to_have_text("Pause")
 
 
-def hear_both(page):
+def wait_for(page, asked, about=None):
+    """Wait until a function of the page, which may take its time, answers what is true."""
+    again = "new Promise((done) => setTimeout(done, 20))"
+    page.wait_for_function(
+        f"async (about) => {{ while (!(await ({asked})(about))) await {again}; return true; }}", arg=about
+    )
+
+
+# How long a clip was heard, as the page itself counts it: an output that cannot keep up lets less time pass.
+HEARD = """async ([side, seconds]) => {
+  const { player } = await import(document.querySelector("script[type=module]").src);
+  return player.count()[side] >= seconds;
+}"""
+
+
+def hear(page, side, seconds=0.1):
+    wait_for(page, HEARD, [side, seconds])
+
+
+def hear_both(page, seconds=0.1):
     """Until Enter would be taken, but for the grades."""
-    for key in "qc":
+    wait_for_pair(page)
+    for side, key in enumerate("qc"):
         page.keyboard.press(key)
-        page.wait_for_timeout(160)
+        hear(page, side, seconds)
+
+
+# What a page keeps of Ann's work in the browser's database.
+KEPT = """(name, ask) => new Promise((done) => {
+  indexedDB.open('audiosim judging ["demo","Ann"]').onsuccess = ({ target: { result: database } }) => {
+    const asked = ask(database.transaction(name).objectStore(name));
+    asked.onsuccess = () => { done(asked.result); database.close(); };
+  };
+})"""
+# Whether the clips of all pairs that are hers have arrived.
+FETCHED = f"""async () => {{
+  const arrived = performance.getEntriesByType("resource").filter((entry) => entry.responseStatus === 200);
+  const addresses = new Set(arrived.map((entry) => entry.name.replace(location.origin, "")));
+  const clips = await ({KEPT})("clips", (store) => store.getAll());
+  return clips.every(({{ sound, peaks }}) => addresses.has(sound) && addresses.has(peaks));
+}}"""
+# Whether the draft of a grade has this note.
+DRAFTED = f"""async (note) => {{
+  const drafts = await ({KEPT})("kept", (store) => store.get("drafts"));
+  return Object.values(drafts ?? {{}}).some((draft) => draft.note === note);
+}}"""
+
+
+def go_offline(page):
+    """Once all clips are there: what was not fetched cannot be judged then."""
+    wait_for_pair(page)
+    wait_for(page, FETCHED)
+    page.context.set_offline(True)
 
 
 def grade(page, broad, steps=0):
     """A broad grade, then the fine one: where the slider starts for it, and so many points further."""
     page.keyboard.press(str(broad))
     page.keyboard.press("ArrowRight")
-    for _ in range(abs(steps)):
-        page.keyboard.press("ArrowRight" if steps > 0 else "ArrowLeft")
+    for size, ahead, back in ((10, "ArrowUp", "ArrowDown"), (1, "ArrowRight", "ArrowLeft")):
+        for _ in range(abs(steps) // size):
+            page.keyboard.press(ahead if steps > 0 else back)
+        steps -= abs(steps) // size * size * (1 if steps > 0 else -1)
 
 
 def save(page):
@@ -75,19 +125,33 @@ def answers(http, assessor):
     return found.json()["answers"]
 
 
+def answers_by(server, token):
+    with server.client() as client:
+        return client.get("/v1/collections/demo/answers", headers={"Authorization": f"Bearer {token}"}).json()
+
+
 def starts(broad):
     """Where the slider starts: the middle of a third."""
     return [17, 50, 83][broad]
 
 
 def audit(page):
-    """What axe-core finds wrong."""
-    found = page.evaluate(AXE.read_text() + "; axe.run()")
-    return [(wrong["id"], [node["html"] for node in wrong["nodes"]]) for wrong in found["violations"]]
+    """What axe-core finds wrong in either theme, on a wide and on a narrow screen, once colours have ceased to fade."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    wrong = []
+    for width, scheme in product((1000, 360), ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.emulate_media(color_scheme=scheme)
+        wait_for(page, "() => document.getAnimations().length === 0")
+        found = page.evaluate("axe.run()")["violations"]
+        wrong += [(width, scheme, one["id"], [node["html"] for node in one["nodes"]]) for one in found]
+    return wrong
 
 
 def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, http):
     page = browse(f"/judge/demo?{QUICK}&batch=20")
+    begun = time.monotonic()
     enter(page, "Ann")
     said = [(place % 3, (7 * place) % 11 - 5) for place in range(20)]
     for broad, steps in said:
@@ -98,9 +162,13 @@ def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, ht
     assert [(one["broad"], one["fine"]) for one in found] == [(broad, starts(broad) + steps) for broad, steps in said]
     assert len({(one["query"], one["document"]) for one in found}) == 20
     assert len({one["key"] for one in found}) == 20
-    for details in (one["details"] for one in found):
-        assert min(details["query_played_s"], details["document_played_s"]) >= 0.1
-        assert details["played_s"] <= details["seconds"] + 0.1
+    details = [one["details"] for one in found]
+    for told in details:
+        assert min(told["query_played_s"], told["document_played_s"]) >= 0.1
+        assert told["played_s"] == pytest.approx(told["query_played_s"] + told["document_played_s"], abs=0.011)
+    # The output has a clock of its own, which may lag and catch up; over all pairs that evens out.
+    seconds = sum(told["seconds"] for told in details)
+    assert sum(told["played_s"] for told in details) - 1 < seconds < time.monotonic() - begun
     # Candidates of one query stand together.
     queries = [one["query"] for one in found]
     assert len([1 for one, other in pairwise(queries) if one != other]) == len(set(queries)) - 1
@@ -113,7 +181,7 @@ def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, 
     for _ in range(3):
         judge(page, 1)
     saved(page)
-    page.context.set_offline(True)
+    go_offline(page)
     for _ in range(3):
         judge(page, 2)
     expect(page.locator("#state")).to_have_text("Offline: 3 waiting")
@@ -127,12 +195,12 @@ def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, 
 
 def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, http, watch):
     watch.expected.append(OFFLINE)
-    address = f"/judge/demo?{QUICK}&batch=8"
+    address = f"/judge/demo?{QUICK}&batch=6"
     page = browse(address)
     enter(page, "Ann")
     judge(page, 1)
     saved(page)
-    page.context.set_offline(True)
+    go_offline(page)
     judge(page, 2)
     context = page.context
     page.close()
@@ -140,7 +208,7 @@ def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, http, 
     context.set_offline(False)
     page = browse(address, context=context)
     begin(page)
-    assert page.inner_text("#where") == "Pair 3 of 8"
+    assert page.inner_text("#where") == "Pair 3 of 6"
     saved(page)
     assert [one["broad"] for one in answers(http, "Ann")] == [1, 2]
 
@@ -169,7 +237,7 @@ def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
     grade(page, 1, 3)
     page.click("summary")
     page.fill("#note", "a draft")
-    page.wait_for_timeout(500)
+    wait_for(page, DRAFTED, "a draft")
     page.reload()
     begin(page)
     assert page.inner_text("#grade-fine-value") == "53"
@@ -178,16 +246,16 @@ def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
 
 
 def test_two_assessors_at_once_never_get_the_same_pair(browse, http):
-    pages = {name: browse(f"/judge/demo?{QUICK}&batch=6") for name in ("Ann", "Bob")}
+    pages = {name: browse(f"/judge/demo?{QUICK}&batch=4") for name in ("Ann", "Bob")}
     for name, page in pages.items():
         enter(page, name)
-    for _ in range(6):
+    for _ in range(4):
         for page in pages.values():
             judge(page, 1)
     for page in pages.values():
         saved(page)
     pairs = {name: {(one["query"], one["document"]) for one in answers(http, name)} for name in pages}
-    assert [len(own) for own in pairs.values()] == [6, 6]
+    assert [len(own) for own in pairs.values()] == [4, 4]
     assert not pairs["Ann"] & pairs["Bob"]
 
 
@@ -212,9 +280,9 @@ def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
 
 def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
     watch.expected.append(OFFLINE)
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{QUICK}&batch=4")
     enter(page, "Ann")
-    page.context.set_offline(True)
+    go_offline(page)
     judge(page, 0)
     judge(page, 2)
     page.keyboard.press("z")
@@ -261,17 +329,17 @@ def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
 
 
 def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered(browse, http):
-    page = browse("/judge/demo?listen=2")
+    page = browse("/judge/demo?listen=1")
     enter(page, "Ann")
     page.keyboard.press("Enter")
-    assert "hear the candidate for 2 s more, choose a button, set the slider" in page.inner_text("#missing")
+    assert "hear the candidate for 1 s more, choose a button, set the slider" in page.inner_text("#missing")
     grade(page, 1)
-    page.wait_for_timeout(2200)
+    hear(page, 0, 1)
     page.keyboard.press("Enter")
-    assert page.inner_text("#missing") == "Hear the candidate for 2 s more"
+    assert page.inner_text("#missing") == "Hear the candidate for 1 s more"
     assert page.inner_text("#where") == "Pair 1 of 20"
     page.keyboard.press("c")
-    page.wait_for_timeout(2200)
+    hear(page, 1, 1)
     save(page)
     saved(page)
     assert len(answers(http, "Ann")) == 1
@@ -369,7 +437,7 @@ def test_an_invitation_becomes_a_cookie_and_leaves_the_address(browse, invited):
     page.reload()
     begin(page)
     assert page.inner_text("#where") == "Pair 2 of 20"
-    found = httpx.get(f"{server.url}/v1/collections/demo/answers", headers={"Authorization": f"Bearer {token}"}).json()
+    found = answers_by(server, token)
     assert (found["assessor"], [one["broad"] for one in found["answers"]]) == ("Ann", [1])
 
 
@@ -402,7 +470,7 @@ def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse
     page.keyboard.press("Enter")
     saved(page)
     wait_for_pair(page)
-    found = httpx.get(f"{server.url}/v1/collections/demo/answers", headers={"Authorization": f"Bearer {token}"}).json()
+    found = answers_by(server, token)
     assert [one["broad"] for one in found["answers"]] == [0, 2]
 
 
@@ -438,10 +506,9 @@ def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, htt
     assert [one["fine"] for one in answers(http, "Ann")] == [17]
 
 
-# An analyser at the page's own output, and the position that its player tells, just before and after a switch.
+# An analyser at the page's own output hears the query, the candidate after a switch, and nothing after a pause.
 LISTEN = """async () => {
-  const script = document.querySelector("script[type=module]").src;
-  const { player } = await import(script);
+  const { player } = await import(document.querySelector("script[type=module]").src);
   const analyser = player.context.createAnalyser();
   player.output.connect(analyser);
   const loudest = () => {
@@ -449,47 +516,40 @@ LISTEN = """async () => {
     analyser.getFloatTimeDomainData(samples);
     return Math.max(...samples.map(Math.abs));
   };
-  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-  await pause(400);
-  const playing = loudest();
-  const before = [performance.now(), player.position];
+  const until = async (holds) => {
+    while (!holds()) await new Promise((done) => setTimeout(done, 20));
+  };
+  await until(() => loudest() > 0.01);
   document.querySelector("#hear-candidate").click();
-  const jump = player.position - before[1] - (performance.now() - before[0]) / 1000;
-  await pause(200);
-  const drift = player.position - before[1] - (performance.now() - before[0]) / 1000;
-  const switched = loudest();
+  const switched = player.context.currentTime + 0.1;
+  await until(() => player.context.currentTime > switched && loudest() > 0.01);
   player.pause();
-  await pause(200);
-  return { playing, jump, drift, switched, silent: loudest(), state: player.context.state };
+  await until(() => loudest() === 0);
+  return player.context.state;
 }"""
 
 
-def test_sound_really_plays_and_a_switch_keeps_the_position(browse):
+def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse):
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
-    heard = page.evaluate(LISTEN)
-    assert heard["state"] == "running"
-    assert heard["playing"] > 0.01
-    assert heard["switched"] > 0.01
-    assert heard["silent"] == 0
-    assert abs(heard["jump"]) < 0.03
-    assert abs(heard["drift"]) < 0.03
+    assert page.wait_for_function(LISTEN).json_value() == "running"
 
 
-# Two clips of known samples, rendered by the page's own player on a context that needs no time.
-RENDER = """async () => {
+# Two clips of known samples, rendered by the page's own player on a context that needs no time, and switched at 1 s.
+# Each starts at a level and rises by a slope per second; one that starts at 0 has no known loudness.
+RENDER = """async (clips) => {
   const base = document.querySelector("script[type=module]").src.replace("judge.js", "player.js");
-  const { Player, levelGains } = await import(base);
+  const { Player } = await import(base);
   const rate = 8000;
   const context = new OfflineAudioContext(1, 2 * rate, rate);
   context.resume = () => {};
-  const clip = (value, seconds) => {
-    const buffer = new AudioBuffer({ length: seconds * rate, sampleRate: rate, numberOfChannels: 1 });
-    buffer.getChannelData(0).fill(value);
-    return { buffer, peak: Math.abs(value), loudness_db: 20 * Math.log10(Math.abs(value)) };
+  const clip = ([level, slope]) => {
+    const buffer = new AudioBuffer({ length: 2 * rate, sampleRate: rate, numberOfChannels: 1 });
+    buffer.copyToChannel(Float32Array.from({ length: 2 * rate }, (_, place) => level + (slope * place) / rate), 0);
+    return { buffer, peak: Math.abs(level), loudness_db: level ? 20 * Math.log10(Math.abs(level)) : null };
   };
   const player = new Player(context);
-  player.load([clip(0.5, 1), clip(-0.125, 1)]);
+  player.load(clips.map(clip));
   player.play();
   context.suspend(1).then(() => { player.listen(1); OfflineAudioContext.prototype.resume.call(context); });
   const made = await context.startRendering();
@@ -499,7 +559,7 @@ RENDER = """async () => {
 
 def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
     page = browse("/judge/demo")
-    made = page.evaluate(RENDER)
+    made = page.evaluate(RENDER, [[0.5, 0], [-0.125, 0]])
     samples, rate = made["samples"], made["rate"]
     target = 10 ** (-20 / 20)  # both clips are constants: their root mean square is what they are brought to
     before, after = samples[int(0.5 * rate) : rate - 200], samples[rate + 200 :]
@@ -509,6 +569,20 @@ def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
     assert (fading[-1] - fading[0]) / rate < 0.0101
     steps = [abs(two - one) for one, two in pairwise(samples)]
     assert max(steps[rate // 2 :]) < 2 * target / (0.0095 * rate)
+
+
+def test_a_switch_goes_on_at_the_very_same_position(browse):
+    page = browse("/judge/demo")
+    made = page.evaluate(RENDER, [[0, 0.25], [0, -0.25]])
+    samples, rate = made["samples"], made["rate"]
+    heard_at_s = [4 * abs(sample) for sample in samples]  # each sample tells where in its clip it stands
+    began_s = 0.5 - heard_at_s[rate // 2]
+    assert 0 <= began_s <= 0.02
+    after = range(rate + 200, 2 * rate)
+    assert [samples[place] < 0 for place in after] == [True] * len(after)
+    assert [heard_at_s[place] for place in after] == pytest.approx(
+        [place / rate - began_s for place in after], abs=1e-4
+    )
 
 
 def test_a_waveform_is_a_place_to_go_to(browse):
@@ -524,10 +598,8 @@ def test_a_waveform_is_a_place_to_go_to(browse):
     assert float(page.get_attribute("#position", "aria-valuenow")) == pytest.approx(at + 1, abs=0.1)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
-def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, scheme, width):
-    page = browse("/judge/demo?listen=0.1", color_scheme=scheme, viewport={"width": width, "height": 740})
+def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse):
+    page = browse("/judge/demo?listen=0.1")
     page.locator("#name:focus").wait_for()
     assert audit(page) == []
     page.keyboard.type("Ann")
@@ -538,7 +610,6 @@ def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, scheme, width):
     wait_for_pair(page)
     hear_both(page)
     grade(page, 0, 50)
-    page.wait_for_timeout(200)  # colours fade
     assert page.locator("#warning").is_visible()
     assert audit(page) == []
     for opened in ("open-help", "open-cannot"):
@@ -560,9 +631,9 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
     targets = page.locator("button:visible, .choice label:visible, input[type=range]:visible").all()
     sizes = [target.bounding_box() for target in targets]
     assert min(min(size["width"], size["height"]) for size in sizes) >= 24
-    page.wait_for_timeout(150)
+    hear(page, 0)
     page.tap("#hear-candidate")
-    page.wait_for_timeout(150)
+    hear(page, 1)
     page.tap("#grade-broad-2")
     box = page.locator("#grade-fine").bounding_box()
     page.touchscreen.tap(box["x"] + 0.75 * box["width"], box["y"] + box["height"] / 2)

@@ -1,11 +1,17 @@
 """What pairs have in common, looked up pair by pair in the collection itself: the reference of the joint model."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from audiosim.corpus.pool import build_pool
+from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.published import Model, Trend
+from audiosim.simulate import Design, synthetic_collection
+from audiosim.stats.field import Field
 
 
 class InCommon:
@@ -60,6 +66,16 @@ class InCommon:
             return float(query and same)
         return float(same and (query or key(one) in self.kept[kind]))
 
+    def standing(self, mean):
+        """(n,) how far the systems that retrieved a pair stand above the mean of all, by the means of their pairs."""
+        retrieved = defaultdict(list)
+        for pair, expected in zip(self.pairs, mean, strict=True):
+            for system in self.systems[pair]:
+                retrieved[system].append(expected)
+        level = {system: np.mean(expected) for system, expected in retrieved.items()}
+        middle = np.mean(list(level.values()))
+        return np.array([np.mean([level[system] - middle for system in self.systems[pair]]) for pair in self.pairs])
+
     def covariance(self, sizes, scale):
         """(n, n) the sum over the kinds of size^2 times what two pairs share, times the scale of both."""
         n = len(self.pairs)
@@ -75,3 +91,94 @@ class InCommon:
 def in_common():
     """What the pairs of a collection have in common."""
     return InCommon
+
+
+SIZES = {
+    "query": 0.5,
+    "query_genre": 0.45,
+    "query_artist": 0.3,
+    "genres": 0.4,
+    "artist": 0.2,
+    "team": 0.3,
+    "system": 0.2,
+    "rest": 0.65,
+}
+
+
+def joint_model(**changes):
+    """A joint model of the Fine scale, and what it leaves pairs of unknown genre to."""
+    fields = {
+        "name": "joined",
+        "scale": "fine",
+        "levels": tuple(np.arange(5.0, 100, 10)),
+        "terms": ("fSYS", "sGEN"),
+        "coefficients": (2.0, 1.5),
+        "thresholds": tuple(np.linspace(1.5, -5.5, 9)),
+        "fallback": Model(
+            "plain", "fine", tuple(np.arange(5.0, 100, 10)), (), (), tuple(np.linspace(2, -3, 9)), None, "made up"
+        ),
+        "source": "made up",
+        "components": {name: (size, None) for name, size in SIZES.items()},
+        "trend": Trend(0.02, 0.8, ((4e-4, -1e-3), (-1e-3, 0.04))),
+    }
+    return Model(**(fields | changes))
+
+
+@pytest.fixture(scope="session")
+def joined():
+    """Makes a joint model of the Fine scale, with changes."""
+    return joint_model
+
+
+@pytest.fixture(scope="session")
+def some_hundreds():
+    """A collection of some hundreds of pairs, all judged, with a genre, an artist, or both unknown here and there."""
+    collection = synthetic_collection(np.random.default_rng(0), Design(8, 4, 14, 5, 40))
+    rng = np.random.default_rng(1)
+    documents = {
+        name: replace(
+            document,
+            genre=None if rng.random() < 0.15 else document.genre,
+            artist=None if rng.random() < 0.15 else document.artist,
+        )
+        for name, document in collection.documents.items()
+    }
+    return replace(collection, documents=documents)
+
+
+def joint_prediction(field, levels, maximum):
+    """A prediction whose ordinal model says of each pair what the field does: a normal distribution, in levels."""
+    levels = np.asarray(levels, dtype=float)
+    ends = (levels[1:] + levels[:-1]) / 2 / maximum
+    reached = norm.cdf(ends, field.mean[:, None], np.sqrt(field.variance)[:, None])
+    n = len(field.mean)
+    probabilities = np.diff(reached, axis=1, prepend=0, append=1)
+    prior = Prediction(levels, probabilities, ("normal",), np.zeros(n, dtype=np.int64))
+    return JointPrediction(prior, field, field, np.full(n, np.nan), maximum)
+
+
+@pytest.fixture(scope="session")
+def jointly():
+    """Makes a joint prediction of a field."""
+    return joint_prediction
+
+
+def two_blocks(rng, deviation, size=4):
+    """A field of two blocks of equal variances, within and between which unknowns are correlated."""
+    effects = rng.normal(size=(2 * size, 3)) / 2
+    within = [0.5 * np.eye(size) + 0.5 * np.cov(rng.normal(size=(size, 3 * size))) for _ in range(2)]
+    scale = deviation / np.sqrt(np.sum(effects**2, axis=1) + np.concatenate([np.diagonal(of) for of in within]))
+    blocks = tuple(np.split(rng.permutation(2 * size), 2))
+    order = np.concatenate(blocks)
+    covariances = tuple(
+        of * np.outer(scale[at], scale[at]) for of, at in zip(within, np.split(np.arange(2 * size), 2), strict=True)
+    )
+    mean = np.empty(2 * size)
+    mean[order] = rng.uniform(0.4, 0.6, 2 * size)
+    return Field(mean, blocks, covariances, tuple(np.split(effects * scale[:, None], 2)), np.eye(3))
+
+
+@pytest.fixture(scope="session")
+def correlated():
+    """Makes a field of two blocks of four."""
+    return two_blocks

@@ -3,9 +3,10 @@ import json
 import numpy as np
 import pytest
 
+from audiosim import shipped
 from audiosim.corpus.model import BINARY, BROAD, FINE
 from audiosim.errors import FormatError, InputError
-from audiosim.relevance.published import Model, load_model, model_for_scale, model_names, save_model
+from audiosim.relevance.published import Model, Trend, checksum, load_model, model_for_scale, model_names, save_model
 from audiosim.stats.ordinal import expectation, variance
 
 EXAMPLE = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
@@ -109,8 +110,6 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, text, message):
 
 
 def test_wrong_types_in_a_model_file_are_refused(tmp_path):
-    from audiosim.relevance.published import checksum
-
     save_model(load_model("mjud-broad"), tmp_path / "copy.json")
     fields = json.loads((tmp_path / "copy.json").read_text()) | {"levels": "012"}
     (tmp_path / "copy.json").write_text(json.dumps(fields | {"checksum": checksum(fields)}))
@@ -119,8 +118,6 @@ def test_wrong_types_in_a_model_file_are_refused(tmp_path):
 
 
 def test_a_model_file_with_a_feature_that_is_not_known_here_is_refused_by_name(tmp_path):
-    from audiosim.relevance.published import checksum
-
     save_model(load_model("mjud-broad"), tmp_path / "copy.json")
     fields = json.loads((tmp_path / "copy.json").read_text()) | {"terms": ["fSYS", "aSYS", "aNEW"]}
     (tmp_path / "copy.json").write_text(json.dumps(fields | {"checksum": checksum(fields)}))
@@ -140,6 +137,79 @@ def test_a_model_that_carries_its_fallback_survives_a_round_trip(tmp_path):
     assert load_model(tmp_path / "outer.json") == model
     assert (model.fallback_name, inner.fallback_name) == ("inner", None)
     assert load_model(tmp_path / "outer.json").version == model.version
+
+
+COMPONENTS = {
+    "query": (0.5, 0.06),
+    "query_genre": (0.4, 0.05),
+    "query_artist": (0.3, 0.04),
+    "genres": (0.4, 0.07),
+    "artist": (0.0001, None),
+    "team": (0.1, 0.03),
+    "system": (0.1, 0.02),
+    "rest": (0.7, 0.01),
+}
+TREND = Trend(0.02, 0.8, ((4e-4, -1e-3), (-1e-3, 0.04)))
+
+
+def a_joint_model(**changes):
+    return a_model(**({"components": COMPONENTS, "trend": TREND} | changes))
+
+
+@pytest.mark.parametrize("more", [{}, {"sound": (0.2, 0.1)}])
+def test_a_joint_model_survives_a_round_trip(tmp_path, more):
+    model = a_joint_model(components=COMPONENTS | more)
+    save_model(model, tmp_path / "joint.json")
+    again = load_model(tmp_path / "joint.json")
+    assert again == model
+    assert (again.components["artist"], again.trend) == ((0.0001, None), TREND)
+    assert (again.version, list(again.components)) == (model.version, list(model.components))
+    fields = json.loads((tmp_path / "joint.json").read_text())
+    assert (fields["format"], fields["components"]["query"], fields["components"]["artist"]) == (
+        3,
+        [0.5, 0.06],
+        [0.0001, None],
+    )
+    assert fields["trend"] == {"constant": 0.02, "standing": 0.8, "covariance": [[4e-4, -1e-3], [-1e-3, 0.04]]}
+
+
+def test_the_version_tells_models_of_other_components_or_another_trend_apart():
+    first = a_joint_model()
+    moved = Trend(0.02, 0.81, TREND.covariance)
+    others = [a_model(), a_joint_model(components=COMPONENTS | {"team": (0.1, 0.031)}), a_joint_model(trend=moved)]
+    assert len({model.version for model in (first, *others)}) == 4
+    assert a_joint_model(components=dict(reversed(COMPONENTS.items()))).version == first.version
+
+
+def test_every_shipped_model_is_of_the_format_that_has_components():
+    for path in sorted(shipped.folder("models").glob("*.json")):
+        fields = json.loads(path.read_text())
+        assert fields["format"] == 3
+        assert {"components", "trend"} <= set(fields)
+
+
+@pytest.mark.parametrize(
+    ("components", "message"),
+    [
+        ({"query": [0.5, None]}, "1: model m must have the components artist, .*; got query$"),
+        (COMPONENTS | {"rest": [0, None]}, "1: model m must have sizes above 0, that of rest is 0$"),
+        (COMPONENTS | {"rest": [0.5]}, r"1: Expected `array` of length 2, got 1 - at `\$.components\[...\]`$"),
+        (COMPONENTS | {"rest": 0.5}, r"1: Expected `array`, got `float` - at `\$.components\[...\]`$"),
+        (COMPONENTS | {"rest": ["much", None]}, r"1: Expected `float`, got `str` - at `\$.components\[...\]\[0\]`$"),
+    ],
+)
+def test_a_file_with_components_that_are_none_is_refused(tmp_path, components, message):
+    save_model(a_joint_model(), tmp_path / "copy.json")
+    fields = json.loads((tmp_path / "copy.json").read_text()) | {"components": components}
+    (tmp_path / "copy.json").write_text(json.dumps(fields | {"checksum": checksum(fields)}))
+    with pytest.raises(FormatError, match=message):
+        load_model(tmp_path / "copy.json")
+
+
+def test_a_component_that_was_changed_in_the_file_does_not_fit_the_checksum(tmp_path):
+    save_model(a_joint_model(), tmp_path / "copy.json")
+    with pytest.raises(FormatError, match="1: the checksum does not match: the file was changed after it was written"):
+        load_model(damaged(tmp_path, components=COMPONENTS | {"rest": (0.9, 0.01)}))
 
 
 def test_an_unknown_model_is_refused_with_the_names_there_are():
@@ -180,3 +250,54 @@ def test_a_model_that_breaks_a_rule_is_refused(changes, message):
 def test_features_that_are_missing_are_named():
     with pytest.raises(InputError, match="model m needs the features fSYS; fSYS missing"):
         a_model().probabilities({}, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"components": {"query": (0.5, None), "mood": (0.1, None)}},
+            "model m must have the components artist, genres, query, query_artist, query_genre, rest, system, team, "
+            "and may have sound; got mood, query",
+        ),
+        (
+            {"components": COMPONENTS | {"mood": (0.1, None)}},
+            "model m must have the components artist, .*, and may have sound; got artist, genres, mood, query, .*",
+        ),
+        ({"components": COMPONENTS | {"team": (0.0, None)}}, "model m must have sizes above 0, that of team is 0"),
+        ({"components": COMPONENTS | {"team": (np.nan, None)}}, "model m must have sizes above 0, that of team is nan"),
+        ({"components": COMPONENTS | {"team": (np.inf, None)}}, "model m must have sizes above 0, that of team is inf"),
+        (
+            {"components": COMPONENTS | {"team": (0.1, -0.1)}},
+            "model m must have standard errors of 0 or more, that of team is -0.1",
+        ),
+        (
+            {"components": COMPONENTS | {"team": (0.1, np.nan)}},
+            "model m must have standard errors of 0 or more, that of team is nan",
+        ),
+        ({"trend": None}, "model m must have both components and a trend, or neither"),
+        ({"components": None}, "model m must have both components and a trend, or neither"),
+    ],
+)
+def test_a_joint_model_that_breaks_a_rule_is_refused(changes, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        a_joint_model(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"constant": np.nan}, "a trend must be finite"),
+        ({"standing": np.inf}, "a trend must be finite"),
+        ({"covariance": ((1.0, np.nan), (np.nan, 1.0))}, "a trend must be finite"),
+        ({"covariance": ((1.0, 0.1), (0.2, 1.0))}, "the covariance of a trend must be symmetric, .* got .*0.2.*"),
+        ({"covariance": ((-1.0, 0.0), (0.0, 1.0))}, "the covariance of a trend .*, of no negative variance, got .*"),
+        ({"covariance": ((1.0, 2.0), (2.0, 1.0))}, "the covariance of a trend .*, of no negative variance, got .*"),
+    ],
+)
+def test_a_trend_that_breaks_a_rule_is_refused(changes, message):
+    fields = {"constant": 0.02, "standing": 0.8, "covariance": ((4e-4, -1e-3), (-1e-3, 0.04))}
+    assert Trend(**fields) == TREND
+    assert Trend(0.0, 1.0, ((0.0, 0.0), (0.0, 1.0))).standing == 1
+    with pytest.raises(InputError, match=f"^{message}$"):
+        Trend(**(fields | changes))

@@ -17,7 +17,7 @@ from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.relevance.examples import judged_pools, levels_of, make_examples, place_levels
 from audiosim.relevance.folds import Judged, deal, draw, ways_to_hold_out
 from audiosim.relevance.likelihood import contains, nagelkerke
-from audiosim.relevance.plan import LISTS, Plan, parse_shares, parse_terms
+from audiosim.relevance.plan import LISTS, Plan, is_joint, parse_shares, parse_terms
 from audiosim.relevance.published import load_model, save_model
 from audiosim.relevance.training import train
 from audiosim.relevance.validation import calibration_slope, constant_forecast, coverage, score
@@ -654,6 +654,23 @@ def test_named_lists_stand_for_their_terms():
 
 
 @pytest.mark.parametrize(
+    ("text", "terms", "joint"),
+    [
+        ("joint", LISTS["teams"], True),
+        (" joint ,", LISTS["teams"], True),
+        ("output", LISTS["output"], False),
+        ("joint,output", LISTS["output"], True),
+        ("fSYS, joint,fGEN", ("fSYS", "fGEN"), True),
+        ("joint,joint,qSIM", ("qSIM",), True),
+        ("jointly", ("jointly",), False),
+        (" ,", (), False),
+    ],
+)
+def test_joint_is_no_term_and_alone_it_stands_for_the_features_of_teams(text, terms, joint):
+    assert (parse_terms(text), is_joint(text)) == (terms, joint)
+
+
+@pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"terms": ()}, "the list of features is empty"),
@@ -670,6 +687,14 @@ def test_named_lists_stand_for_their_terms():
         (
             {"terms": ("aSYS",), "judged": (0.1,), "own_judgment": True},
             "own_judgment shows every judgment: it does not go with judged shares",
+        ),
+        (
+            {"terms": ("fSYS", "fSYS:oSYS", "aDOC"), "joint": True},
+            "^a joint model reads the judgments itself: aDOC must not be among its features$",
+        ),
+        (
+            {"terms": ("fSYS", "fSYS:oSYS"), "joint": True},
+            "^a joint model reads the judgments itself: oSYS must not be among its features$",
         ),
         (
             {"terms": ("fSYS", "oSYS"), "judged": (0.1,)},

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,17 +15,16 @@ SHELL, TOKEN = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
 
 
 @pytest.fixture
-def shown(tmp_path):
-    """Runs an example in a folder of its own, where the command is to be had, on a free port."""
+def shown(tmp_path, port):
+    """Runs an example in a folder of its own, where the command is to be had, on a port of its own."""
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def run(*command):
-        call = [part.replace("8000", port) for part in command]
+        call = [part.replace("8000", str(port)) for part in command]
+        variables = os.environ | {"PATH": path}
         done = subprocess.run(
-            call, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False, env=os.environ | {"PATH": path}
+            call, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False, env=variables
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

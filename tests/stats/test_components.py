@@ -5,14 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.linalg import null_space
+from scipy.stats import multivariate_normal, norm
 from statsmodels.regression.mixed_linear_model import VCSpec
 
 from audiosim.errors import InputError
 from audiosim.stats import components
-from audiosim.stats.components import REST, SMALLEST, Layout, estimate_components
+from audiosim.stats.components import estimate_components
+from audiosim.stats.layout import REST, Layout
+from audiosim.stats.size_search import SMALLEST
 
 
 def drawn(rng, sizes, scaled=True):
@@ -189,6 +192,98 @@ def test_known_sizes_are_recovered_within_their_standard_errors():
     assert np.all(np.abs(covered - 27) <= 4 * 1.6)
     # All together: 150 intervals, 135 +- 3.7 hold.
     assert abs(covered.sum() - 135) <= 4 * 3.7
+
+
+def density_with_trend(layout, values, sizes):
+    """The restricted log-likelihood by its definition, for the mean X b, X the trend: that of scipy times |X'X|^1/2.
+
+    Harville (1974), doi:10.1093/biomet/61.2.383: the density of the errors of any n - f independent contrasts, but for
+    a factor; here of orthonormal ones.
+    """
+    x = layout.trend
+    contrasts = null_space(x.T)
+    found = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ in_full(layout, sizes) @ contrasts)
+    return found.logpdf(contrasts.T @ values) - np.linalg.slogdet(x.T @ x)[1] / 2
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(1, 3), st.integers(0, 2**32))
+def test_with_a_trend_the_likelihood_is_that_of_contrasts_free_of_it(blocks, count, seed):
+    rng = np.random.default_rng(seed)
+    layout = drawn(rng, [*blocks, 4])
+    layout = replace(layout, trend=rng.normal(size=(len(layout.scale), count)))
+    values = simulated(rng, layout, SIZES) + layout.trend @ rng.normal(size=count)
+    logarithms = rng.normal(-0.5, 0.7, 5)
+
+    def at(logarithms):
+        return density_with_trend(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
+
+    sizes = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
+    value, slopes = components._likelihood(layout, values, sizes)
+    assert value == pytest.approx(at(logarithms), rel=1e-8, abs=1e-8)
+    expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in 1e-5 * np.eye(5)]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_a_regression_within_groups_has_the_estimates_of_statsmodels(form):
+    rng = np.random.default_rng(13)
+    group, layouts = one_way(15, 6)
+    kept = np.sort(rng.permutation(90)[:60])
+    trend = np.column_stack([np.ones(90), rng.normal(size=90) + rng.normal(size=15)[group]])
+    values = trend @ [2.0, -0.5] + rng.normal(size=15)[group] * 0.8 + rng.normal(size=90)
+    layout = replace(layouts[form], trend=trend).part(kept)
+    found = estimate_components([layout], [values[kept]], {"group": 0.1, REST: 3.0})
+    fitted = sm.MixedLM(values[kept], trend[kept], group[kept]).fit(reml=True)
+    assert found.sizes["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
+    assert found.sizes[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
+    np.testing.assert_allclose(found.trend, fitted.fe_params, rtol=1e-3)
+    # Its standard errors allow for those of the sizes; with these known they are those of generalised least squares.
+    covariance = in_full(layout, found.sizes)
+    least_squares = sm.GLS(values[kept], trend[kept], covariance).fit()
+    np.testing.assert_allclose(found.trend, least_squares.params, rtol=1e-6)
+    np.testing.assert_allclose(found.covariance, least_squares.normalized_cov_params, rtol=1e-6)
+
+
+def test_the_trend_of_several_sets_is_generalised_least_squares_of_all_of_them():
+    rng = np.random.default_rng(14)
+    layouts = [
+        replace(one, trend=rng.normal(size=(len(one.scale), 2))) for one in (drawn(rng, [9] * k) for k in (5, 8))
+    ]
+    values = [simulated(rng, one, SIZES) + one.trend @ [1.5, -0.7] for one in layouts]
+    found = estimate_components(layouts, values, SIZES)
+    told, beside = np.zeros((2, 2)), np.zeros(2)
+    for one, value in zip(layouts, values, strict=True):
+        solved = np.linalg.solve(in_full(one, found.sizes), one.trend)
+        told, beside = told + one.trend.T @ solved, beside + solved.T @ value
+    np.testing.assert_allclose(found.trend, np.linalg.solve(told, beside), rtol=1e-8)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(told), rtol=1e-8)
+    assert np.all(np.abs(found.trend - [1.5, -0.7]) < 4 * np.sqrt(np.diagonal(found.covariance)))
+
+
+def test_without_a_trend_it_is_the_scale():
+    rng = np.random.default_rng(15)
+    layout = drawn(rng, [8] * 6)
+    values = simulated(rng, layout, SIZES, 2.0)
+    told = replace(layout, trend=layout.scale[:, None])
+    found, same = (estimate_components([one], [values], SIZES) for one in (layout, told))
+    assert same.sizes == pytest.approx(found.sizes)
+    assert (same.trend, same.likelihood) == (pytest.approx(found.trend), pytest.approx(found.likelihood))
+
+
+def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told():
+    # A column of zeros, as of systems that all do as well; and one that is twice another.
+    rng = np.random.default_rng(16)
+    layout = drawn(rng, [8] * 6)
+    ones, other = np.ones(48), rng.normal(size=48)
+    values = simulated(rng, layout, SIZES, 2.0)
+    for plain, more in [([ones], [0 * ones]), ([ones, other], [2 * other]), ([ones, other], [ones - other])]:
+        found = estimate_components([replace(layout, trend=np.column_stack(plain))], [values], SIZES)
+        again = estimate_components([replace(layout, trend=np.column_stack(plain + more))], [values], SIZES)
+        assert again.sizes == pytest.approx(found.sizes, rel=1e-6)
+        assert again.likelihood == pytest.approx(found.likelihood, rel=1e-9)
+        assert not again.trend.any()
+        assert np.all(np.diagonal(again.covariance) == np.inf)
 
 
 def in_both(rng, blocks):
@@ -388,6 +483,8 @@ RIGHT = {
         ({"shared": {"team": np.ones((2, 2))}}, r"effects of team must be \(3, p\) to match the scale, got \(2, 2\)"),
         ({"shared": {"team": np.ones(3)}}, r"effects of team must be \(3, p\) to match the scale, got \(3,\)"),
         ({"shared": {"rest": np.ones((3, 2))}}, "components must not be called 'rest', got query, rest"),
+        ({"trend": np.ones((2, 2))}, r"the trend must be \(3, f\) to match the scale, got \(2, 2\)"),
+        ({"trend": np.ones(3)}, r"the trend must be \(3, f\) to match the scale, got \(3,\)"),
     ],
 )
 def test_a_layout_that_does_not_fit_is_refused(changed, message):

@@ -226,6 +226,28 @@ def test_what_is_certain_already_counts_for_those_left_out():
     assert (means[1], variances[1]) == (pytest.approx(mean[0]), pytest.approx(left[0, 0]))
 
 
+@given(SIZES, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**32))
+def test_more_shared_effects_add_their_covariance(sizes, p, q, seed):
+    rng = np.random.default_rng(seed)
+    field = drawn(rng, sizes, p)
+    loads, root = rng.normal(size=(len(field.mean), q)), rng.normal(size=(q, q))
+    after = field.with_effects(loads, root @ root.T)
+    assert_is(after, field.mean, in_full(field) + loads @ root @ root.T @ loads.T)
+
+
+def test_a_shared_effect_that_is_certain_changes_nothing():
+    # A covariance of rank 1, or 0: what is learned then tells of it no more than there is to know.
+    rng = np.random.default_rng(14)
+    field, loads = drawn(rng, [3, 4], 2), rng.normal(size=(7, 2))
+    for covariance in (np.zeros((2, 2)), np.array([[1.0, 2.0], [2.0, 4.0]])):
+        after = field.with_effects(loads, covariance)
+        expected = in_full(field) + loads @ covariance @ loads.T
+        assert_is(after, field.mean, expected)
+        known = conditioned(field.mean, expected, [1, 5], np.array([2.0, -1.0]))
+        assert_is(after.know_all(np.array([1, 5]), np.array([2.0, -1.0])), *known)
+        assert_is(after.know(5, -1.0).know(1, 2.0), *known)
+
+
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
 def test_scaling_is_multiplying_the_covariance_from_both_sides(sizes, p, seed):
     rng = np.random.default_rng(seed)

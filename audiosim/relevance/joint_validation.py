@@ -1,0 +1,201 @@
+"""How good a joint model is on held-out queries: of single grades, and of the means of many."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import ndtri
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.examples import Examples
+from audiosim.relevance.folds import Judged, Way, deal, draw
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.prediction import JointPrediction
+from audiosim.relevance.published import Model, fallbacks
+from audiosim.relevance.relearning import FIRST
+from audiosim.relevance.validation import Forecast, Score, score
+from audiosim.stats.moments import Moments
+
+JUDGED = 0.1  # share of each held-out query that is judged where none is named, and in the second half of the intervals
+HALVINGS = 3
+NOMINAL = 0.95
+KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a sum when all of it is judged
+PRIOR = "model, its ordinal part"
+
+Learn = Callable[[Booleans], Model]
+
+
+class Interval(NamedTuple):
+    """How many intervals of a kind of mean hold the true one.
+
+    what     query means, system means, or differences of systems
+    judged   share of each query's pairs that is judged
+    nominal  probability of the intervals
+    actual   share of them that hold the true value
+    number   how many intervals, over all halves; those of one half are not independent
+    """
+
+    what: str
+    judged: float
+    nominal: float
+    actual: float
+    number: int
+
+
+def joint_scores(
+    judged: Judged, way: Way, learn: Learn, levels: Array, shares: Sequence[float], seed: int, told: Callable[[], None]
+) -> list[Score]:
+    """The scores of a joint model on the pairs of held-out queries that nobody judged.
+
+    learn   what gives a model that learned from some of the rows, (n,) which
+    levels  (l,) that the model has, rising; rows of others are left out
+    shares  of each held-out query that are judged, in (0, 1)
+    seed    of the draws
+    told    is called after each fold
+
+    The first is where nothing is judged. For each share there is one, and another of the model's ordinal part alone.
+    """
+    examples = judged.examples
+    said: dict[float, list[_Said]] = {share: [] for share in (0.0, *shares)}
+    for code in range(len(way.names)):
+        held = np.asarray(way.fold == code)
+        estimators = _estimators(judged, learn(~held))
+        for share in said:
+            lot = held & draw(examples.group, share, seed)
+            left = held & ~lot & examples.having_level(levels)
+            said[share] += [
+                _Said(rows.examples, found.probabilities[rows.pairs], found.prior.probabilities[rows.pairs])
+                for rows, found in _predictions(judged, estimators, lot, left)
+            ]
+        told()
+    labels = {share: f"{way.label}, {100 * share:g} % of each judged" for share in shares}
+    found = [one for share in shares for one in _scores(examples, levels, said[share], labels[share])]
+    return [next(_scores(examples, levels, said[0.0], way.label)), *found]
+
+
+def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[Interval, ...]:
+    """How many 95 % intervals hold the true mean, learned on one half of the queries and held against the other.
+
+    learn  as of `joint_scores`
+    seed   of the halvings and of the judged pairs; see `halves`
+    told   is called after each half
+
+    Means are over judged pairs, of which the grades are known: those of a query, and those that a system retrieved.
+    Intervals are  E +- z sqrt(Var);  those of sums all judged do not count.
+    """
+    inside: dict[tuple[float, str], list[Booleans]] = {}
+    for halving, half in enumerate(halves(judged.examples.group, seed)):
+        for held in (half, ~half):
+            estimators = _estimators(judged, learn(~held))
+            for share in (0.0, JUDGED):
+                lot = held & draw(judged.examples.group, share, seed + halving)
+                for rows, prediction in _predictions(judged, estimators, lot, held):
+                    for what, hold in _held_by(judged, rows, prediction):
+                        inside.setdefault((share, what), []).append(hold)
+            told()
+    held_by = {key: np.concatenate(hold) for key, hold in inside.items()}
+    return tuple(
+        Interval(what, share, NOMINAL, float(hold.mean()), len(hold))
+        for (share, what), hold in held_by.items()
+        if len(hold)
+    )
+
+
+def halves(group: Integers, seed: int) -> Iterator[Booleans]:
+    """HALVINGS times (n,) which rows are in one half of the groups, dealt at random."""
+    rng = np.random.default_rng(seed)
+    groups, place = np.unique(group, return_inverse=True)
+    for _ in range(HALVINGS):
+        yield np.asarray(deal(rng.permutation(len(groups))[place.reshape(-1)], 2) == 0)
+
+
+class _Said(NamedTuple):
+    """What is predicted of some rows of the examples, (m,), by a joint model and by its ordinal part, (m, l)."""
+
+    rows: Integers
+    model: Array
+    prior: Array
+
+
+def _scores(examples: Examples, levels: Array, said: Sequence[_Said], label: str) -> Iterator[Score]:
+    rows, *predicted = (np.concatenate(parts) for parts in zip(*said, strict=True))
+    sample = examples.of(rows).sample((), np.ones(len(rows), dtype=np.bool_), levels)
+    for name, probabilities in zip(("model", PRIOR), predicted, strict=True):
+        yield score(name, label, Forecast(probabilities, None), sample)
+
+
+class _Rows(NamedTuple):
+    """Some judged pairs of one pool.
+
+    place     of the pool
+    examples  (m,) their rows among the examples
+    pairs     (m,) their places in the pool
+    """
+
+    place: int
+    examples: Integers
+    pairs: Integers
+
+
+def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
+    return [JointEstimator(pool, (model, *fallbacks(model))) for pool, _ in judged.pools]
+
+
+def _predictions(
+    judged: Judged, estimators: Sequence[JointEstimator], seen: Booleans, wanted: Booleans
+) -> Iterator[tuple[_Rows, JointPrediction]]:
+    """What is predicted of the rows wanted, pool by pool, where the rows seen are all that is judged.
+
+    Of as many judgments as a campaign learns the sizes from, they are learned.
+    """
+    start = 0
+    for place, ((pool, given), estimator) in enumerate(zip(judged.pools, estimators, strict=True)):
+        pairs = np.flatnonzero(~np.isnan(given))
+        rows = np.arange(start, start + len(pairs))
+        start += len(pairs)
+        if wanted[rows].any():
+            grades = np.full(len(pool.pairs), np.nan)
+            grades[pairs[seen[rows]]] = given[pairs[seen[rows]]]
+            learned = estimator.relearned(grades) if seen[rows].sum() >= FIRST else estimator
+            yield _Rows(place, rows[wanted[rows]], pairs[wanted[rows]]), learned.predict(grades)
+
+
+def _held_by(judged: Judged, rows: _Rows, prediction: JointPrediction) -> Iterator[tuple[str, Booleans]]:
+    """For each kind of mean over the rows which intervals hold the true one."""
+    pool, given = judged.pools[rows.place]
+    reach, truth = float(ndtri((1 + NOMINAL) / 2)), np.nan_to_num(given) / pool.scale.maximum
+    for what, weights in means(pool, rows.pairs).items():
+        sums: Moments = prediction.field.project(weights)
+        deviation = np.sqrt(sums.variance)
+        hold = np.abs(weights @ truth - sums.mean) <= reach * deviation
+        yield what, hold[deviation > KNOWN]
+
+
+def means(pool: Pool, pairs: Integers) -> dict[str, sparse.csr_array]:
+    """Weights (sums, n) that make of grades the means over some pairs: of each query, of each system, and the
+    differences of systems.
+
+    pairs  places in the pool
+
+    Queries and systems without such pairs are left out.
+    """
+    n, chosen = len(pool.pairs), np.zeros(len(pool.pairs))
+    chosen[pairs] = 1
+    queries = sparse.csr_array((chosen, (pool.query, np.arange(n))), shape=(len(pool.queries), n))
+    systems = _normalised(sparse.csr_array(pool.retrieved.multiply(chosen)))
+    both = np.array(list(combinations(range(systems.shape[0]), 2)), dtype=np.int64).reshape(-1, 2)
+    return {
+        "query means": _normalised(queries),
+        "system means": systems,
+        "differences of systems": sparse.csr_array(systems[both[:, 0]] - systems[both[:, 1]]),
+    }
+
+
+def _normalised(weights: sparse.csr_array) -> sparse.csr_array:
+    """The rows with any weight, each with a sum of 1."""
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    some = np.flatnonzero(sums)
+    return sparse.csr_array(sparse.diags_array(1 / sums[some]) @ weights[some])

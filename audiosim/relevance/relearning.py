@@ -1,0 +1,55 @@
+"""When an estimator learns from a campaign's own judgments, beyond conditioning on them.
+
+At 100, 200, 400, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of its
+judgments.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.estimators import RelevanceEstimator
+
+FIRST = 100
+
+
+@runtime_checkable
+class Relearning(Protocol):
+    """An estimator that learns from a campaign's judgments, such as the sizes of a joint model's components."""
+
+    def relearned(self, grades: Array) -> RelevanceEstimator:
+        """The estimator that has learned from these judgments.
+
+        grades  (n,) NaN where unjudged
+        """
+        ...
+
+
+def is_moment(judged: int) -> bool:
+    """Whether an estimator learns anew when so many pairs are judged."""
+    return judged == last_moment(judged) > 0
+
+
+def last_moment(judged: int) -> int:
+    """The last moment of learning until so many pairs are judged; 0 before the first."""
+    moment = 0
+    while (following := max(FIRST, 2 * moment)) <= judged:
+        moment = following
+    return moment
+
+
+def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
+    """What has learned from these judgments (n,), if it does."""
+    return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
+
+
+def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
+    """The estimator as a campaign has it in which the pairs were first judged in this order.
+
+    grades  of the judged pairs; those outside the pool are left out
+    """
+    judged = [pair for pair in grades if pair in pool.positions]
+    first = judged[: last_moment(len(judged))]
+    return relearned(estimator, pool.spread({pair: grades[pair] for pair in first})) if first else estimator

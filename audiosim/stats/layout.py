@@ -1,0 +1,135 @@
+"""What the covariance of many values is made of: a Gaussian field's prior, but for the sizes of its components."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.errors import InputError
+from audiosim.stats.field import Field, check_blocks
+
+REST = "rest"
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """What the covariance of n values is made of, but for the sizes.
+
+        Cov = s s' x (sum over kernels of size^2 K + size_rest^2 I)  +  sum over shared effects of size^2 S S'
+
+    x being the product entry by entry, and S having its rows scaled by s.
+
+    blocks   the places of the values of each block; every place is in one block
+    kernels  by name: for each block its correlation matrix K (m, m), 0 between values that have nothing in common
+    shared   by name: S (n, p), how much each of p effects of one kind counts for each value; a component may have
+             both a kernel and effects, for values of which some share an effect with other blocks and some do not
+    scale    (n,) s, above 0: how far a value may move with everything
+    trend    (n, f) what f coefficients, which are no effects of any size, count for each value; the scale alone where
+             None
+    """
+
+    blocks: tuple[Integers, ...]
+    kernels: Mapping[str, tuple[Array | Booleans, ...]]
+    shared: Mapping[str, Array]
+    scale: Array
+    trend: Array | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.scale)
+        if not np.all(self.scale > 0):
+            raise InputError("scales must be above 0")
+        if REST in self.names[:-1]:
+            raise InputError(f"components must not be called {REST!r}, got {', '.join(self.names[:-1])}")
+        check_blocks(self.blocks, n)
+        shapes = [(len(rows),) * 2 for rows in self.blocks]
+        for name, kernels in self.kernels.items():
+            if [kernel.shape for kernel in kernels] != shapes:
+                raise InputError(f"kernels of {name} must have the shapes of the {len(shapes)} blocks")
+        for name, columns in self.shared.items():
+            if columns.shape[:1] != (n,) or columns.ndim != 2:
+                raise InputError(f"effects of {name} must be ({n}, p) to match the scale, got {columns.shape}")
+        if self.trend is not None and (self.trend.shape[:1] != (n,) or self.trend.ndim != 2):
+            raise InputError(f"the trend must be ({n}, f) to match the scale, got {self.trend.shape}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The components in the order of their sizes; `rest`, what is a value's own, comes last."""
+        return (*dict.fromkeys([*self.kernels, *self.shared]), REST)
+
+    @property
+    def fixed(self) -> Array:
+        """(n, f) the trend, or the scale in its place."""
+        return self.scale[:, None] if self.trend is None else self.trend
+
+    @cached_property
+    def independent(self) -> Array:
+        """(n, r) the columns of the trend that are no combination of those before."""
+        kept: list[int] = []
+        for column in range(self.fixed.shape[1]):
+            if np.linalg.matrix_rank(self.fixed[:, [*kept, column]]) > len(kept):
+                kept.append(column)
+        return self.fixed[:, kept]
+
+    @cached_property
+    def loads(self) -> Array:
+        """(n, p) the rows of all shared effects side by side, scaled."""
+        columns = [*self.shared.values(), np.empty((len(self.scale), 0))]
+        return np.hstack(columns) * self.scale[:, None]
+
+    @cached_property
+    def reached(self) -> tuple[tuple[Integers, Array], ...]:
+        """For each block the shared effects that any of its values has (k,), and its loads on these (m, k)."""
+        found = []
+        for rows in self.blocks:
+            loads = self.loads[rows]
+            some = np.flatnonzero(loads.any(axis=0))
+            found.append((some, loads[:, some]))
+        return tuple(found)
+
+    @cached_property
+    def owner(self) -> Integers:
+        """(p,) the number, among the shared ones, of the component that each effect belongs to."""
+        counts = np.array([columns.shape[1] for columns in self.shared.values()], dtype=np.int64)
+        return np.repeat(np.arange(len(counts)), counts)
+
+    def within(self, sizes: Mapping[str, float], block: int) -> Array:
+        """(m, m) the covariance of a block, without the shared effects."""
+        scale = self.scale[self.blocks[block]]
+        covariance = np.zeros((len(scale), len(scale)))
+        for name, kernels in self.kernels.items():
+            covariance += sizes[name] ** 2 * kernels[block]
+        covariance[np.diag_indices_from(covariance)] += sizes[REST] ** 2
+        return covariance * np.outer(scale, scale)
+
+    def effects(self, sizes: Mapping[str, float]) -> Array:
+        """(p,) the variance of each shared effect."""
+        return np.array([sizes[name] ** 2 for name in self.shared])[self.owner]
+
+    def field(self, sizes: Mapping[str, float], mean: Array) -> Field:
+        """The field of these sizes, before anything is known.
+
+        sizes  standard deviations by name, above 0
+        mean   (n,)
+        """
+        within = tuple(self.within(sizes, block) for block in range(len(self.blocks)))
+        loads = tuple(self.loads[rows] for rows in self.blocks)
+        return Field(mean, self.blocks, within, loads, np.diag(self.effects(sizes)))
+
+    def part(self, places: Integers) -> "Layout":
+        """The layout of some of the values, in the order of `places`, without effects that none of them has."""
+        order = np.full(len(self.scale), -1)
+        order[places] = np.arange(len(places))
+        kept = [np.flatnonzero(order[rows] >= 0) for rows in self.blocks]
+        some = [block for block, inside in enumerate(kept) if len(inside)]
+        return Layout(
+            tuple(order[self.blocks[block][kept[block]]] for block in some),
+            {
+                name: tuple(kernels[block][np.ix_(kept[block], kept[block])] for block in some)
+                for name, kernels in self.kernels.items()
+            },
+            {name: columns[places][:, columns[places].any(axis=0)] for name, columns in self.shared.items()},
+            self.scale[places],
+            None if self.trend is None else self.trend[places],
+        )

@@ -1,0 +1,397 @@
+"""The joint estimator, against its covariance written out in full and conditioned by solving in numpy."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.mfcc import Parameters
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.measures.linear import LinearScores
+from audiosim.measures.measure import parse_measure
+from audiosim.plugins import check_estimator
+from audiosim.relevance.estimators import estimator_of, relevance
+from audiosim.relevance.joint import FEW, JointEstimator
+from audiosim.relevance.layout import SOUND
+from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.published import Trend, fallbacks
+from audiosim.stats.gaussian import Gaussian
+
+LEVELS = np.arange(5.0, 100, 10)
+
+
+def estimator(pool, model):
+    return JointEstimator(pool, (model, *fallbacks(model)))
+
+
+def nothing(pool):
+    return np.full(len(pool.pairs), np.nan)
+
+
+FLAT = Trend(0.0, 0.0, ((4e-4, -1e-3), (-1e-3, 0.04)))  # as unsure as that of the model, but of nothing
+
+
+class Dense:
+    """The prior of all pairs of a collection as a mean and a covariance in full."""
+
+    def __init__(self, collection, model, in_common):
+        self.pool = build_pool(collection)
+        self.prior = OrdinalEstimator(self.pool, (model, *fallbacks(model))).predict(nothing(self.pool))
+        mean = self.prior.probabilities @ LEVELS
+        deviation = np.sqrt(self.prior.probabilities @ LEVELS**2 - mean**2)
+        sizes = {name: size for name, (size, _) in model.components.items() if name != SOUND}
+        common, self.scale = in_common(collection), deviation / 100
+        trend = np.column_stack([np.ones(len(mean)), common.standing(mean / 100)])
+        self.mean = mean / 100 + trend @ [model.trend.constant, model.trend.standing]
+        self.covariance = common.covariance(sizes, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
+        self.weights = np.zeros((len(collection.runs), len(self.pool.pairs)))
+        for row, run in zip(self.weights, collection.runs, strict=True):
+            for query, documents in run.rankings.items():
+                for document in documents[: collection.cutoff]:
+                    row[self.pool.positions[query, document]] = 1 / collection.cutoff / len(run.rankings)
+
+    def given(self, grades):
+        """Mean and covariance of all pairs given some grades."""
+        known = np.flatnonzero(~np.isnan(grades))
+        gain = np.linalg.solve(self.covariance[np.ix_(known, known)], self.covariance[known]).T
+        mean = self.mean + gain @ (grades[known] / 100 - self.mean[known])
+        covariance = self.covariance - gain @ self.covariance[known]
+        mean[known] = grades[known] / 100
+        covariance[known] = covariance[:, known] = 0
+        return mean, covariance
+
+    def left_out(self, grades, place):
+        """Mean and variance of one pair given the others."""
+        others = grades.copy()
+        others[place] = np.nan
+        mean, covariance = self.given(others)
+        return mean[place], covariance[place, place]
+
+    def probabilities(self, place, mean, variance):
+        """The level probabilities of one pair: the ordinal model's, shifted and stretched as its grade was."""
+        below = np.cumsum(self.prior.probabilities[place])[:-1]
+        own = self.prior.probabilities[place] @ LEVELS / 100
+        ends = norm.ppf(below, own, np.sqrt(self.covariance[place, place]))
+        return np.diff([0, *norm.cdf(ends, mean, np.sqrt(variance)), 1])
+
+
+@pytest.fixture(scope="module")
+def dense(some_hundreds, joined, in_common):
+    return Dense(some_hundreds, joined(), in_common)
+
+
+@pytest.fixture(scope="module")
+def pool(dense):
+    return dense.pool
+
+
+@pytest.fixture(scope="module")
+def truth(some_hundreds, pool):
+    return pool.spread(some_hundreds.grades())
+
+
+def assert_is(dense, found, grades):
+    """What an estimator predicts given some grades, and the CG of the systems, against the reference."""
+    mean, covariance = dense.given(grades)
+    np.testing.assert_allclose(found.field.mean, mean, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.field.variance, np.diagonal(covariance), rtol=0, atol=1e-9)
+    known = relevance(dense.pool, Answer(found), grades)
+    scores = LinearScores(parse_measure("CG@5"), dense.pool).scores(known)
+    np.testing.assert_allclose(scores.mean, dense.weights @ mean, rtol=0, atol=1e-8)
+    # Covariances of scores are about 1e-3: 1e-8 of one is well below 1e-10.
+    expected = dense.weights @ covariance @ dense.weights.T
+    np.testing.assert_allclose(scores.covariance, expected, rtol=0, atol=1e-8 * max(1e-6, np.abs(expected).max()))
+
+
+class Answer:
+    """An estimator that has one answer."""
+
+    name = "answer"
+
+    def __init__(self, prediction):
+        self.prediction = prediction
+
+    def predict(self, grades):
+        return self.prediction
+
+
+def test_there_are_some_hundreds_of_pairs_of_every_sort(pool):
+    assert 200 < len(pool.pairs) < 500
+    assert all(0 < np.mean(code == -1) < 0.5 for code in (pool.genre, pool.query_genre, pool.artist))
+
+
+def test_with_nothing_judged_the_moments_are_those_of_the_prior(dense, pool, joined):
+    assert_is(dense, estimator(pool, joined()).predict(nothing(pool)), nothing(pool))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_changed(
+    dense, pool, joined, truth, seed
+):
+    rng = np.random.default_rng(seed)
+    shared, grades = estimator(pool, joined()), nothing(pool)
+    order = rng.permutation(len(truth))
+
+    def step(places, values):
+        grades[places] = values
+        assert_is(dense, shared.predict(grades), grades)
+
+    for place in order[:12]:
+        step(place, truth[place])
+    step(order[12:16], truth[order[12:16]])  # a few at once
+    step(order[16 : 40 + FEW], truth[order[16 : 40 + FEW]])  # many at once
+    step(order[3], np.nan)
+    step(order[5], 100 - truth[order[5]])
+    step(order[[3, 60]], [0.0, 100.0])  # one anew, and one more
+    step(order[[7, 70]], [np.nan, 50.0])  # one taken back while one is added
+    step(order, truth[order])
+    step(order[80:], np.nan)
+    step(order, np.nan)
+
+
+@pytest.mark.parametrize("large", [("query", "genres", "system"), ("query", "query_genre", "artist")])
+def test_where_a_pair_has_next_to_nothing_of_its_own_no_digits_are_lost(some_hundreds, joined, in_common, truth, large):
+    # Sizes as small as a fit gives; 1e-3 squared of 1 leaves a covariance solved in full about 1e-9.
+    sizes = {**dict.fromkeys(joined().components, 1e-4), **dict.fromkeys(large, 1.0), "rest": 1e-3}
+    model = joined(components={name: (size, None) for name, size in sizes.items()})
+    dense = Dense(some_hundreds, model, in_common)
+    chosen = np.isin(np.arange(len(truth)), np.random.default_rng(1).permutation(len(truth))[:100])
+    grades = np.where(chosen, truth, np.nan)
+    found = estimator(dense.pool, model).predict(grades)
+    np.testing.assert_allclose(found.field.mean, dense.given(grades)[0], rtol=0, atol=2e-8)
+    place = int(np.flatnonzero(chosen)[0])
+    expected = dense.probabilities(place, *dense.left_out(grades, place))
+    np.testing.assert_allclose(found.probabilities[place], expected, rtol=0, atol=1e-5)
+
+
+def test_the_order_of_judgments_does_not_matter(dense, pool, joined, truth):
+    places = np.random.default_rng(2).permutation(len(truth))[:60]
+    grades = nothing(pool)
+    grades[places] = truth[places]
+    for order in (places, places[::-1], np.sort(places)):
+        one_by_one, so_far = estimator(pool, joined()), nothing(pool)
+        for place in order:
+            so_far[place] = truth[place]
+            found = one_by_one.predict(so_far)
+        assert_is(dense, found, grades)
+
+
+def test_of_all_judged_one_by_one_nothing_is_left_in_doubt(pool, joined, truth):
+    one_by_one, so_far = estimator(pool, joined()), nothing(pool)
+    for place in np.random.default_rng(3).permutation(len(truth)):
+        so_far[place] = truth[place]
+        found = one_by_one.predict(so_far)
+    np.testing.assert_array_equal(found.field.mean, truth / 100)
+    assert not found.field.variance.any()
+    fresh = estimator(pool, joined()).predict(truth)
+    np.testing.assert_allclose(found.probabilities, fresh.probabilities, rtol=0, atol=1e-12)
+
+
+def test_a_pair_is_predicted_from_all_judgments_but_its_own(dense, pool, joined, truth):
+    grades = np.where(np.random.default_rng(4).random(len(truth)) < 0.4, truth, np.nan)
+    found = estimator(pool, joined()).predict(grades)
+    for place in range(0, len(truth), 3):
+        expected = dense.probabilities(place, *dense.left_out(grades, place))
+        np.testing.assert_allclose(found.probabilities[place], expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.expectation, found.probabilities @ LEVELS, rtol=1e-12)
+    centred = (LEVELS - found.expectation[:, None]) ** 2
+    np.testing.assert_allclose(found.variance, np.sum(found.probabilities * centred, axis=1), rtol=1e-9)
+
+
+def test_a_judged_pair_s_own_prediction_is_what_it_was_before_its_judgment(pool, joined, truth):
+    rng = np.random.default_rng(5)
+    grades = np.where(rng.random(len(truth)) < 0.3, truth, np.nan)
+    before = estimator(pool, joined()).predict(grades)
+    for place in rng.permutation(np.flatnonzero(np.isnan(grades)))[:5]:
+        for grade in (0.0, 37.0, 100.0):
+            after = estimator(pool, joined()).predict(np.where(np.arange(len(truth)) == place, grade, grades))
+            np.testing.assert_allclose(after.probabilities[place], before.probabilities[place], rtol=0, atol=1e-12)
+            assert after.field.mean[place] == grade / 100
+
+
+def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_the_ordinal_models(dense, pool, joined):
+    found = estimator(pool, joined(trend=FLAT)).predict(nothing(pool))
+    np.testing.assert_allclose(found.probabilities, dense.prior.probabilities, rtol=0, atol=1e-12)
+    assert found.models == ("joined", "plain")
+    np.testing.assert_array_equal(found.model, dense.prior.model)
+    assert 0 < found.model.mean() < 1
+    np.testing.assert_array_equal(found.levels, LEVELS)
+
+
+@pytest.mark.parametrize("sizes", [1.0, 100.0, 0.01])
+def test_probabilities_stay_on_the_scale_whatever_is_judged(pool, joined, sizes):
+    model = joined(components={name: (sizes * size, None) for name, (size, _) in joined().components.items()})
+    rng, n = np.random.default_rng(6), len(pool.pairs)
+    shared = estimator(pool, model)
+    first = pool.query == 0
+    for grades in (
+        np.zeros(n),
+        np.full(n, 100.0),
+        np.where(np.arange(n) == 7, 0.0, 100.0),
+        np.where(first, 100.0, np.nan),
+        np.where(first, np.nan, 0.0),
+        np.where(rng.random(n) < 0.5, 0.0, 100.0),
+    ):
+        found = shared.predict(grades)
+        assert np.all(found.probabilities >= 0)
+        np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-12)
+        assert np.all((found.expectation >= 5 - 1e-9) & (found.expectation <= 95 + 1e-9))
+        assert np.all((found.variance >= 0) & (found.variance <= 45**2 + 1e-9))
+
+
+def test_what_is_learned_of_one_query_goes_to_others_by_what_they_share(dense, pool, joined):
+    grades = np.where(pool.query == 0, 100.0, np.nan)
+    found = estimator(pool, joined()).predict(grades)
+    mean, _ = dense.given(grades)
+    others = pool.query != 0
+    assert np.abs(mean - dense.mean)[others].max() > 0.02
+    np.testing.assert_allclose(found.field.mean[others], mean[others], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_contract_of_estimators_is_kept(pool, tiny, joined, seed):
+    for one in (pool, build_pool(tiny)):
+        check_estimator(lambda of, _: estimator(of, joined()), "", one, np.random.default_rng(seed))
+
+
+def test_the_contract_is_kept_where_one_component_is_nearly_everything(pool, joined):
+    for kind in ("query", "artist", "system", "rest"):
+        components = dict.fromkeys(joined().components, (1e-3, None)) | {kind: (2.0, 0.1)}
+        model = joined(components=components)
+        check_estimator(lambda of, _, model=model: estimator(of, model), "", pool, np.random.default_rng(0))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 11), st.one_of(st.none(), st.integers(0, 100))), max_size=14))
+def test_a_prediction_does_not_depend_on_what_was_predicted_before(twelve, joined, judgments):
+    shared, grades = estimator(twelve, joined()), nothing(twelve)
+    for place, grade in judgments:
+        grades[place] = np.nan if grade is None else grade
+        shared.predict(grades)
+    found, fresh = shared.predict(grades), estimator(twelve, joined()).predict(grades)
+    np.testing.assert_allclose(found.probabilities, fresh.probabilities, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.field.mean, fresh.field.mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.field.variance, fresh.field.variance, rtol=0, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def twelve():
+    """Six documents for each of two queries, by two systems and two artists; no query's genre is known."""
+    documents = {f"d{i}": Document(f"d{i}", "XY"[i % 2], "rock" if i % 3 else None) for i in range(9)}
+    first, second = tuple(f"d{i}" for i in range(6)), tuple(f"d{i}" for i in range(3, 9))
+    runs = (Run("A", {"q": first[:5], "r": second[:4]}), Run("B", {"q": first[1:], "r": second[1:]}))
+    return build_pool(Collection("many", "many", FINE, 5, runs, documents))
+
+
+def test_an_earlier_prediction_stays_what_it_was_and_the_caller_s_grades_are_its_own(pool, joined, truth):
+    shared, grades = estimator(pool, joined()), nothing(pool)
+    grades[:20] = truth[:20]
+    first = shared.predict(grades)
+    before = first.probabilities.copy(), first.field.mean.copy(), first.field.variance.copy()
+    grades[20] = 0.0
+    second = shared.predict(grades)
+    assert second is not first
+    assert second.field.mean[20] == 0
+    for value, kept in zip((first.probabilities, first.field.mean, first.field.variance), before, strict=True):
+        np.testing.assert_array_equal(value, kept)
+    assert shared.predict(grades.copy()) is second
+
+
+def test_threads_share_an_estimator(pool, joined, truth):
+    # Some states are those of one growing campaign, others of another; each thread must get the answer to its own.
+    rng = np.random.default_rng(7)
+    orders = [rng.permutation(len(truth)) for _ in range(3)]
+    states = [
+        np.where(np.isin(np.arange(len(truth)), orders[i % 3][: 3 * i]), truth, np.nan)
+        for i in rng.permutation(36).tolist()
+    ]
+    shared, together = estimator(pool, joined()), threading.Barrier(6)
+
+    def ask(mine):
+        together.wait()
+        return [(state, shared.predict(state)) for state in mine]
+
+    with ThreadPoolExecutor(6) as threads:
+        answers = [answer for part in threads.map(ask, [states[i::6] for i in range(6)]) for answer in part]
+    assert len(answers) == 36
+    alone = estimator(pool, joined())
+    for grades, found in answers:
+        expected = alone.predict(grades)
+        np.testing.assert_array_equal(found.grades, grades)
+        np.testing.assert_allclose(found.field.mean, expected.field.mean, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=0, atol=1e-9)
+
+
+def test_recordings_that_sound_alike_have_something_in_common(some_hundreds, joined, in_common, tmp_path):
+    # Two and two recordings of one sound, all of one query: of four the farthest is as far as the bandwidth.
+    model = joined(components={**joined().components, SOUND: (0.4, None)})
+    dense = Dense(some_hundreds, model, in_common)
+    documents = [pair.document for pair in dense.pool.pairs]
+    once = [row for row, name in enumerate(documents) if documents.count(name) == 1 and dense.pool.query[row] == 3]
+    alike, heard = np.eye(len(dense.mean)), once[:4]
+    alike[np.ix_(heard, heard)] = [[1 if i // 2 == j // 2 else np.exp(-1) for i in range(4)] for j in range(4)]
+    dense.covariance += 0.4**2 * alike * np.outer(dense.scale, dense.scale)
+    places = zip(heard, [0.0, 0.0, 9.0, 9.0], strict=True)
+    sounds = {documents[row]: Gaussian(np.array([at]), np.eye(1)) for row, at in places}
+    AudioIndex.of(sounds, Parameters(coefficients=1)).save(tmp_path / "i")
+    pool = build_pool(replace(some_hundreds, sounds=tmp_path / "i"))
+    grades = nothing(pool)
+    grades[[0, 5, 9, heard[0], heard[2]]] = 100, 20, 40, 10, 90
+    assert_is(dense, estimator(pool, model).predict(grades), grades)
+
+
+def test_without_recordings_what_they_would_share_is_each_pair_s_own(dense, pool, joined):
+    model = joined(components={**joined().components, SOUND: (0.4, None)}, trend=FLAT)
+    found = estimator(pool, model).predict(nothing(pool))
+    expected = np.diagonal(dense.covariance) + 0.4**2 * dense.scale**2
+    np.testing.assert_allclose(found.field.variance, expected, rtol=1e-10)
+    np.testing.assert_allclose(found.probabilities, dense.prior.probabilities, rtol=0, atol=1e-12)
+
+
+def test_where_the_model_is_sure_a_pair_can_still_be_judged_otherwise(pool, joined):
+    # Thresholds so far apart that the middle level is all but certain: no number may become NaN.
+    model = joined(
+        terms=("fSYS",), coefficients=(0.01,), thresholds=(60.0, 50.0, 45.0, 40.0, -40.0, -45, -50, -55, -60)
+    )
+    grades = nothing(pool)
+    grades[::3] = 0.0
+    found = estimator(pool, model).predict(grades)
+    assert np.all(np.isfinite(found.probabilities))
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-12)
+    assert np.all(np.isfinite(found.field.mean))
+
+
+def test_the_estimator_is_named_after_its_model_and_found_by_it(pool, joined):
+    made = estimator_of(pool, joined())
+    assert isinstance(made, JointEstimator)
+    assert (made.name, made.version) == ("joined", joined().version)
+    other = joined(components={**joined().components, "team": (0.31, None)})
+    assert estimator_of(pool, other).version != made.version
+    plain = estimator_of(pool, joined(components=None, trend=None))
+    assert isinstance(plain, OrdinalEstimator)
+    assert plain.version != made.version
+
+
+def test_a_model_without_components_is_refused(pool, joined):
+    with pytest.raises(InputError, match=r"^model joined has no components: train it with --features joint$"):
+        estimator(pool, joined(components=None, trend=None))
+
+
+@pytest.mark.parametrize(("term", "deep"), [("aDOC", False), ("oSYS", False), ("aSYS", True)])
+def test_a_model_that_reads_judgments_itself_is_refused(pool, joined, term, deep):
+    model = joined(terms=("fSYS", f"fSYS:{term}"))
+    if deep:
+        inner = replace(model, name="inner", components=None, trend=None, fallback=joined().fallback)
+        model = joined(fallback=inner)
+    message = f"^a joint model reads the judgments itself: {term} must not be among its features$"
+    with pytest.raises(InputError, match=message):
+        estimator(pool, model)
