@@ -103,7 +103,7 @@ class ServedCollection:
     The cutoff, where none is asked for, is that of the campaign's measure.
 
     collection  as loaded
-    model       as in `--model`; None for the default of the collection's scale
+    model       as in `--model`; None for joint
     judging     how its campaign goes
     folder      where its sound files are; None: there are none
     store       the log of its campaign; as `judging` says where None

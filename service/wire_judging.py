@@ -1,7 +1,7 @@
 """The wire types of judging: what assessors and organisers send, and what they get."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from msgspec import Meta, Struct
@@ -99,16 +99,19 @@ class SessionIn(Struct, forbid_unknown_fields=True):
 
 
 class SessionOut(Struct):
-    """Whose the token is; `open` where none is needed."""
+    """Whose the token is, name and role null where there was none; `open` where none is needed."""
 
-    name: str
-    role: str
+    name: str | None
+    role: str | None
     collection: str
     open: bool
 
 
 class RecordOut(Struct, omit_defaults=True):
-    """A line of a campaign's log; `replayed` where it was there before it was sent this time."""
+    """A line of a campaign's log; `replayed` where it was there before it was sent this time.
+
+    Where answers are looked back on, each has the addresses of what can be heard of its pair.
+    """
 
     number: int
     kind: str
@@ -123,6 +126,10 @@ class RecordOut(Struct, omit_defaults=True):
     details: dict[str, str | int | float | bool | None] = {}
     key: str | None = None
     replayed: bool = False
+    query_sound: str | None = None
+    query_peaks: str | None = None
+    document_sound: str | None = None
+    document_peaks: str | None = None
 
     @classmethod
     def from_domain(cls, record: Record) -> "RecordOut":
@@ -144,6 +151,33 @@ class ImportedOut(Struct):
 
     imported: int
     state: int
+
+
+class Addresses(TypedDict):
+    """Where the sounds of a pair are, and what to draw them from; None where there is nothing."""
+
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+def addresses_of(served: ServedCollection, pair: Pair) -> Addresses:
+    """What can be heard of a pair."""
+    query = served.collection.query_document(pair.query)
+    return Addresses(
+        query_sound=_address(served, query, "sound"),
+        query_peaks=_address(served, query, "peaks"),
+        document_sound=_address(served, pair.document, "sound"),
+        document_peaks=_address(served, pair.document, "peaks"),
+    )
+
+
+def _address(served: ServedCollection, document: str, what: str) -> str | None:
+    if document not in served.sounds:
+        return None
+    query = urlencode({"collection": served.collection.identifier})
+    return f"/v1/documents/{quote(document, safe='')}/{what}?{query}"
 
 
 class LeasedOut(Struct):
@@ -175,23 +209,12 @@ def leased(served: ServedCollection, lease: Lease, told: Mapping[Pair, Mapping[s
 
     told  the grades by pair and assessor
     """
-    query = served.collection.query_document(lease.pair.query)
     return LeasedOut(
         *lease.pair,
-        write_time(lease.until),
-        bool(set(told.get(lease.pair, ())) - {lease.assessor}),
-        _address(served, query, "sound"),
-        _address(served, query, "peaks"),
-        _address(served, lease.pair.document, "sound"),
-        _address(served, lease.pair.document, "peaks"),
+        until=write_time(lease.until),
+        second=bool(set(told.get(lease.pair, ())) - {lease.assessor}),
+        **addresses_of(served, lease.pair),
     )
-
-
-def _address(served: ServedCollection, document: str, what: str) -> str | None:
-    if document not in served.sounds:
-        return None
-    query = urlencode({"collection": served.collection.identifier})
-    return f"/v1/documents/{quote(document, safe='')}/{what}?{query}"
 
 
 class PeaksOut(Struct):

@@ -66,7 +66,7 @@ def test_simulate_compares_every_rule(ask, run, folder):
     rows = ask("simulate", "--compare", "--stop", "judgments=20", "--batch", "10")
     assert [(row["rule"], row["by_query"]) for row in rows] == [
         *((name, False) for name in RULES),
-        ("differences", True),
+        ("drawn", True),
     ]
     keys = ["rule", "by_query", "judged", "pool", "confidence", "accuracy", "tau", "error", "turns"]
     assert all(list(row) == keys for row in rows)
@@ -78,7 +78,7 @@ def test_simulate_compares_every_rule(ask, run, folder):
         assert {key: alone[key] for key in keys[2:]} == {key: row[key] for key in keys[2:]}
     code, out, _ = run("simulate", folder, "--compare", "--stop", "judgments=20", "--batch", "10")
     assert code == 0
-    assert "differences, by query" in out
+    assert "drawn, by query" in out
     assert "judgments=20" in out
     assert all(name in out for name in RULES)
 
@@ -209,7 +209,7 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     options = ("--stop", "confidence=0.9", "--stop", "every=1.5", "--jobs", "1")
     code, out, _ = run(FOLLOW[0], folder, *FOLLOW[1:], *options)
     assert code == 0
-    assert "4 random parts of 6 queries and 4 teams: CG@5, mjud, rule differences." in out
+    assert "4 random parts of 6 queries and 4 teams: CG@5, joint, rule drawn." in out
     for words in ("Which of two systems is better", "95 % intervals", "Where goals were met", "every=1.5", "0 of 4"):
         assert words in out
     number, error = r"[+-]?\d\.\d{3}", r" ± \d\.\d{3}"
@@ -228,7 +228,10 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
         (["--stop", "enough=1"], "unknown goal 'enough=1', expected confidence=0.95, every=0.95, "),
         (["--stop", "judgments=5", "--stop", "difference=1"], "the size of a goal must be a number, got none"),
         (["--compare", "--repeat", "2"], "--compare and --repeat cannot be combined; repeat one rule after the other"),
-        (["--rule", "luck"], "unknown rule 'luck', expected one of differences, scores, doubts, variances, random, "),
+        (
+            ["--rule", "luck"],
+            "unknown rule 'luck', expected one of differences, scores, doubts, drawn, variances, random, ",
+        ),
         (["--repeat", "2", "--queries", "13"], "a part must have 1 to 12 queries, got 13"),
         (["--repeat", "2", "--teams", "5"], "a part must have 1 to 4 teams, got 5"),
         (["--at", "0,5"], "--at needs --repeat: it speaks of parts of the collection"),

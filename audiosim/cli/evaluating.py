@@ -23,6 +23,7 @@ from audiosim.measures.expected import estimate_pool, expected_scores
 from audiosim.measures.judged import Unjudged
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
+from audiosim.relevance.relearning import after_grades
 from audiosim.report.evaluation import evaluation_view, reliability_view, reproduction_view, satisfaction_view
 from audiosim.selection import confidences
 
@@ -88,7 +89,7 @@ def report(
             collection.name, {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
         )
     else:
-        estimator = make_estimator(pool, model or JOINT)
+        estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
         ranking = estimate_pool(expected_scores(what, pool), estimator, grades)
         page = campaign_page(collection.name, ranking, confidences(pool, what, estimator, collection.judgments))
     write_text(output, [page])

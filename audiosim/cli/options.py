@@ -16,6 +16,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.measures.ratio import Ideal
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import console
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def load_collection(folder: Path, judgments: str | None) -> Collection:
 def open_collection(
     folder: Path, model: str | None, judgments: str | None, cutoff: int | None
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and the estimator for it."""
+    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
     collection = load_collection(folder, judgments)
     pool = build_pool(collection, cutoff)
-    return collection, pool, make_estimator(pool, model or JOINT)
+    return collection, pool, after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
 
 
 def print_result(

@@ -13,6 +13,7 @@ from audiosim.measures.ranking import Distribution, Ranking
 from audiosim.measures.ratio import Ideal, RatioScores, is_ratio
 from audiosim.measures.sampled import DRAWS, SampledScores
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, built_in, relevance
+from audiosim.relevance.relearning import after_grades
 from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 
@@ -70,16 +71,22 @@ def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draw
 
 
 def rank(
-    expected: ExpectedScores, model: str, scores: Moments, judged: int, distribution: Distribution = "t"
+    expected: ExpectedScores,
+    model: str,
+    scores: Moments,
+    judged: int,
+    distribution: Distribution = "t",
+    joint: bool = False,
 ) -> Ranking:
     """The ranking that some moments of the systems' scores stand for.
 
     model   name of the estimator
     judged  number of judged pairs
+    joint   whether the moments know how judgments hang together
     """
     pool = expected.pool
     shape = (len(pool.queries), judged, len(pool.pairs))
-    return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution)
+    return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, joint)
 
 
 def estimate(
@@ -94,7 +101,7 @@ def estimate(
     """Rank the systems of a collection from the judgments it has, few or none.
 
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
-                  down to the measure's cutoff, or None for the default of the collection's scale
+                  down to the measure's cutoff, or None for "joint"
     measure       any, such as "CG@5"
     ideal         of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
     draws         of grades, for measures that are simulated; see `SampledScores`
@@ -102,8 +109,9 @@ def estimate(
     """
     measure = as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    grades, estimator = pool.spread(collection.grades()), built_in(pool, model)
-    return estimate_pool(expected_scores(measure, pool, ideal, draws), estimator, grades, distribution)
+    grades = collection.grades()
+    estimator = after_grades(pool, built_in(pool, model), grades)
+    return estimate_pool(expected_scores(measure, pool, ideal, draws), estimator, pool.spread(grades), distribution)
 
 
 def estimate_pool(
@@ -114,4 +122,5 @@ def estimate_pool(
     grades  (n,) NaN where unjudged
     """
     known = relevance(expected.pool, estimator, grades)
-    return rank(expected, estimator.name, expected.scores(known), int(known.judged.sum()), distribution)
+    judged, scores = int(known.judged.sum()), expected.scores(known)
+    return rank(expected, estimator.name, scores, judged, distribution, known.joint)

@@ -31,6 +31,7 @@ class Ranking:
     draws         how many times grades were drawn to get the moments; None where they were computed
     distribution  of a mean score and of a difference: Student's t as in the thesis, or normal as in
                   Urbano & Schedl (2013), equations 6 to 8
+    joint         whether the moments know how judgments hang together, so that the scores' variances are to be believed
     """
 
     measure: Measure
@@ -42,6 +43,7 @@ class Ranking:
     pool: int
     draws: int | None = None
     distribution: Distribution = "t"
+    joint: bool = False
 
     @cached_property
     def order(self) -> Integers:

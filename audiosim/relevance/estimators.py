@@ -123,6 +123,11 @@ class Relevance:
         """(n,) whether the pair is judged."""
         return ~np.isnan(self.grades)
 
+    @property
+    def joint(self) -> bool:
+        """Whether it is known how the pairs hang together."""
+        return self.prediction.field is not None
+
     @cached_property
     def gains(self) -> Moments | Field:
         """Each pair's linear gain: grade over the highest grade; judged pairs are certain.

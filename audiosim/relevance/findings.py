@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from audiosim.arrays import Array
 from audiosim.relevance.examples import Sample
+from audiosim.relevance.joint_validation import Interval
 from audiosim.relevance.likelihood import Effect, Step
 from audiosim.relevance.published import Model, model_fields
 from audiosim.relevance.validation import Calibrated, Score
@@ -16,6 +17,18 @@ from audiosim.stats.ordinal_fit import Fit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TABLES = (
+    "coefficients",
+    "thresholds",
+    "effects",
+    "components",
+    "scores",
+    "calibration",
+    "intervals",
+    "eliminated",
+    "versions",
+)
 
 
 class Coefficient(NamedTuple):
@@ -33,6 +46,22 @@ class Coefficient(NamedTuple):
     p: float
     robust_z: float | None
     robust_p: float | None
+
+
+class ComponentRow(NamedTuple):
+    """A component of a joint model: how far its effects move a grade.
+
+    size            standard deviation of the effects, as a share of that of a pair's grade by the ordinal part
+    standard_error  of the size; None where the judgments did not tell
+    points          the size in units of the scale, for a pair of mean standard deviation
+    points_error    the standard error in these
+    """
+
+    component: str
+    size: float
+    standard_error: float | None
+    points: float
+    points_error: float | None
 
 
 class JudgmentVersion(NamedTuple):
@@ -64,10 +93,12 @@ class Findings:
     coefficients         one per term
     thresholds           one for each level but the lowest
     effects              what each term explains
+    components           of a joint model; of others none
     scores               of the model, historical and uniform; in sample, on held-out rows, and on those that are
                          left to judge where a share of each held-out query is judged
     calibration          on held-out queries, in sample where there were no folds
     coverage             of the same: (nominal, actual)
+    intervals            of a joint model: how many intervals of means hold the true one; of others none
     eliminated           the terms that elimination dropped, in order
     versions             the model with the pair's own judgment left out and included; without judgment features none
     notes                what was left out, and why; what to beware of
@@ -85,9 +116,11 @@ class Findings:
     coefficients: tuple[Coefficient, ...]
     thresholds: tuple[Coefficient, ...]
     effects: tuple[Effect, ...]
+    components: tuple[ComponentRow, ...]
     scores: tuple[Score, ...]
     calibration: tuple[Calibrated, ...]
     coverage: tuple[tuple[float, float], ...]
+    intervals: tuple[Interval, ...]
     eliminated: tuple[Step, ...]
     versions: tuple[JudgmentVersion, ...]
     notes: tuple[str, ...]
@@ -104,7 +137,7 @@ class Findings:
             "coverage": [{"nominal": nominal, "actual": actual} for nominal, actual in self.coverage],
             "notes": list(self.notes),
         }
-        for name in ("coefficients", "thresholds", "effects", "scores", "calibration", "eliminated", "versions"):
+        for name in TABLES:
             tables[name] = _plain(getattr(self, name))
         return {name: tables.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
 
@@ -140,6 +173,17 @@ def coefficient_rows(sample: Sample, found: Fit) -> tuple[tuple[Coefficient, ...
     values = np.concatenate([found.thresholds, found.coefficients])
     rows = tuple(_coefficient(name, place, values, plain, robust) for place, name in enumerate(names))
     return rows[t:], rows[:t]
+
+
+def component_rows(model: Model, deviation: float) -> tuple[ComponentRow, ...]:
+    """The components of a joint model; none of another.
+
+    deviation  mean standard deviation of a pair's grade by the ordinal part, in units of the scale
+    """
+    return tuple(
+        ComponentRow(name, size, error, size * deviation, None if error is None else error * deviation)
+        for name, (size, error) in (model.components or {}).items()
+    )
 
 
 def _coefficient(name: str, place: int, values: Array, plain: Array, robust: Array | None) -> Coefficient:

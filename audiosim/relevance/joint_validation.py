@@ -10,6 +10,8 @@ from scipy.special import ndtri
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.relevance.cross_validation import View
 from audiosim.relevance.examples import Examples
 from audiosim.relevance.folds import Judged, Way, deal, draw
 from audiosim.relevance.joint import JointEstimator
@@ -23,7 +25,7 @@ JUDGED = 0.1  # share of each held-out query that is judged where none is named,
 HALVINGS = 3
 NOMINAL = 0.95
 KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a sum when all of it is judged
-PRIOR = "model, its ordinal part"
+PRIOR = "its ordinal part alone"
 
 Learn = Callable[[Booleans], Model]
 
@@ -46,34 +48,30 @@ class Interval(NamedTuple):
 
 
 def joint_scores(
-    judged: Judged, way: Way, learn: Learn, levels: Array, shares: Sequence[float], seed: int, told: Callable[[], None]
+    judged: Judged, way: Way, views: Sequence[View], learn: Learn, levels: Array, told: Callable[[], None]
 ) -> list[Score]:
-    """The scores of a joint model on the pairs of held-out queries that nobody judged.
+    """The scores of a joint model on held-out rows, where all that is judged is what a view has drawn of them.
 
+    views   rows; those drawn are of held-out queries when these are held out, None: nothing is judged
     learn   what gives a model that learned from some of the rows, (n,) which
     levels  (l,) that the model has, rising; rows of others are left out
-    shares  of each held-out query that are judged, in (0, 1)
-    seed    of the draws
     told    is called after each fold
 
-    The first is where nothing is judged. For each share there is one, and another of the model's ordinal part alone.
+    One for each view; where some rows are drawn another of the model's ordinal part alone.
     """
-    examples = judged.examples
-    said: dict[float, list[_Said]] = {share: [] for share in (0.0, *shares)}
+    examples, within = judged.examples, judged.examples.having_level(levels)
+    said: list[list[_Said]] = [[] for _ in views]
     for code in range(len(way.names)):
         held = np.asarray(way.fold == code)
         estimators = _estimators(judged, learn(~held))
-        for share in said:
-            lot = held & draw(examples.group, share, seed)
-            left = held & ~lot & examples.having_level(levels)
-            said[share] += [
+        for parts, view in zip(said, views, strict=True):
+            seen = np.zeros(len(held), dtype=np.bool_) if view.drawn is None else held & view.drawn
+            parts += [
                 _Said(rows.examples, found.probabilities[rows.pairs], found.prior.probabilities[rows.pairs])
-                for rows, found in _predictions(judged, estimators, lot, left)
+                for rows, found in _predictions(judged, estimators, seen, held & view.rows & within)
             ]
         told()
-    labels = {share: f"{way.label}, {100 * share:g} % of each judged" for share in shares}
-    found = [one for share in shares for one in _scores(examples, levels, said[share], labels[share])]
-    return [next(_scores(examples, levels, said[0.0], way.label)), *found]
+    return [one for view, parts in zip(views, said, strict=True) for one in _scores(examples, levels, view, parts)]
 
 
 def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[Interval, ...]:
@@ -120,11 +118,14 @@ class _Said(NamedTuple):
     prior: Array
 
 
-def _scores(examples: Examples, levels: Array, said: Sequence[_Said], label: str) -> Iterator[Score]:
+def _scores(examples: Examples, levels: Array, view: View, said: Sequence[_Said]) -> Iterator[Score]:
+    if not said:
+        raise InputError(f"{view.label}: no judgment is left to predict")
     rows, *predicted = (np.concatenate(parts) for parts in zip(*said, strict=True))
     sample = examples.of(rows).sample((), np.ones(len(rows), dtype=np.bool_), levels)
-    for name, probabilities in zip(("model", PRIOR), predicted, strict=True):
-        yield score(name, label, Forecast(probabilities, None), sample)
+    names = ("model",) if view.drawn is None else ("model", PRIOR)
+    for name, probabilities in zip(names, predicted, strict=False):
+        yield score(name, view.label, Forecast(probabilities, None), sample)
 
 
 class _Rows(NamedTuple):
@@ -140,6 +141,28 @@ class _Rows(NamedTuple):
     pairs: Integers
 
 
+def _rows(judged: Judged) -> Iterator[_Rows]:
+    """All judged pairs of each pool."""
+    start = 0
+    for place, (_, given) in enumerate(judged.pools):
+        pairs = np.flatnonzero(~np.isnan(given))
+        yield _Rows(place, np.arange(start, start + len(pairs)), pairs)
+        start += len(pairs)
+
+
+def seen_only(judged: Judged, seen: Booleans) -> list[tuple[Pool, Array]]:
+    """The pools with the grades of some of the rows: (pairs,), NaN elsewhere.
+
+    seen  (n,) which
+    """
+    found = []
+    for rows, (pool, given) in zip(_rows(judged), judged.pools, strict=True):
+        grades, pairs = np.full(len(given), np.nan), rows.pairs[seen[rows.examples]]
+        grades[pairs] = given[pairs]
+        found.append((pool, grades))
+    return found
+
+
 def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
     return [JointEstimator(pool, (model, *fallbacks(model))) for pool, _ in judged.pools]
 
@@ -151,16 +174,13 @@ def _predictions(
 
     Of as many judgments as a campaign learns the sizes from, they are learned.
     """
-    start = 0
-    for place, ((pool, given), estimator) in enumerate(zip(judged.pools, estimators, strict=True)):
-        pairs = np.flatnonzero(~np.isnan(given))
-        rows = np.arange(start, start + len(pairs))
-        start += len(pairs)
-        if wanted[rows].any():
-            grades = np.full(len(pool.pairs), np.nan)
-            grades[pairs[seen[rows]]] = given[pairs[seen[rows]]]
-            learned = estimator.relearned(grades) if seen[rows].sum() >= FIRST else estimator
-            yield _Rows(place, rows[wanted[rows]], pairs[wanted[rows]]), learned.predict(grades)
+    for place, (rows, (_, grades), estimator) in enumerate(
+        zip(_rows(judged), seen_only(judged, seen), estimators, strict=True)
+    ):
+        chosen = wanted[rows.examples]
+        if chosen.any():
+            learned = estimator.relearned(grades) if np.sum(~np.isnan(grades)) >= FIRST else estimator
+            yield _Rows(place, rows.examples[chosen], rows.pairs[chosen]), learned.predict(grades)
 
 
 def _held_by(judged: Judged, rows: _Rows, prediction: JointPrediction) -> Iterator[tuple[str, Booleans]]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Booleans
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
@@ -15,9 +16,18 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import factors
 from audiosim.relevance.cross_validation import Predicted, View, cross_validate
 from audiosim.relevance.examples import Examples, Sample, judged_pools, make_examples
-from audiosim.relevance.findings import Findings, JudgmentVersion, Training, coefficient_rows
-from audiosim.relevance.folds import AT_HOME, Judged, draw, ways_to_hold_out
+from audiosim.relevance.findings import Findings, JudgmentVersion, Training, coefficient_rows, component_rows
+from audiosim.relevance.folds import AT_HOME, Judged, Way, draw, ways_to_hold_out
 from audiosim.relevance.joint_fit import fit_joint
+from audiosim.relevance.joint_validation import (
+    HALVINGS,
+    JUDGED,
+    PRIOR,
+    Interval,
+    joint_intervals,
+    joint_scores,
+    seen_only,
+)
 from audiosim.relevance.likelihood import (
     Step,
     effects,
@@ -40,7 +50,7 @@ from audiosim.relevance.validation import (
     forecast,
     score,
 )
-from audiosim.stats.ordinal import thresholds_of
+from audiosim.stats.ordinal import thresholds_of, variance
 from audiosim.stats.ordinal_fit import Fit
 
 SEES_ALL = (
@@ -54,6 +64,10 @@ SEES_DRAWN = (
     "the file; {matched} is one of the same terms that learned from features of as few judgments of the row's own query"
 )
 MATCHED = "model fitted at this share"
+JOINT_SEES = (
+    "of each held-out query this share of the pairs was drawn at random (seed {seed}); the model knows these, and "
+    "nothing else of any query, and the rest is scored; {prior} reads no judgment"
+)
 
 
 def train(
@@ -81,10 +95,17 @@ def train(
     findings = _findings(judged, sample, found, plan, steps, progress, notes)
     if set(AFFECTED) & {name for term in terms for name in factors(term)}:
         findings = replace(findings, versions=_versions(pools, terms))
-    model = _model(pools, sample, found, plan, findings)
+    model = _model(pools, sample, found, plan)
     if plan.joint:
         model = fit_joint(pools, model)
-    return Training(model, findings)
+        findings = replace(findings, components=component_rows(model, _mean_deviation(sample, found)))
+    return Training(replace(model, report=findings.to_dict()), findings)
+
+
+def _mean_deviation(sample: Sample, found: Fit) -> float:
+    """Of the grades by the fit, over its rows, in units of the scale."""
+    spread = variance(forecast(found, sample.features).probabilities, sample.levels)
+    return float(np.sqrt(spread).mean())
 
 
 class _Notes:
@@ -137,7 +158,7 @@ def _findings(
     examples, null, rows = judged.examples, null_log_likelihood(sample), len(sample.level)
     seen = forecast(found, sample.features)
     scores = _scores("in sample", seen, constant_forecast(sample.shares, sample), examples, sample, plan)
-    held, unseen = _validate(judged, sample, plan, progress, notes)
+    held, unseen, intervals = _validate(judged, sample, plan, progress, notes)
     last = seen if unseen is None else unseen
     return Findings(
         judged=len(examples.level),
@@ -152,9 +173,11 @@ def _findings(
         coefficients=coefficients,
         thresholds=thresholds,
         effects=tuple(effects(sample)),
+        components=(),
         scores=(*scores, *held),
         calibration=tuple(calibration(last.probabilities, sample)),
         coverage=tuple(coverage_curve(last.probabilities, sample.level)),
+        intervals=intervals,
         eliminated=tuple(steps),
         versions=(),
         notes=tuple(notes.said),
@@ -171,7 +194,7 @@ def _scores(
     matched: Forecast | None = None,
 ) -> list[Score]:
     count = len(sample.levels)
-    named = {"model, OWN judgment" if plan.own_judgment else "model": model}
+    named = {"model, OWN judgment" if plan.own_judgment else PRIOR if plan.joint else "model": model}
     if matched is not None:
         named[MATCHED] = matched
     named |= {
@@ -186,8 +209,8 @@ def _scores(
 
 def _validate(
     judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: _Notes
-) -> tuple[list[Score], Forecast | None]:
-    """The scores on held-out rows, by query and by collection, and what was predicted of them by query."""
+) -> tuple[list[Score], Forecast | None, tuple[Interval, ...]]:
+    """The scores on held-out rows, by query and by collection, what was predicted of them by query, and intervals."""
     known = judged.examples.with_known(sample.terms)
     ways = ways_to_hold_out(judged.examples, known, plan.folds)
     views = {way.label: [View(way.label, known)] for way in ways}
@@ -195,7 +218,8 @@ def _validate(
         views[ways[0].label] += _judged_in_part(judged.examples, sample, plan, ways[0].label)
         _note_learned(sample, plan, notes)
     scores, first = [], None
-    told = _count(sum(len(way.names) for way in ways), progress)
+    folds = sum(len(way.names) for way in ways)
+    told = _count(2 * (folds + HALVINGS) if plan.joint and ways else folds, progress)
     for way in ways:
         found, reasons = cross_validate(judged, way, views[way.label], sample.terms, sample.levels, told)
         notes.add(*reasons)
@@ -204,17 +228,52 @@ def _validate(
             both = predicted.model, predicted.historical
             scores += _scores(view.label, *both, judged.examples, predicted.sample, plan, predicted.matched)
             first = first or predicted.model
-    return scores, first
+    joint, intervals = _validate_joint(judged, sample, plan, ways, told, notes) if plan.joint and ways else ([], ())
+    labels = list(dict.fromkeys(row.sample for row in [*joint, *scores]))
+    return sorted([*joint, *scores], key=lambda row: labels.index(row.sample)), first, intervals
+
+
+def _validate_joint(
+    judged: Judged, sample: Sample, plan: Plan, ways: Sequence[Way], told: Callable[[], None], notes: _Notes
+) -> tuple[list[Score], tuple[Interval, ...]]:
+    """The scores of the joint model on the same rows, and on those left where some are judged; and its intervals."""
+    shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
+    known = judged.examples.with_known(sample.terms)
+    scores: list[Score] = []
+    for way in ways:
+        views = [View(way.label, known), *_views(judged.examples, shares, plan.seed, way.label)]
+        scores += joint_scores(judged, way, views, learn, sample.levels, told)
+    spelled = ", ".join(f"{100 * share:g} %" for share in shares)
+    notes.add(f"{spelled} of each judged: {JOINT_SEES.format(seed=plan.seed, prior=PRIOR)}")
+    try:
+        return scores, joint_intervals(judged, learn, plan.seed, told)
+    except InputError as error:  # half of the judgments may be too few
+        notes.add(f"no intervals, which are of halves of the queries: {error}")
+        return scores, ()
+
+
+def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Model:
+    """The joint model of some rows of the examples (n,)."""
+    examples = judged.examples
+    part = examples.sample(sample.terms, rows & examples.with_known(sample.terms), sample.levels)
+    if len(part.level) == 0 or not np.all(part.shares):
+        raise InputError("not every level has a judgment to learn from")
+    part = part.having(identifiable(part)[0])
+    pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
+    return fit_joint(pools, _model(pools, part, fit_sample(part, groups=True), plan))
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:
     """A view for each judged share, of the rows not drawn; none where no term reads its own query."""
     if not any(FEATURES[name].reads in AT_HOME for name in _features(sample)):
         return []
-    lots = [draw(examples.group, share, plan.seed) for share in plan.judged]
+    return _views(examples, plan.judged, plan.seed, label)
+
+
+def _views(examples: Examples, shares: Sequence[float], seed: int, label: str) -> list[View]:
+    lots = [draw(examples.group, share, seed) for share in shares]
     return [
-        View(f"{label}, {100 * share:g} % of each judged", ~lot, lot)
-        for share, lot in zip(plan.judged, lots, strict=True)
+        View(f"{label}, {100 * share:g} % of each judged", ~lot, lot) for share, lot in zip(shares, lots, strict=True)
     ]
 
 
@@ -241,6 +300,8 @@ def _note_learned(sample: Sample, plan: Plan, notes: _Notes) -> None:
         notes.add(f"{', '.join(own)}: {SEES_ALL}")
     if other:
         notes.add(f"{', '.join(other)}: {SEES_OTHERS}")
+    if plan.joint:
+        return
     if plan.judged and not own:
         notes.add("no term that is left reads the judgments of its own query: there are no scores by judged share")
     elif plan.judged:
@@ -288,7 +349,8 @@ def _describe(label: str, predicted: Forecast, sample: Sample, r_squared: float 
     return JudgmentVersion(label, found.rows, r_squared, found.rmse, found.mean_variance, found.coverage_95)
 
 
-def _model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: Fit, plan: Plan, findings: Findings) -> Model:
+def _model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: Fit, plan: Plan) -> Model:
+    """The ordinal model of a fit, without a report."""
     sources = tuple(source_of(pool, grades) for pool, grades in judged)
     scale, packages = judged[0][0].scale.name, package_versions()
     made = f"audiosim {packages['audiosim']}: fitted to {len(sample.level):,} judgments of "
@@ -305,7 +367,6 @@ def _model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: Fit, pla
         source=f"{WARNING}. {source}" if plan.own_judgment else source,
         covariance=tuple(map(tuple, covariance.tolist())),
         training=Provenance(sources, len(sample.level), plan.own_judgment, plan.date, packages),
-        report=findings.to_dict(),
     )
 
 

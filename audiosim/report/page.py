@@ -10,8 +10,16 @@ from audiosim.report.plots import agreement_plot, bar_plot
 from audiosim.report.training import (
     COEFFICIENT_HEADS,
     COEFFICIENTS,
+    COMPONENT_HEADS,
+    COMPONENTS,
+    COMPONENTS_MEAN,
+    COMPONENTS_TITLE,
     EFFECT_HEADS,
     EFFECTS,
+    INTERVAL_HEADS,
+    INTERVALS,
+    INTERVALS_MEAN,
+    INTERVALS_TITLE,
     ROBUST_MEAN,
     SCORE_HEADS,
     SCORES,
@@ -20,8 +28,10 @@ from audiosim.report.training import (
     STEPS,
     VERSION_HEADS,
     VERSIONS,
+    component_rows,
     spell,
     summary,
+    trend,
 )
 
 
@@ -33,6 +43,8 @@ def training_page(trained: Training) -> str:
         f"<p>{escape(summary(trained))}</p>",
         _notes(findings),
         _scores(findings),
+        _intervals(findings),
+        _components(trained),
         _versions(findings),
         _plots(findings),
         _terms(findings),
@@ -49,6 +61,34 @@ def _notes(findings: Findings) -> str:
 def _scores(findings: Findings) -> str:
     rows = [row._asdict() for row in findings.scores]
     return f'<h2>How good it is</h2>{table(SCORES, SCORE_HEADS, rows, spell)}<p class="soft">{escape(SCORES_MEAN)}</p>'
+
+
+def _intervals(findings: Findings) -> str:
+    if not findings.intervals:
+        return ""
+    rows = [row._asdict() for row in findings.intervals]
+    shown = table(INTERVALS, INTERVAL_HEADS, rows, spell)
+    return f'<h2>{INTERVALS_TITLE}</h2>{shown}<p class="soft">{escape(INTERVALS_MEAN)}</p>'
+
+
+def _components(trained: Training) -> str:
+    findings = trained.findings
+    if not findings.components:
+        return ""
+    rows = component_rows(findings)
+    bars = [(row["component"], row["size"], spell("points", row["points"])) for row in rows]
+    drawing = bar_plot(bars, "Sizes of the components", [row["standard_error"] for row in rows])
+    caption = (
+        "Size of each component, as a share of the standard deviation of a grade; in grades beside the bar. Lines "
+        "reach one standard error to both sides."
+    )
+    return joined(
+        [
+            f"<h2>{COMPONENTS_TITLE}</h2>{figure(drawing, caption)}",
+            table(COMPONENTS, COMPONENT_HEADS, rows, spell),
+            f'<p class="soft">{escape(COMPONENTS_MEAN)} {escape(trend(trained))}</p>',
+        ]
+    )
 
 
 def _versions(findings: Findings) -> str:

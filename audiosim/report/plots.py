@@ -11,6 +11,10 @@ from html import escape
 SIDE = 320  # of the area of a square plot; units are pixels at the drawing's own size
 LEFT, BOTTOM, TOP, RIGHT = 56, 48, 12, 16
 ROW, LABELS, BARS, NUMBERS = 30, 110, 380, 80
+KEY, LETTER = 30, 7  # height of the row that names the marks, about the width of a letter in it
+QUARTERS = (0, 0.25, 0.5, 0.75, 1)
+MARKS = ((0, 0), (4, 45), (3, 0), (4, 0), (3, 180))  # corners and turn in degrees; without corners a circle
+SMALLEST, LARGEST = 2.5, 10.0  # radius of a mark whose area says a number
 
 
 def agreement_plot(points: Sequence[tuple[float, float, str]], across: str, up: str) -> str:
@@ -27,29 +31,69 @@ def agreement_plot(points: Sequence[tuple[float, float, str]], across: str, up: 
     ]
     parts = [
         *_square_axes(across, up),
-        f'<line class="plot-ideal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>',
         f'<polyline class="plot-line" points="{path}"/>',
         *dots,
     ]
     return _drawing(LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM, f"{up} by {across}", parts)
 
 
-def bar_plot(bars: Sequence[tuple[str, float, str]], title: str) -> str:
+def agreements_plot(
+    series: Sequence[tuple[str, Sequence[tuple[float, float, float, str]]]],
+    across: str,
+    up: str,
+    ticks: Sequence[float] = QUARTERS,
+    called: str = "",
+) -> str:
+    """Several series of weighted points of a square, with the diagonal on which they should lie.
+
+    series  (name, points (x, y, weight, what a pointer over it shows)); at most `len(MARKS)`, each fainter than the
+            next and with a mark of its own, whose area grows with the weight
+    across  title of the x axis
+    up      title of the y axis
+    ticks   of both axes, at equal distances; they go from the first to the last
+    called  what stands before the names
+    """
+    heaviest = max(weight for _, points in series for _, _, weight, _ in points)
+    parts = _square_axes(across, up, ticks)
+    for number, (_, points) in enumerate(series):
+        placed = [(_x(_along(x, ticks)), _y(_along(y, ticks)), weight, shown) for x, y, weight, shown in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in placed)
+        marks = [
+            _mark(number, x, y, max(SMALLEST, LARGEST * math.sqrt(weight / heaviest)), shown)
+            for x, y, weight, shown in placed
+        ]
+        line = f'<polyline class="plot-line" stroke-opacity=".5" points="{path}"/>'
+        parts.append(f'<g opacity="{_strength(number, len(series)):.2f}">{line}{"".join(marks)}</g>')
+    names = [name for name, _ in series]
+    return _with_key(parts, [called, *names], f"{up} by {across}")
+
+
+def bar_plot(bars: Sequence[tuple[str, float, str]], title: str, errors: Sequence[float | None] = ()) -> str:
     """Bars from 0, one under the other, each with its label before it and its value after it.
 
-    bars   (label, value of 0 or more, value as text)
-    title  what the values are, for those who hear the page
+    bars    (label, value of 0 or more, value as text)
+    title   what the values are, for those who hear the page
+    errors  by how much each value may be off, drawn to both sides of a bar's end, not below 0; None for no line
     """
-    largest = max((value for _, value, _ in bars), default=0.0) or 1.0
+    lines = [0.0 if error is None else error for error in errors] or [0.0] * len(bars)
+    largest = max((value + error for (_, value, _), error in zip(bars, lines, strict=True)), default=0.0) or 1.0
     parts = []
-    for place, (label, value, shown) in enumerate(bars):
+    for place, ((label, value, shown), error) in enumerate(zip(bars, lines, strict=True)):
         middle, width = place * ROW + ROW / 2, max(1.0, value / largest * BARS)
+        low, high = (LABELS + max(0.0, end) / largest * BARS for end in (value - error, value + error))
         parts += [
             _text(LABELS - 10, middle, "end", label),
             f'<rect class="plot-bar" x="{LABELS}" y="{middle - 9}" width="{width:.1f}" height="18" rx="2"/>',
-            _text(LABELS + width + 8, middle, "start", shown),
+            *([_whisker(low, high, middle)] if error else []),
+            _text(max(LABELS + width, high) + 8, middle, "start", shown),
         ]
     return _drawing(LABELS + BARS + NUMBERS, len(bars) * ROW, title, parts)
+
+
+def _whisker(low: float, high: float, middle: float) -> str:
+    """A line between two places of a row, with a stroke at either end."""
+    ends = "".join(f"M{x:.1f} {middle - 5}v10" for x in (low, high))
+    return f'<path class="plot-axis" d="M{low:.1f} {middle}H{high:.1f}{ends}"/>'
 
 
 def interval_plot(rows: Sequence[tuple[str, float, float, float, str]], title: str) -> str:

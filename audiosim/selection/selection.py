@@ -103,7 +103,7 @@ class Selection:
     @cached_property
     def ranking(self) -> Ranking:
         """What the systems' scores are expected to be now."""
-        return rank(self.expected, self.estimator.name, self.scores, self.judged)
+        return rank(self.expected, self.estimator.name, self.scores, self.judged, joint=self.relevance.joint)
 
     @property
     def confidence(self) -> float:

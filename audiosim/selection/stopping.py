@@ -149,8 +149,9 @@ class Error:
 
         t sqrt(mean Var) <= size,  t the quantile of 95 % intervals
 
-    corrected  take, in place of size / t, the standard deviation at which the scores of simulated campaigns were off
-               by no more than the size; see `corrected_deviation`
+    corrected  take, in place of size / t, the standard deviation at which scores are off by no more than the size:
+               that of a normal distribution, size / sqrt(2 / pi), where the model is joint; else the one at which
+               those of simulated campaigns were, see `corrected_deviation`
 
     Urbano (2013), section 8.4.
     """
@@ -171,6 +172,8 @@ class Error:
         return self.level(standing) <= self.size
 
     def _deviation(self, standing: Standing) -> float:
+        if self.corrected and standing.ranking.joint:
+            return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
             return corrected_deviation(standing.ranking.measure, self.size)
         return self.size / standing.ranking.quantile(LEVEL)

@@ -10,7 +10,8 @@ from audiosim.arrays import Array
 SMALLEST = 1e-4  # standard deviation, in units of the values, that a component does not fall below
 ITERATIONS = 500
 STEP = 1e-3  # of a logarithm, for differences of the gradient
-NEAR = 1e-8  # of a standard error, to the best sizes
+NEAR = 1e-7  # of a standard error, to the best sizes
+HOPELESS = 1e10  # cost where rounding leaves a covariance no inverse: a search that looks there turns back
 SURE = 4  # curvature by the logarithm of a size at which the variance is a standard error above 0
 FLAT = 1e-9  # of the largest curvature: below, the data does not tell
 TIE = 1e-9  # of a log-likelihood: less is no difference
@@ -28,6 +29,7 @@ def least_cost(cost: Cost, start: Array, highest: float, count: int) -> tuple[Ar
     start. It flattens as a size nears 0, where L-BFGS stops on the way: sizes that had better be the smallest are
     made that, and the others sought again.
     """
+    cost = _guarded(cost)
     best, curvature = start, _curvature(cost, start)
     while True:
         units = 1 / np.sqrt(np.clip(np.diagonal(curvature), 1, max(1, 2 * count)))
@@ -37,6 +39,16 @@ def least_cost(cost: Cost, start: Array, highest: float, count: int) -> tuple[Ar
         if lowered is best:
             return best, curvature
         best = lowered
+
+
+def _guarded(cost: Cost) -> Cost:
+    def guarded(at: Array) -> tuple[float, Array]:
+        try:
+            return cost(at)
+        except np.linalg.LinAlgError:
+            return HOPELESS, np.zeros(len(at))
+
+    return guarded
 
 
 def _descended(cost: Cost, start: Array, units: Array, highest: float) -> Array:
@@ -63,13 +75,15 @@ def _descended(cost: Cost, start: Array, units: Array, highest: float) -> Array:
 
 
 def _lowered(cost: Cost, best: Array, curvature: Array) -> Array:
-    """The same, with each size in turn at its smallest if that costs less; not those that are surely above 0."""
-    least = cost(best)[0]
+    """The same, with each size in turn at its smallest if that costs less, or no more where the cost falls towards it;
+    not those that are surely above 0.
+    """
+    least, slopes = cost(best)
     for place in np.flatnonzero((best > np.log(SMALLEST)) & (curvature < SURE)):
         moved = best.copy()
         moved[place] = np.log(SMALLEST)
         found = cost(moved)[0]
-        if found < least - TIE:
+        if found < least - TIE or (found < least + TIE and slopes[place] > 0):
             best, least = moved, found
     return best
 

@@ -112,10 +112,11 @@ export function wait(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Who is asking: `{name, role, collection, open}`, or null where the service wants a token that it has not got. */
+/** Who is asking: `{name, role, collection, open}`, or null where the service wants a token, or another one. */
 export async function session() {
   try {
-    return await get("/v1/session");
+    const who = await get("/v1/session");
+    return who.role === null ? null : who;
   } catch (error) {
     if (error.status === 401) return null;
     throw error;
@@ -127,10 +128,10 @@ export const logIn = (token) => post("/v1/session", { token });
 
 export const logOut = () => ask("/v1/session", { method: "DELETE" });
 
-/** The token of an invitation, #token=..., taken out of the address so that it stays in no history. */
+/** An invitation, #token=... or #name=..., taken out of the address so that it stays in no history; null what it lacks. */
 export function takeInvitation() {
   const fragment = new URLSearchParams(location.hash.slice(1));
-  const token = fragment.get("token");
-  if (token !== null) history.replaceState(null, "", location.pathname + location.search);
-  return token;
+  const [token, name] = [fragment.get("token"), fragment.get("name")];
+  if (token !== null || name !== null) history.replaceState(null, "", location.pathname + location.search);
+  return { token, name };
 }

@@ -11,7 +11,7 @@ from audiosim.errors import InputError
 from service.exchange import JSON, BodyDep, ServedDep, answer, described
 from service.guarded import caller_of
 from service.strict import decode_strictly
-from service.wire_judging import AnswersOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn, leased
+from service.wire_judging import AnswersOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn, addresses_of, leased
 
 router = APIRouter(prefix="/v1", tags=["judging"])
 
@@ -81,8 +81,12 @@ def undo_answer(request: Request, collection: str, served: ServedDep, body: Body
 
 @router.get("/collections/{collection}/answers", **described(AnswersOut))
 def show_answers(request: Request, collection: str, served: ServedDep, assessor: AssessorQuery = None) -> Response:
-    """What an assessor answered and has not taken back."""
+    """What an assessor answered and has not taken back, with where each pair is to be heard again."""
     one = served.collection(collection)
     name = named_assessor(request, assessor)
     number = one.campaign.sync()
-    return answer(AnswersOut(name, number, list(map(RecordOut.from_domain, one.campaign.answers(name)))))
+    told = [
+        msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
+        for record in one.campaign.answers(name)
+    ]
+    return answer(AnswersOut(name, number, told))

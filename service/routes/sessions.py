@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from service.access import MISSING, NOBODY, OPEN, Access, Caller, DeniedError
+from service.access import NOBODY, OPEN, Access, Caller
 from service.exchange import BodyDep, answer, described
 from service.guarded import COOKIE, address_of, presented
 from service.strict import decode_strictly
@@ -27,12 +27,9 @@ async def open_session(request: Request, body: BodyDep) -> Response:
 
 @router.get("/session", **described(SessionOut))
 async def show_session(request: Request) -> Response:
-    """Whose the token is that comes with this request."""
+    """Whose the token is that comes with this request; nobody's where none does."""
     secret, _ = presented(request.headers)
-    caller = _access(request).identify(secret, address_of(request.scope))
-    if caller is NOBODY:
-        raise DeniedError(401, "this needs a token: Authorization: Bearer TOKEN", {"WWW-Authenticate": MISSING})
-    return _answer(caller)
+    return _answer(_access(request).identify(secret, address_of(request.scope)))
 
 
 @router.delete("/session", **described(SessionOut))
@@ -50,6 +47,7 @@ def _access(request: Request) -> Access:
 
 
 def _answer(caller: Caller) -> Response:
-    answered = answer(SessionOut(caller.name, caller.role, caller.collection, caller is OPEN))
+    name, role = (None, None) if caller is NOBODY else (caller.name, caller.role)
+    answered = answer(SessionOut(name, role, caller.collection, open=caller is OPEN))
     answered.headers["Cache-Control"] = "no-store"
     return answered

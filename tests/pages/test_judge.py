@@ -315,6 +315,25 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
     assert sorted(latest.values()) == [1, 2]
 
 
+def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, http):
+    one = browse(f"/judge/demo?{QUICK}")
+    enter(one, "Ann")
+    shown = one.evaluate(NOW)
+    judge(one, 0)
+    saved(one)
+    other = browse(f"/judge/demo?{QUICK}")
+    enter(other, "Ann")
+    other.click("#open-answers")
+    other.click("[aria-label='Revise the answer to pair 1']")
+    expect(other.locator("#where")).to_have_text(re.compile("^Revising"))
+    wait_for_pair(other)
+    assert other.evaluate(NOW) == shown
+    other.keyboard.press("2")
+    save(other)
+    saved(other)
+    assert [answer["broad"] for answer in answers(http, "Ann")] == [0, 2]
+
+
 def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
@@ -439,6 +458,18 @@ def test_an_invitation_becomes_a_cookie_and_leaves_the_address(browse, invited):
     assert page.inner_text("#where") == "Pair 2 of 20"
     found = answers_by(server, token)
     assert (found["assessor"], [one["broad"] for one in found["answers"]]) == ("Ann", [1])
+
+
+def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_address(browse, live, http):
+    page = browse(f"/judge/demo?{QUICK}#name=Zo%C3%AB%20%26%20co")
+    begin(page)
+    assert page.evaluate("location.href") == f"{live.url}/judge/demo?{QUICK}"
+    judge(page, 1)
+    saved(page)
+    assert [answer["broad"] for answer in answers(http, "Zoë & co")] == [1]
+    page.reload()
+    page.locator("#screen-start:not([hidden])").wait_for()
+    assert page.inner_text("#leave") == "Not Zoë & co?"
 
 
 def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, invited, watch):

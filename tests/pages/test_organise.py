@@ -57,7 +57,8 @@ def live(demo, commanded, tmp_path_factory):
     for folder in folders:
         shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
     database = f"sqlite:///{root / 'campaign.db'}"
-    with commanded(folders, root / "log", "--db", database, "--goal", f"confidence={GOAL}") as running:
+    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud")
+    with commanded(folders, root / "log", *options) as running:
         yield running
 
 
@@ -321,7 +322,6 @@ def anywhere(chromium, watch):
         watch.watch(page, url)
         return page
 
-    watch.expected.append("status of 401")
     yield make
     for context in contexts:
         context.close()
@@ -342,7 +342,7 @@ def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, any
         expect(page.locator("#pool")).to_contain_text("2 of 600")
 
 
-def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_assessor(guarded, anywhere):
+def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_assessor(guarded, anywhere, watch):
     running, secret = guarded
     page = entered(anywhere(running.url), secret)
     page.get_by_label("Name").fill("ivy")
@@ -359,6 +359,7 @@ def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_
     session = other.evaluate("fetch('/v1/session').then(answer => answer.json())")
     assert (session["name"], session["role"], session["collection"]) == ("ivy", "assessor", "demo")
     assert urlsplit(other.url).fragment == ""
+    watch.expected.append("status of 401")
     page.get_by_role("button", name="Withdraw ivy").click()
     page.wait_for_selector("#invited-frame", state="hidden")
     status = other.evaluate("fetch('/v1/collections/demo/next', {method: 'POST', body: '{}'}).then(one => one.status)")
@@ -377,7 +378,8 @@ def test_an_assessor_is_kept_from_the_organisers_page(guarded, anywhere):
     assert not page.is_visible("#campaign")
 
 
-def test_a_wrong_token_is_refused_with_the_services_words(guarded, anywhere):
+def test_a_wrong_token_is_refused_with_the_services_words(guarded, anywhere, watch):
+    watch.expected.append("status of 401")
     page = anywhere(guarded[0].url)
     page.goto("/organise/demo")
     page.get_by_label("Token").fill("audiosim_wrong")

@@ -13,7 +13,6 @@ PACKAGES = [(folder, package) for folder in FOLDERS for package in json.loads((f
 # Enough of each licence's own text to tell it from others.
 LICENCES = {
     "ISC": "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee",
-    "MIT": "Permission is hereby granted, free of charge, to any person obtaining a copy of this software",
     "MPL-2.0": "Mozilla Public License, version 2.0",
 }
 

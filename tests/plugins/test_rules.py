@@ -56,7 +56,7 @@ def test_audiosim_s_own_rule_comes_before_an_installed_one_which_is_not_even_loa
 
 def test_an_unknown_rule_is_refused_with_all_names_there_are(install, expected):
     install("made-up", LONGEST, (SELECTIONS, "longest", "made_up:Longest"))
-    known = "differences, scores, doubts, variances, random, pooled, longest"
+    known = "differences, scores, doubts, drawn, variances, random, pooled, longest"
     with pytest.raises(InputError, match=f"^unknown rule 'luck', expected one of {known}$"):
         find_rule("luck", expected)
 

@@ -17,11 +17,13 @@ from audiosim.features.registry import FEATURES
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.relevance.estimators import (
     Relevance,
-    default_model,
+    built_in,
     estimator_of,
     relevance,
     uniform,
 )
+from audiosim.relevance.examples import levels_of
+from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal import OrdinalEstimator
 from audiosim.relevance.prediction import Prediction
 from audiosim.relevance.published import Model, load_model
@@ -36,7 +38,7 @@ def nothing_judged(pool):
     return np.full(len(pool.pairs), np.nan)
 
 
-@pytest.mark.parametrize("name", ["uniform", "historical", "mout", "mjud", "loutput", "ljudge", "mout-fine"])
+@pytest.mark.parametrize("name", ["joint", "uniform", "historical", "mout", "mjud", "loutput", "ljudge", "mout-fine"])
 def test_every_built_in_estimator_keeps_the_contract(pool, name):
     check_estimator(*estimator_factory(name), pool, np.random.default_rng(1))
 
@@ -116,8 +118,14 @@ def test_the_uniform_estimator_works_on_any_scale(tiny):
     np.testing.assert_allclose(prediction.variance, 14 / 3, rtol=1e-12)
 
 
-def test_the_default_model_is_mjud_where_it_is_published():
-    assert [default_model(scale) for scale in (FINE, BROAD, BINARY)] == ["mjud", "mjud", "uniform"]
+@pytest.mark.parametrize("scale", [FINE, BROAD, BINARY, parse_scale([0, 1, 5])])
+def test_the_default_model_is_joint_on_every_scale(tiny, scale):
+    pool = build_pool(replace(tiny, scale=scale, judgments=()))
+    found = built_in(pool, None)
+    assert isinstance(found, JointEstimator)
+    assert found.name == f"joint-{scale.name}"
+    np.testing.assert_array_equal(found.predict(nothing_judged(pool)).levels, levels_of(scale))
+    check_estimator(lambda pool, _: built_in(pool, None), "", pool, np.random.default_rng(0))
 
 
 def test_models_of_different_levels_do_not_stand_in_for_each_other(pool):

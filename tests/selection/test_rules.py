@@ -264,7 +264,7 @@ def test_every_rule_weighs_every_pair_for_every_measure(tiny, name, measure):
 def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
     expected = expected_of(tiny)
     assert [make_rule(name, expected).name for name in RULES] == list(RULES)
-    message = "^unknown rule 'luck', expected one of differences, scores, doubts, variances, random, pooled$"
+    message = "^unknown rule 'luck', expected one of differences, scores, doubts, drawn, variances, random, pooled$"
     with pytest.raises(InputError, match=message):
         make_rule("luck", expected)
     with pytest.raises(InputError, match="^unknown rule 'random', expected one of mine$"):

@@ -10,7 +10,7 @@ from audiosim.corpus.model import BROAD, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, parse_measure
-from audiosim.relevance.estimators import uniform
+from audiosim.relevance.estimators import built_in, uniform
 from audiosim.selection import Selection, Stop, parse_stop
 from audiosim.selection.correction import corrected_deviation
 from audiosim.selection.stopping import (
@@ -283,3 +283,14 @@ def test_a_goal_that_is_none_is_refused(text, message):
 def test_a_goal_out_of_its_range_cannot_be_made(make, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         make()
+
+
+def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
+    # The scores' variances are to be believed: E|x| = sqrt(2 / pi) times the deviation, which nothing learned corrects.
+    pool = build_pool(tiny)
+    start = Selection.start(pool, Measure("CG", pool.cutoff), built_in(pool, "joint"))
+    deviation = np.sqrt(start.ranking.scores.variance.mean())
+    drawn = np.abs(np.random.default_rng(0).normal(0, deviation, 1_000_000)).mean()
+    assert Error(0.05).level(start) == pytest.approx(drawn, rel=0.005)
+    assert Error(drawn * 1.01).reached(start)
+    assert not Error(drawn * 0.99).reached(start)

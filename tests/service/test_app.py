@@ -25,9 +25,9 @@ def test_one_model_may_be_given_for_all_collections_or_one_for_each(small, coars
         served = app.state.served
         return [served.collection(name).predictor().name for name in ("small", "coarse")]
 
-    assert names(create_app([small, coarse])) == ["mjud-fine", "mjud-broad"]
+    assert names(create_app([small, coarse])) == ["joint-fine", "joint-broad"]
     assert names(create_app([small, coarse], "mout")) == ["mout-fine", "mout-broad"]
-    assert names(create_app([small, coarse], {"coarse": "uniform"})) == ["mjud-fine", "uniform"]
+    assert names(create_app([small, coarse], {"coarse": "uniform"})) == ["joint-fine", "uniform"]
 
 
 def test_a_model_file_is_served_under_its_name(small, tmp_path):
@@ -43,7 +43,7 @@ def test_a_model_file_is_served_under_its_name(small, tmp_path):
 def test_a_pool_and_its_predictions_are_made_once(small):
     served = create_app([small]).state.served.collection("small")
     assert served.predictor("mout", 2) is served.predictor("mout", 2)
-    assert served.predictor("mjud") is served.predictor()
+    assert served.predictor("joint") is served.predictor()
     assert served.predictor("mout", 2).own is served.predictor("mout", 2).own
 
 

@@ -40,7 +40,7 @@ def test_every_collection_is_listed_with_its_size(http, small):
         "pool": len(pool.pairs),
         "pool_hash": pool.content_hash,
         "judgments": len(small.judgments),
-        "model": {"name": "mjud-fine", "version": load_model("mjud-fine").version},
+        "model": {"name": "joint-fine", "version": load_model("joint-fine").version},
         "measure": "CG@4",
         "state": 0,
     }

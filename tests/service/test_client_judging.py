@@ -99,7 +99,10 @@ def test_the_environment_may_hold_the_token(server, tokens, monkeypatch, small):
         remote(pool, server.url)
     monkeypatch.setenv("AUDIOSIM_TOKEN", tokens["client"])
     grades = pool.spread(small.grades())
-    there, here = remote(pool, server.url).predict(grades), make_estimator(pool, "mjud").predict(grades)
+    there, here = (
+        remote(pool, f"{server.url}?model=mjud").predict(grades),
+        make_estimator(pool, "mjud").predict(grades),
+    )
     assert there.probabilities.tolist() == here.probabilities.tolist()
 
 

@@ -132,7 +132,8 @@ def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
 def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, folders, coarse, tmp_path, database):
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(commanded(folders[1:], tmp_path / name, "--db", database)) for name in ("one", "two")
+            stack.enter_context(commanded(folders[1:], tmp_path / name, "--db", database, "--model", "mjud"))
+            for name in ("one", "two")
         ]
 
         def judge(number):

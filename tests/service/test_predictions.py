@@ -11,13 +11,14 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.published import load_model
 
 PREDICTIONS = "/v1/collections/small/predictions"
+MJUD = f"{PREDICTIONS}?model=mjud"
 
 
 def columns(pairs):
     return {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
 
 
-def ask(http, pairs, path=PREDICTIONS, **more):
+def ask(http, pairs, path=MJUD, **more):
     answer = http.post(path, json={**columns(pairs), **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -85,10 +86,15 @@ def test_another_model_and_another_cutoff_may_be_asked_for(http, small, model, c
     assert answer["probabilities"] == estimator.predict(pool.spread(small.grades())).probabilities.tolist()
 
 
-def test_the_default_model_is_that_of_the_collections_scale(http, coarse):
-    answer = ask(http, build_pool(coarse).pairs, "/v1/collections/coarse/predictions")
-    assert answer["model"]["name"] == "mjud-broad"
+def test_the_default_model_is_the_joint_one_of_the_collections_scale(http, coarse):
+    pool = build_pool(coarse)
+    answer = ask(http, pool.pairs, "/v1/collections/coarse/predictions")
+    assert answer["model"]["name"] == "joint-broad"
     assert set(answer["status"]) == {"predicted"}
+    expected = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    # Its last bits depend on where in memory the linear algebra finds its matrices.
+    np.testing.assert_allclose(answer["expectation"], expected.expectation, rtol=1e-9)
+    np.testing.assert_allclose(answer["variance"], expected.variance, rtol=1e-9)
 
 
 def test_judgments_in_the_body_replace_those_of_the_server_for_this_answer_only(http, small):

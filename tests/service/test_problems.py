@@ -37,7 +37,12 @@ def check_problem(answer, status, message):
         ("GET", SMALL, 405, "^this address does not answer to this method$"),
         ("GET", "/v1/collections/big", 404, "^unknown collection 'big', expected one of small, coarse$"),
         ("GET", "/v1/models/mout", 404, "^unknown model 'mout', expected one of historical-broad, historical-fine"),
-        ("GET", "/v1/collections/small?model=best", 404, "^unknown model 'best', expected one of historical, ljudge"),
+        (
+            "GET",
+            "/v1/collections/small?model=best",
+            404,
+            "^unknown model 'best', expected one of historical, joint, lj",
+        ),
         ("GET", "/v1/collections/small?model=/m.json", 404, "^unknown model '/m.json', expected one of"),
         ("GET", "/v1/collections/small?model=remote:http://a", 404, "^unknown model 'remote:http://a', expected"),
         ("GET", "/v1/collections/small?model=mout-broad", 422, "^model mout-broad is for the broad scale, the coll"),
@@ -132,7 +137,7 @@ def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, re
     with relay.client() as http:
         question = {"query": ["q0"], "document": ["d00"], "judgments": {"query": [], "document": [], "grade": []}}
         answer = http.post(SMALL, json=question)
-        assert answer.json()["model"]["name"] == "remote:mjud-fine"
+        assert answer.json()["model"]["name"] == "remote:joint-fine"
         assert another.stop() == 0
         query, document = small.judgments[0].pair
         question["judgments"] = {"query": [query], "document": [document], "grade": [50]}

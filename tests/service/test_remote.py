@@ -58,14 +58,14 @@ def test_a_large_pool_is_asked_for_in_batches(server, small):
     pool = build_pool(small)
     grades = pool.spread(small.grades())
     with Client(server.url) as client:
-        there = RemoteEstimator(pool, client, "small", batch=7).predict(grades)
+        there = RemoteEstimator(pool, client, "small", "mjud", batch=7).predict(grades)
     check_same_prediction(there, make_estimator(pool, "mjud").predict(grades))
 
 
 def test_a_pool_of_another_cutoff_is_predicted_as_such(server, small):
     pool = build_pool(small, 2)
     grades = pool.spread(small.grades())
-    there = make_estimator(pool, f"remote:{server.url}").predict(grades)
+    there = make_estimator(pool, f"remote:{server.url}?model=mjud").predict(grades)
     check_same_prediction(there, make_estimator(pool, "mjud").predict(grades))
 
 
@@ -77,7 +77,7 @@ def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(serv
     truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
     there, here = (
         replay(Selection.start(pool, what, make_estimator(pool, model), batch=batch), truth, 0.97)
-        for model in (f"remote:{server.url}", "mjud")
+        for model in (f"remote:{server.url}?model=mjud", "mjud")
     )
     assert len(here.asked) > 10
     check_same_replay(there, here)
@@ -88,7 +88,7 @@ def test_mirex_2011_is_played_against_a_service_as_it_is_in_one_process(mirex_se
     truth = pool.spread(mirex2011.grades())
     there, here = (
         replay(Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, model), batch=20), truth, 0.95)
-        for model in (f"remote:{mirex_server.url}", "mjud")
+        for model in (f"remote:{mirex_server.url}?model=mjud", "mjud")
     )
     assert len(here.asked) > 100
     check_same_replay(there, here)
@@ -106,7 +106,7 @@ def test_the_service_keeps_its_own_judgments(server, small):
 def test_a_collections_full_address_may_be_given(server, small):
     renamed = build_pool(replace(small, identifier="here"))
     assert remote(renamed, f"{server.url}/v1/collections/small?model=mout").name == "remote:mout-fine"
-    assert remote(renamed, f"{server.url}/v1/collections/small/").name == "remote:mjud-fine"
+    assert remote(renamed, f"{server.url}/v1/collections/small/").name == "remote:joint-fine"
 
 
 def test_a_collection_that_is_unknown_there_is_said(server, small):

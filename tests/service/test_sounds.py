@@ -187,6 +187,15 @@ def test_a_pair_to_judge_comes_with_the_addresses_of_its_sounds(client, whole):
         assert client.get(pair["query_sound"]).status_code == 200
 
 
+def test_an_answer_that_is_looked_back_on_comes_with_the_addresses_of_its_sounds(client):
+    (pair,) = client.post("/v1/collections/heard/next", json={"assessor": "a"}).json()["pairs"]
+    said = {"query": pair["query"], "document": pair["document"], "assessor": "a", "fine": 50}
+    assert "query_sound" not in client.post("/v1/collections/heard/judgments", json=said).json()
+    (answer,) = client.get("/v1/collections/heard/answers?assessor=a").json()["answers"]
+    names = [f"{side}_{what}" for side in ("query", "document") for what in ("sound", "peaks")]
+    assert [answer[name] for name in names] == [pair[name] for name in names]
+
+
 def test_stretches_agree_with_cutting_the_sound_by_hand():
     samples = np.random.default_rng(1).normal(size=1003).astype(np.float32)
     low, high = extremes(samples, 10)

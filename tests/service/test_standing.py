@@ -17,7 +17,16 @@ SMALL = "/v1/collections/small"
 @pytest.fixture(scope="module")
 def server(commanded, folders, tmp_path_factory):
     root = tmp_path_factory.mktemp("standing")
-    options = ("--db", f"sqlite:///{root / 'campaign.db'}", "--goal", "judgments=3", "--cannot-limit", 1)
+    options = (
+        "--db",
+        f"sqlite:///{root / 'campaign.db'}",
+        "--goal",
+        "judgments=3",
+        "--cannot-limit",
+        1,
+        "--model",
+        "mjud",
+    )
     with commanded(folders, root / "log", *options) as running:
         yield running
 

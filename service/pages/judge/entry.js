@@ -8,13 +8,13 @@ const NAME = "audiosim-name";
 
 /** The assessor's name, and whether he can leave and let another in. */
 export async function enter() {
-  const invitation = takeInvitation();
-  if (invitation) await patiently(() => present(invitation));
+  const { token, name } = takeInvitation();
+  if (token) await patiently(() => present(token));
   for (;;) {
     const who = await patiently(session);
     if (who === null) await askForToken();
     else if (who.role === "assessor") return { assessor: who.name, leave: leaveSession };
-    else return { assessor: await askForName(who.name), leave: forgetName };
+    else return { assessor: await askForName(who.name, name?.trim()), leave: forgetName };
   }
 }
 
@@ -58,7 +58,9 @@ async function present(token) {
   }
 }
 
-async function askForName(known) {
+/** The name that an invitation gave, that was given on this device before, or that is given now. */
+async function askForName(known, invited) {
+  if (invited) return write(invited);
   const stored = read();
   if (stored) return stored;
   showScreen("name");

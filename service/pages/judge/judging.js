@@ -130,7 +130,7 @@ export class Judging {
 
   /** Show an earlier answer to be changed. */
   async revise(answer) {
-    const pair = (await this.work.pairOf(answer)) ?? { query: answer.query, document: answer.document };
+    const pair = await this.work.pairOf(answer);
     this.#keepDraft();
     this.place("Revising an earlier answer", "", this.work.done / this.work.settings.batch);
     const draft = { grades: answer, note: answer.note };

@@ -22,6 +22,7 @@ export class Work {
     const query = new URLSearchParams({ assessor: this.assessor });
     const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
     const { answers } = await get(`${this.root}/answers?${query}`);
+    await this.store.rememberClips(answers); // some may have been judged on another device
     this.history = answers.map(readRecord);
     for (const message of waiting) this.#apply(message);
   }
@@ -87,24 +88,15 @@ export class Work {
     const free = last.place !== undefined && (await this.outbox.withdraw(last.place));
     if (!free) await this.outbox.put({ kind: "undo", key: newKey(), number: last.number, of: last.key });
     this.first = nameOf(last);
-    let pair = await this.pairOf(last);
-    if (!pair) {
-      // Judged on another device: only the service knows the clips of this query.
-      await this.outbox.flush();
-      await this.lease();
-      pair = this.pairs.find((one) => nameOf(one) === this.first) ?? { query: last.query, document: last.document };
-    }
+    const pair = await this.pairOf(last);
     if (!this.answers.has(nameOf(pair))) this.pairs = [pair, ...this.pairs.filter((one) => nameOf(one) !== this.first)];
     return { ...last, pair };
   }
 
-  /** A pair that was judged before, with the addresses of its clips; null where this device never had them. */
+  /** A pair that was judged before, with the addresses of its clips, as far as there are any. */
   async pairOf({ query, document }) {
     const [one, other] = await Promise.all([this.store.clip(`query ${query}`), this.store.clip(`document ${document}`)]);
-    const address = (what) => `/v1/documents/${encodeURIComponent(document)}/${what}?${new URLSearchParams({ collection: this.collection })}`;
-    if (!one) return null;
-    const candidate = other ?? { sound: address("sound"), peaks: address("peaks") };
-    return { query, document, query_sound: one.sound, query_peaks: one.peaks, document_sound: candidate.sound, document_peaks: candidate.peaks };
+    return { query, document, query_sound: one?.sound, query_peaks: one?.peaks, document_sound: other?.sound, document_peaks: other?.peaks };
   }
 
   async #numbered(message) {

@@ -171,7 +171,7 @@ function start(caller) {
 }
 
 async function enter() {
-  const token = takeInvitation();
+  const { token } = takeInvitation();
   let caller;
   try {
     caller = token ? await logIn(token) : await session();
