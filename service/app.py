@@ -61,7 +61,7 @@ def create_app(
 ) -> FastAPI:
     """The service of some collections, each under its identifier, ready to answer.
 
-    model    what predicts them, as in `--model`: one for all, or by identifier; not given, the default of each scale
+    model    what predicts them, as in `--model`: one for all, or by identifier; joint where not given
     limits   how much it takes at a time
     judging  how their campaigns go; in memory if not given
     folders  where their sound files are, by identifier

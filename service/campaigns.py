@@ -6,8 +6,9 @@ from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, Store
 from audiosim.campaign.campaign import CANNOT_LIMIT, LEASE_S
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import build_pool
-from audiosim.plugins import find_measure, make_estimator
+from audiosim.measures.measure import Measure
+from audiosim.plugins import find_measure
+from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping import Confidence, Stop
 
 WAIT_S = 5.0
@@ -36,17 +37,19 @@ class Judging:
         """Where the log of a collection's campaign is kept."""
         return DatabaseStore(self.database, collection.identifier, WAIT_S) if self.database else MemoryStore()
 
-    def open(self, collection: Collection, model: str, store: Store) -> Campaign:
+    def measure_of(self, collection: Collection) -> Measure:
+        """What the systems of a collection are ranked by."""
+        return find_measure(self.measure or f"CG@{collection.cutoff}")
+
+    def open(self, collection: Collection, estimator: RelevanceEstimator, store: Store) -> Campaign:
         """The campaign of a collection, where its log left it.
 
-        model  as in `--model`
+        estimator  for the pool of the collection down to the cutoff of the measure
         """
-        measure = find_measure(self.measure or f"CG@{collection.cutoff}")
-        estimator = make_estimator(build_pool(collection, measure.cutoff), model)
         return Campaign(
             collection,
             estimator,
-            measure,
+            self.measure_of(collection),
             store,
             self.batch,
             lease_s=self.lease_s,

@@ -286,7 +286,9 @@ def _refusal(url: str, response: "httpx.Response") -> InputError | ServiceError:
 class RemoteEstimator:
     """The estimator of a service, for a pool that it has too.
 
-    The judgments stay with the caller: each prediction sends them along, and changes nothing there.
+    The judgments stay with the caller: each prediction sends them along, and changes nothing there. What comes back is
+    how likely each level of each pair is, and not how pairs hang together. So a loop with a joint model elsewhere is
+    another than with the same model here: judgments move other pairs, but unjudged pairs count as independent.
 
     collection, model  their names there; None for the model that the service would use
     batch              number of pairs to ask for at once

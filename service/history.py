@@ -121,7 +121,7 @@ class History:
 
     def _selection(self, place: int) -> Selection:
         """The selection after so many changes."""
-        now = self._one.campaign.selection
+        now, estimator = self._one.campaign.selection, self._one.predictor().estimator
         told = tell_all(self._one.collection.judgments, (step.change for step in self._steps[:place]))
         judgments = (Judgment(*pair, grade, name) for pair, said in told.items() for name, grade in said.items())
-        return Selection.start(now.pool, now.expected, now.estimator, judgments, now.batch, now.rule)
+        return Selection.start(now.pool, now.expected, estimator, judgments, now.batch, now.rule)

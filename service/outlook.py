@@ -12,6 +12,7 @@ from audiosim.campaign.drift import Leaning, leanings
 from audiosim.simulate.remaining import DRAWS, Remaining, remaining
 from service.campaigns import snapshot
 from service.history import MOMENTS, Course, History
+from service.learning import Settled
 from service.served import ServedCollection
 
 HISTORY_S = 1.0
@@ -58,14 +59,15 @@ class Outlook:
         """Where the campaign stands, and how many more judgments the model thinks that its goal takes.
 
         It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
-        after each, and a few judgments late.
+        after each, and a few judgments late. It learns nothing from the judgments that it makes up.
         """
         with self._lock:
             self._one.campaign.sync()
             standing = self._one.campaign.standing
             if self._last is None or self._last[0].number != standing.number:
                 rng = np.random.default_rng([self._one.judging.seed, standing.number])
-                chosen = replace(standing.selection, batch=max(COARSE, standing.selection.batch))
+                now = standing.selection
+                chosen = replace(now, estimator=Settled(now.estimator), batch=max(COARSE, now.batch))
                 self._last = standing, remaining(chosen, self._one.judging.goal, rng, DRAWS, Leisure(seconds))
             return self._last
 

@@ -20,7 +20,9 @@ from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
+from audiosim.relevance.relearning import after_grades
 from service.campaigns import Judging, snapshot
+from service.learning import Remembering
 from service.predicted import State
 from service.sounds import Sounds
 
@@ -38,12 +40,13 @@ class Predictor:
     Any number of threads may use one: it never changes after it is made, but for what it remembers.
 
     pool        of the estimator
+    estimator   as it is before it learns anything from judgments
     campaign    whose judgments count
     leads       whether pool and estimator are those of the campaign, which then has predicted already
     """
 
     def __init__(self, pool: Pool, estimator: RelevanceEstimator, campaign: Campaign, leads: bool = False) -> None:
-        self.pool, self.estimator = pool, estimator
+        self.pool, self.estimator = pool, Remembering(estimator)
         self._campaign, self._leads = campaign, leads
         self._version: str | None = getattr(estimator, "version", None)
         # The batches of one large pool arrive one after the other with the same judgments.
@@ -76,17 +79,28 @@ class Predictor:
 
     def _followed(self) -> State:
         number, judgments = snapshot(self._campaign)
-        return self._state(self.pool.spread(_grades(judgments)), len(judgments), number)
+        grades = _grades(judgments)
+        return self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
 
     def given(self, grades: Mapping[Pair, float]) -> State:
-        """The state in which exactly these judgments were made; those of pairs outside the pool are left out."""
-        return self._state(self.pool.spread(grades), len(grades), None)
+        """The state in which exactly these judgments were made; those of pairs outside the pool are left out.
 
-    def _state(self, grades: Array, judgments: int, number: int | None) -> State:
-        return State(self.pool, self.name, self._version, judgments, grades, self._recent(grades.tobytes()), number)
+        The estimator learns from no campaign here: the same judgments give the same, whatever is judged meanwhile.
+        """
+        return self._state(self.estimator, self.pool.spread(grades), len(grades), None)
 
-    def _predict(self, grades: bytes) -> Prediction | JointPrediction:
-        return self.estimator.predict(np.frombuffer(grades).copy())
+    def learned(self, grades: Mapping[Pair, float]) -> Remembering:
+        """The estimator after a campaign in which the pairs were first judged in this order."""
+        learned = after_grades(self.pool, self.estimator, grades)
+        assert isinstance(learned, Remembering)
+        return learned
+
+    def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
+        prediction = self._recent(estimator, grades.tobytes())
+        return State(self.pool, self.name, self._version, judgments, grades, prediction, number)
+
+    def _predict(self, estimator: Remembering, grades: bytes) -> Prediction | JointPrediction:
+        return estimator.predict(np.frombuffer(grades).copy())
 
 
 def _grades(judgments: Sequence[Judgment]) -> dict[Pair, float]:
@@ -121,15 +135,16 @@ class ServedCollection:
         self.sounds = Sounds(collection, folder)
         self._folder, self._store = folder, judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
-        self.campaign = judging.open(collection, self._model, self._store)
+        cutoff = judging.measure_of(collection).cutoff
+        estimator = make_estimator(build_pool(collection, cutoff), self._model)
+        self.campaign = judging.open(collection, estimator, self._store)
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._rankings = lru_cache(maxsize=KEPT)(self._rank)
-        selection = self.campaign.selection
-        self._cutoff = selection.pool.cutoff
-        self._first = Predictor(selection.pool, selection.estimator, self.campaign, leads=True)
+        self._cutoff = cutoff
+        self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
@@ -159,14 +174,13 @@ class ServedCollection:
             return number, selection.ranking
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
-        state = self.predictor(None, measure.cutoff).own
-        assert state.number is not None
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
-            return state.number, self._rankings(measure, state.grades.tobytes())
+            number, judgments = snapshot(self.campaign)
+            return number, self._rankings(measure, tuple(_grades(judgments).items()))
 
-    def _rank(self, measure: Measure, grades: bytes) -> Ranking:
-        estimator = self.predictor(None, measure.cutoff).estimator
-        return estimate_pool(self._expected(measure), estimator, np.frombuffer(grades).copy())
+    def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
+        predictor, grades = self.predictor(None, measure.cutoff), dict(told)
+        return estimate_pool(self._expected(measure), predictor.learned(grades), predictor.pool.spread(grades))
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)
@@ -203,7 +217,7 @@ class Served:
     ) -> None:
         """Open all of it.
 
-        models   as in `--model`, by identifier; the default of the scale for the others
+        models   as in `--model`, by identifier; joint for the others
         judging  how the campaigns go; in memory where None
         folders  where the sound files are, by identifier
         """

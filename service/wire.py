@@ -167,7 +167,10 @@ class CollectionOut(Struct):
 
 
 class ModelOut(Struct):
-    """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms."""
+    """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms.
+
+    Of a joint model, what it says of a pair by its features alone.
+    """
 
     name: str
     version: str

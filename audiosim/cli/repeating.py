@@ -3,18 +3,21 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from audiosim.cli.options import Format, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.lines import write_text
 from audiosim.errors import InputError
 from audiosim.relevance.plan import Plan, is_joint, parse_terms
 from audiosim.relevance.published import Model
 from audiosim.relevance.training import train
 from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
+from audiosim.report.simulation_page import followed_page
 from audiosim.selection import Stop
 from audiosim.simulate import HeldOut, Part, Trial, follow, repeat
 
@@ -63,6 +66,14 @@ At = Annotated[
 Near = Annotated[
     float, typer.Option(help="With --at: two systems that truly differ by more than this are clear.", min=0)
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="REPORT.html",
+        help="With --repeat and --at: where to write what is found as a page with plots.",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", help="Processes that play parts; one per core if not given.", min=1),
@@ -76,6 +87,18 @@ def check_repeated(repeats: int | None, options: Mapping[str, str | None], model
         raise InputError(f"{given[0]} needs --repeat: it speaks of parts of the collection")
     if options["--learn"] is not None and model is not None:
         raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
+
+
+def check_report(report: Path | None, repeats: int | None, at: str | None) -> None:
+    """A page that could not be written is refused before hours of play."""
+    if report is None:
+        return
+    if repeats is None or at is None:
+        raise InputError("--report needs --repeat and --at: it shows what is stated and true at these moments")
+    # A file is written beside where it goes; a pipe or a terminal is not.
+    place = report.resolve().parent if report.is_file() or not report.exists() else report
+    if report.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"{report}: cannot be written: expected a file in a folder that exists and is open to you")
 
 
 def parse_moments(text: str) -> tuple[int, ...]:
@@ -118,11 +141,18 @@ class Batch:
         bins = [{"moment": moment} | row for moment in ("start", "end") for row in result[moment]["bins"]]
         print_result(form, result, bins, lambda: repeats_view(result))
 
-    def at(self, moments: Sequence[int], goals: Sequence[Stop], near: float, form: Format) -> None:
-        """Play each part to the last of some moments, and print how right it was at each and at each goal."""
+    def at(
+        self, moments: Sequence[int], goals: Sequence[Stop], near: float, form: Format, report: Path | None = None
+    ) -> None:
+        """Play each part to the last of some moments, and print how right it was at each and at each goal.
+
+        report  where to write it as a page as well
+        """
         with progress("repeating") as show:
             found = follow(self.trial, self.parts, moments, goals, near, self._jobs, show)
         result = {**self.said, **found.to_dict()}
+        if report is not None:
+            write_text(report, followed_page(self.trial.collection.name, result).splitlines())
         print_result(form, result, [flat(row) for row in result["curve"]], lambda: followed_view(result))
 
     @property

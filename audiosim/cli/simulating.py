@@ -70,6 +70,7 @@ def simulate(
     teams: repeating.Teams = None,
     at: repeating.At = None,
     near: repeating.Near = NEAR,
+    report: repeating.Report = None,
     jobs: repeating.Jobs = None,
     ideal: IdealName = "ordered",
     seed: Seed = 0,
@@ -91,6 +92,7 @@ def simulate(
     if compare and repeats is not None:
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
     repeating.check_repeated(repeats, {"--learn": learn, "--held-out": held_out, "--at": at}, model)
+    repeating.check_report(report, repeats, at)
     goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
     collection = load_collection(folder, judgments)
@@ -102,7 +104,7 @@ def simulate(
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
         many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
-        many.to_goal(_first_of(goals), form) if moments is None else many.at(moments, goals, near, form)
+        many.to_goal(_first_of(goals), form) if moments is None else many.at(moments, goals, near, form, report)
     elif compare:
         _compare(game, collection, goals, form)
     else:

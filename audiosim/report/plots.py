@@ -1,20 +1,34 @@
 """Plots as SVG: text that a page holds, in the page's own colours.
 
 The classes `plot-axis`, `plot-grid`, `plot-ideal`, `plot-line`, `plot-dot`, `plot-bar` and `plot-text`
-are the page's to colour.
+are the page's to colour. What is true, where it stands beside what is said, has the colour of the text.
 """
 
 import math
 from collections.abc import Sequence
 from html import escape
+from typing import NamedTuple
 
 SIDE = 320  # of the area of a square plot; units are pixels at the drawing's own size
 LEFT, BOTTOM, TOP, RIGHT = 56, 48, 12, 16
 ROW, LABELS, BARS, NUMBERS = 30, 110, 380, 80
-KEY, LETTER = 30, 7  # height of the row that names the marks, about the width of a letter in it
-QUARTERS = (0, 0.25, 0.5, 0.75, 1)
-MARKS = ((0, 0), (4, 45), (3, 0), (4, 0), (3, 180))  # corners and turn in degrees; without corners a circle
-SMALLEST, LARGEST = 2.5, 10.0  # radius of a mark whose area says a number
+KEY, LETTER = 30, 7.5  # height of the row that names the marks, width of a letter in it
+QUARTERS, FIFTHS = (0, 0.25, 0.5, 0.75, 1), (0, 0.2, 0.4, 0.6, 0.8, 1)
+MARKS = ((0, 0), (4, 45), (3, 0), (4, 0), (3, 180))  # corners, and turn in degrees; without corners a circle
+SMALLEST, LARGEST, PLAIN = 3.0, 9.0, 4.0  # radius of the lightest mark, of the heaviest, of one without weight
+SERIES = 'class="plot-line plot-dot" fill-opacity=".35"', 'class="plot-line" stroke-opacity=".45"'  # of areas, of lines
+SAID = 'class="plot-dot"', 'class="plot-line"'
+TRUE = 'fill="currentColor"', 'fill="none" stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4"'
+
+
+class Point(NamedTuple):
+    """A point of a plot: where it is, what a pointer over it shows, what its area says, how far off y may be."""
+
+    x: float
+    y: float
+    shown: str
+    weight: float = 1
+    error: float | None = None
 
 
 def agreement_plot(points: Sequence[tuple[float, float, str]], across: str, up: str) -> str:
@@ -31,41 +45,36 @@ def agreement_plot(points: Sequence[tuple[float, float, str]], across: str, up: 
     ]
     parts = [
         *_square_axes(across, up),
+        _ideal(),
         f'<polyline class="plot-line" points="{path}"/>',
         *dots,
     ]
     return _drawing(LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM, f"{up} by {across}", parts)
 
 
-def agreements_plot(
-    series: Sequence[tuple[str, Sequence[tuple[float, float, float, str]]]],
-    across: str,
-    up: str,
-    ticks: Sequence[float] = QUARTERS,
-    called: str = "",
+def calibration_plot(
+    series: Sequence[tuple[str, Sequence[Point]]], across: str, up: str, ticks: Sequence[float] = QUARTERS, of: str = ""
 ) -> str:
     """Several series of weighted points of a square, with the diagonal on which they should lie.
 
-    series  (name, points (x, y, weight, what a pointer over it shows)); at most `len(MARKS)`, each fainter than the
-            next and with a mark of its own, whose area grows with the weight
+    series  (name, points); at most `len(MARKS)`, each with a mark of its own and stronger than the one before
     across  title of the x axis
     up      title of the y axis
-    ticks   of both axes, at equal distances; they go from the first to the last
-    called  what stands before the names
+    ticks   of both axes, which go from the first to the last
+    of      what the names are of
     """
-    heaviest = max(weight for _, points in series for _, _, weight, _ in points)
-    parts = _square_axes(across, up, ticks)
-    for number, (_, points) in enumerate(series):
-        placed = [(_x(_along(x, ticks)), _y(_along(y, ticks)), weight, shown) for x, y, weight, shown in points]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in placed)
+    heaviest = max((point.weight for _, points in series for point in points), default=1)
+    parts, key = [*_square_axes(across, up, ticks), _ideal()], []
+    for number, (name, points) in enumerate(series):
+        strength = f'<g opacity="{0.35 + 0.65 * (number + 1) / len(series):.2f}">'
+        places = [(_x(_share(point.x, ticks)), _y(_share(point.y, ticks))) for point in points]
         marks = [
-            _mark(number, x, y, max(SMALLEST, LARGEST * math.sqrt(weight / heaviest)), shown)
-            for x, y, weight, shown in placed
+            _mark(number, place, SERIES[0], point.shown, max(SMALLEST, LARGEST * math.sqrt(point.weight / heaviest)))
+            for place, point in zip(places, points, strict=True)
         ]
-        line = f'<polyline class="plot-line" stroke-opacity=".5" points="{path}"/>'
-        parts.append(f'<g opacity="{_strength(number, len(series)):.2f}">{line}{"".join(marks)}</g>')
-    names = [name for name, _ in series]
-    return _with_key(parts, [called, *names], f"{up} by {across}")
+        parts.append(f"{strength}{_line(places, SERIES)}{''.join(marks)}</g>")
+        key.append((name, f"{strength}{_mark(number, (0, 0), SERIES[0])}</g>"))
+    return _with_key(parts, of, key, f"{up} by {across}")
 
 
 def bar_plot(bars: Sequence[tuple[str, float, str]], title: str, errors: Sequence[float | None] = ()) -> str:
@@ -150,15 +159,56 @@ def curve_plot(
     return _drawing(LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM, f"{up} by {across}", parts)
 
 
-def _curve_axes(most: float, low: float, across: str, up: str) -> list[str]:
-    parts = []
-    for tick in (0, 0.25, 0.5, 0.75, 1):
+def bands_plot(
+    said: tuple[str, Sequence[Point]], true: tuple[str, Sequence[Point]], across: str, up: str, low: float = 0.0
+) -> str:
+    """What is said and what is true over one axis of numbers from 0 on, each in a band of how far off it may be.
+
+    said    (name, points), y from `low` to 1
+    true    the same; drawn dashed and in the colour of the text
+    across  title of the x axis
+    up      title of the y axis
+    low     where the y axis starts
+    """
+    most = max(point.x for _, points in (said, true) for point in points) or 1.0
+    parts, key = _curve_axes(most, low, across, up, [tick / most for tick in _round_numbers(most)], FIFTHS), []
+    for number, ((name, points), paint) in enumerate(zip((said, true), (SAID, TRUE), strict=True)):
+        x = [_x(point.x / most) for point in points]
+        lower, middle, upper = (
+            [_y(_share(min(1.0, point.y + side * (point.error or 0)), (low, 1))) for point in points]
+            for side in (-1, 0, 1)
+        )
+        edge = [*zip(x, upper, strict=True), *reversed([*zip(x, lower, strict=True)])]
+        places = list(zip(x, middle, strict=True))
+        marks = [_mark(number, place, paint[0], point.shown) for place, point in zip(places, points, strict=True)]
+        parts += [f'<polygon {paint[0]} fill-opacity=".18" points="{_path(edge)}"/>', _line(places, paint), *marks]
+        key.append((name, _line([(-11, 0), (11, 0)], paint) + _mark(number, (0, 0), paint[0])))
+    return _with_key(parts, "", key, f"{up} by {across}")
+
+
+def _curve_axes(
+    most: float,
+    low: float,
+    across: str,
+    up: str,
+    right: Sequence[float] = QUARTERS,
+    upward: Sequence[float] = QUARTERS,
+) -> list[str]:
+    """Axes from 0 to `most` and from `low` to 1, with ticks at these shares of each."""
+    parts = [_text(_x(tick), _y(0) + 16, "middle", f"{tick * most:,.0f}") for tick in right]
+    for tick in upward:
         parts += [
             f'<line class="plot-grid" x1="{_x(0)}" y1="{_y(tick)}" x2="{_x(1)}" y2="{_y(tick)}"/>',
-            _text(_x(tick), _y(0) + 16, "middle", f"{tick * most:,.0f}"),
             _text(_x(0) - 8, _y(tick), "end", f"{low + tick * (1 - low):.2f}".removeprefix("0")),
         ]
     return [*parts, *_frame(across, up)]
+
+
+def _round_numbers(most: float) -> list[int]:
+    """At most seven whole numbers from 0 to `most`, at steps of 1, 2 or 5 times a power of ten."""
+    power = 10 ** max(0, math.floor(math.log10(most / 6)))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= most / 6)
+    return [step * count for count in range(int(most / step) + 1)]
 
 
 def _frame(across: str, up: str) -> list[str]:
@@ -170,17 +220,61 @@ def _frame(across: str, up: str) -> list[str]:
     ]
 
 
-def _square_axes(across: str, up: str) -> list[str]:
+def _square_axes(across: str, up: str, ticks: Sequence[float] = QUARTERS) -> list[str]:
     parts = []
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        shown = f"{tick:g}".removeprefix("0") or "0"
+    for tick in ticks:
+        share, shown = _share(tick, ticks), f"{tick:g}".removeprefix("0") or "0"
         parts += [
-            f'<line class="plot-grid" x1="{_x(tick)}" y1="{_y(0)}" x2="{_x(tick)}" y2="{_y(1)}"/>',
-            f'<line class="plot-grid" x1="{_x(0)}" y1="{_y(tick)}" x2="{_x(1)}" y2="{_y(tick)}"/>',
-            _text(_x(tick), _y(0) + 16, "middle", shown),
-            _text(_x(0) - 8, _y(tick), "end", shown),
+            f'<line class="plot-grid" x1="{_x(share)}" y1="{_y(0)}" x2="{_x(share)}" y2="{_y(1)}"/>',
+            f'<line class="plot-grid" x1="{_x(0)}" y1="{_y(share)}" x2="{_x(1)}" y2="{_y(share)}"/>',
+            _text(_x(share), _y(0) + 16, "middle", shown),
+            _text(_x(0) - 8, _y(share), "end", shown),
         ]
     return [*parts, *_frame(across, up)]
+
+
+def _ideal() -> str:
+    """The diagonal of a square."""
+    return f'<line class="plot-ideal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>'
+
+
+def _share(value: float, ticks: Sequence[float]) -> float:
+    """How far a value is from the first tick to the last."""
+    return (value - ticks[0]) / (ticks[-1] - ticks[0])
+
+
+def _path(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+
+def _line(places: Sequence[tuple[float, float]], paint: tuple[str, str]) -> str:
+    return f'<polyline {paint[1]} points="{_path(places)}"/>'
+
+
+def _mark(number: int, place: tuple[float, float], paint: str, shown: str = "", radius: float = PLAIN) -> str:
+    """The mark of a series, of the area of a circle of that radius."""
+    (x, y), (corners, turn) = place, MARKS[number]
+    title = f"<title>{escape(shown)}</title>" if shown else ""
+    if not corners:
+        return f'<circle {paint} cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">{title}</circle>'
+    reach = radius * math.sqrt(2 * math.pi / (corners * math.sin(2 * math.pi / corners)))
+    angles = [math.radians(turn + 360 * corner / corners) for corner in range(corners)]
+    outline = [(x + reach * math.sin(angle), y - reach * math.cos(angle)) for angle in angles]
+    return f'<polygon {paint} points="{_path(outline)}">{title}</polygon>'
+
+
+def _with_key(parts: Sequence[str], of: str, key: Sequence[tuple[str, str]], title: str) -> str:
+    """A square plot under a row of names.
+
+    of   what the names are of
+    key  (name, its mark at the origin)
+    """
+    row, x = [_text(14, KEY / 2, "start", of)] if of else [], LETTER * len(of) + 24 if of else _x(0) + 11
+    for name, mark in key:
+        row += [f'<g transform="translate({x:.1f} {KEY / 2})">{mark}</g>', _text(x + 16, KEY / 2, "start", name)]
+        x += LETTER * len(name) + 36
+    drawn = [*row, f'<g transform="translate(0 {KEY})">', *parts, "</g>"]
+    return _drawing(LEFT + SIDE + 1.5 * RIGHT, KEY + TOP + SIDE + BOTTOM, title, drawn)
 
 
 def _text(x: float, y: float, anchor: str, text: str) -> str:

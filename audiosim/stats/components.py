@@ -13,7 +13,7 @@ from audiosim.stats.layout import REST, Layout
 from audiosim.stats.size_search import least_cost, relative_errors
 from audiosim.stats.threads import one_thread
 
-LARGEST = 100  # times the largest value, that no size exceeds
+LARGEST = 10  # times the largest value, that no size exceeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +212,10 @@ def _likelihood(layout: Layout, values: Array, sizes: Mapping[str, float]) -> tu
     inverse = _invert(layout, layout.independent, values, sizes)
     told, beside, square = inverse.products[:-1, :-1], inverse.products[:-1, -1], inverse.products[-1, -1]
     factor, coefficients = _triangle(told), np.linalg.solve(told, beside)
-    constant = (len(values) - len(told)) * math.log(2 * math.pi)
-    value = -(constant + inverse.determinant + _log_determinant(factor) + square - beside @ coefficients) / 2
+    constant, left = (len(values) - len(told)) * math.log(2 * math.pi), float(square - beside @ coefficients)
+    if left < 0:
+        raise np.linalg.LinAlgError("rounding leaves the covariance no inverse")
+    value = -(constant + inverse.determinant + _log_determinant(factor) + left) / 2
     mean = np.asarray(np.linalg.solve(factor, inverse.sides[:, :-1].T).T, dtype=np.float64)
     pulled = inverse.sides[:, -1] - inverse.sides[:, :-1] @ coefficients
     own = _own_slopes(layout, inverse, mean, pulled)

@@ -32,7 +32,7 @@ def least_cost(cost: Cost, start: Array, highest: float, count: int) -> tuple[Ar
     cost = _guarded(cost)
     best, curvature = start, _curvature(cost, start)
     while True:
-        units = 1 / np.sqrt(np.clip(np.diagonal(curvature), 1, max(1, 2 * count)))
+        units = 1 / np.sqrt(np.clip(np.diagonal(curvature), SURE, max(SURE, 2 * count)))
         best = _descended(cost, best, units, highest)
         curvature = _curvature(cost, best)
         lowered = _lowered(cost, best, np.diagonal(curvature))

@@ -269,3 +269,19 @@ def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
         make_rule("luck", expected)
     with pytest.raises(InputError, match="^unknown rule 'random', expected one of mine$"):
         make_rule("random", expected, known={"mine": RULES["pooled"]})
+
+
+def test_pairs_are_drawn_by_lot_with_chances_in_proportion_to_their_doubts(draw_collection, state_of):
+    # The first of a draw without replacement has its share of the weights as its chance.
+    rng = np.random.default_rng(12)
+    state = state_of(draw_collection(rng, systems=3, queries=1), parse_measure("CG@5"), rng)
+    expected, known, ranking = state.expected, state.known, state.ranking
+    doubts = make_rule("doubts", expected).weights(known, ranking)
+    draws, shares = 4000, doubts / doubts.sum()
+    first = np.bincount(
+        [np.argmax(make_rule("drawn", expected, seed).weights(known, ranking)) for seed in range(draws)],
+        minlength=len(doubts),
+    )
+    error = np.sqrt(shares * (1 - shares) / draws)
+    assert np.all(np.abs(first / draws - shares) <= 4.5 * error)
+    assert (shares > 0.02).sum() > 2

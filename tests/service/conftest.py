@@ -87,6 +87,31 @@ def _wait_until():
     return wait_until
 
 
+def check_close(one: object, other: object) -> None:
+    """Check that two answers are the same but for rounding.
+
+    The last bits of the joint model depend on the order in which judgments came to it, and on where in memory the
+    linear algebra finds its matrices.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        assert one.keys() == other.keys()
+        for name in one:
+            check_close(one[name], other[name])
+    elif isinstance(one, list) and isinstance(other, list):
+        assert len(one) == len(other)
+        for mine, yours in zip(one, other, strict=True):
+            check_close(mine, yours)
+    elif isinstance(one, float) and isinstance(other, float):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+    else:
+        assert one == other
+
+
+@pytest.fixture(scope="session", name="check_close")
+def _check_close():
+    return check_close
+
+
 @dataclass(frozen=True)
 class Server:
     """A service in another process.

@@ -1,4 +1,4 @@
-"""What the service predicts is what the library predicts, exactly."""
+"""What the service predicts is what the library predicts: to the last bit, of the joint model but for rounding."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -86,15 +86,35 @@ def test_another_model_and_another_cutoff_may_be_asked_for(http, small, model, c
     assert answer["probabilities"] == estimator.predict(pool.spread(small.grades())).probabilities.tolist()
 
 
-def test_the_default_model_is_the_joint_one_of_the_collections_scale(http, coarse):
-    pool = build_pool(coarse)
-    answer = ask(http, pool.pairs, "/v1/collections/coarse/predictions")
-    assert answer["model"]["name"] == "joint-broad"
+@pytest.mark.parametrize("cutoff", [None, 2, 5])
+@pytest.mark.parametrize("given", [False, True])
+def test_predictions_of_the_joint_model_are_those_of_the_library(http, small, cutoff, given, check_close):
+    pool = build_pool(small, cutoff)
+    told = {pair: float(10 * (place % 11)) for place, pair in enumerate(pool.pairs[::3])} if given else small.grades()
+    grades = pool.spread(told)
+    prediction, judged = make_estimator(pool, "joint").predict(grades), ~np.isnan(grades)
+    body = {"judgments": {**columns(told), "grade": list(told.values())}} if given else {}
+    path = PREDICTIONS if cutoff is None else f"{PREDICTIONS}?cutoff={cutoff}"
+    answer = ask(http, pool.pairs, path, include=["probabilities"], **body)
+    assert answer["model"] == {"name": "joint-fine", "version": load_model("joint-fine").version}
+    assert answer["status"] == np.where(judged, "judged", "predicted").tolist()
+    assert answer["models"] == [prediction.models[code] for code in prediction.model]
+    check_close(answer["expectation"], np.where(judged, grades, prediction.expectation).tolist())
+    check_close(answer["variance"], np.where(judged, 0, prediction.variance).tolist())
+    check_close(answer["probabilities"], prediction.probabilities.tolist())
+
+
+def test_the_default_model_is_the_joint_one_of_each_scale(http, small, coarse, check_close):
+    for collection, name in ((small, "joint-fine"), (coarse, "joint-broad")):
+        pool = build_pool(collection)
+        estimator, path = make_estimator(pool, "joint"), f"/v1/collections/{collection.identifier}/predictions"
+        answer = ask(http, pool.pairs, path)
+        assert answer["model"] == {"name": name, "version": estimator.version}
+        assert answer == ask(http, pool.pairs, f"{path}?model=joint")
     assert set(answer["status"]) == {"predicted"}
-    expected = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
-    # Its last bits depend on where in memory the linear algebra finds its matrices.
-    np.testing.assert_allclose(answer["expectation"], expected.expectation, rtol=1e-9)
-    np.testing.assert_allclose(answer["variance"], expected.variance, rtol=1e-9)
+    expected = estimator.predict(np.full(len(pool.pairs), np.nan))
+    check_close(answer["expectation"], expected.expectation.tolist())
+    check_close(answer["variance"], expected.variance.tolist())
 
 
 def test_judgments_in_the_body_replace_those_of_the_server_for_this_answer_only(http, small):

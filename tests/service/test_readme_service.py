@@ -21,7 +21,8 @@ def shown(tmp_path, port):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def run(*command):
-        call = [part.replace("8000", str(port)) for part in command]
+        # A busy machine may take longer to start it than a reader would wait.
+        call = [part.replace("8000", str(port)).replace("--retry 30 ", "--retry 300 ") for part in command]
         variables = os.environ | {"PATH": path}
         done = subprocess.run(
             call, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False, env=variables

@@ -1,4 +1,7 @@
-"""The judging loop in this process, the estimator in another: nothing may differ from all in one."""
+"""The judging loop in this process, the estimator in another: nothing may differ from all in one.
+
+But for a joint model: how pairs hang together does not come over the wire.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +38,7 @@ def check_same_replay(there, here):
     assert ours.pair_rows() == theirs.pair_rows()
 
 
-@pytest.mark.parametrize("model", ["mjud", "mout", "uniform"])
+@pytest.mark.parametrize("model", ["mjud", "mout", "uniform", "joint"])
 def test_the_remote_estimator_keeps_the_contract(server, small, model):
     text = f"remote:{server.url}?model={model}"
     check_estimator(*estimator_factory(text), build_pool(small), np.random.default_rng(1))
@@ -52,6 +55,36 @@ def test_remote_predictions_are_those_made_here_to_the_last_bit(server, small, m
     assert there.name == f"remote:{here.name}"
     assert there.version == here.version
     check_same_prediction(there.predict(grades), here.predict(grades))
+
+
+@pytest.mark.parametrize("share", [0, 0.4, 1])
+def test_a_remote_joint_model_predicts_what_one_here_does(server, small, share, check_close):
+    pool = build_pool(small)
+    rng = np.random.default_rng(5)
+    grades = np.where(rng.random(len(pool.pairs)) < share, rng.uniform(0, 100, len(pool.pairs)), np.nan)
+    there, here = make_estimator(pool, f"remote:{server.url}"), make_estimator(pool, "joint")
+    assert (there.name, there.version) == ("remote:joint-fine", here.version)
+    far, near = there.predict(grades), here.predict(grades)
+    for what in ("levels", "probabilities", "expectation", "variance"):
+        check_close(getattr(far, what).tolist(), getattr(near, what).tolist())
+    assert [far.models[code] for code in far.model] == [near.models[code] for code in near.model]
+    assert (far.field, far.exact) == (None, False)
+
+
+def test_a_campaign_against_a_remote_joint_model_predicts_after_each_judgment_what_one_here_does(server, small):
+    pool = build_pool(small)
+    truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
+    estimator = make_estimator(pool, f"remote:{server.url}")
+    played = replay(Selection.start(pool, parse_measure("CG@4"), estimator), truth, 0.97)
+    assert 10 < len(played.asked) == len(set(played.asked))
+    assert played.selection.reached(0.97)
+    assert played.selection.rule.name == "differences"
+    grades = played.selection.grades
+    assert np.array_equal(grades[~np.isnan(grades)], truth[~np.isnan(grades)])
+    told, local = np.isnan(grades), make_estimator(pool, "joint").predict(grades)
+    known = played.selection.relevance.gains
+    np.testing.assert_allclose(known.mean[told], local.expectation[told] / 100, rtol=1e-9)
+    np.testing.assert_allclose(known.variance[told], local.variance[told] / 100**2, rtol=1e-9)
 
 
 def test_a_large_pool_is_asked_for_in_batches(server, small):

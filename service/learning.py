@@ -1,0 +1,54 @@
+"""Estimators that learn from a campaign, as a service wants them: what they learned is kept, or they learn no more.
+
+See `audiosim.relevance.relearning`.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.relearning import relearned
+
+KEPT = 2
+
+
+class Settled:
+    """An estimator that learns no more from a campaign than what each judgment says of other pairs."""
+
+    def __init__(self, estimator: RelevanceEstimator) -> None:
+        self._estimator = estimator
+
+    @property
+    def name(self) -> str:
+        return self._estimator.name
+
+    def predict(self, grades: Array) -> Prediction | JointPrediction:
+        return self._estimator.predict(grades)
+
+
+class Remembering:
+    """An estimator that remembers what it learned last: learning takes seconds where predicting takes milliseconds."""
+
+    def __init__(self, estimator: RelevanceEstimator) -> None:
+        self._estimator = estimator
+        self._learned = lru_cache(maxsize=KEPT)(self._learn)
+
+    @property
+    def name(self) -> str:
+        return self._estimator.name
+
+    def predict(self, grades: Array) -> Prediction | JointPrediction:
+        return self._estimator.predict(grades)
+
+    def relearned(self, grades: Array) -> "Remembering":
+        """The estimator that has learned from these judgments, the same object for the same ones.
+
+        grades  (n,) NaN where unjudged
+        """
+        return self._learned(grades.tobytes())
+
+    def _learn(self, grades: bytes) -> "Remembering":
+        return Remembering(relearned(self._estimator, np.frombuffer(grades).copy()))

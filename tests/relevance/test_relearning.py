@@ -1,0 +1,96 @@
+"""When a joint model learns from a campaign's own judgments, and what: against the order of judgments alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance import relearning
+from audiosim.relevance.estimators import estimator_of, uniform
+from audiosim.relevance.joint_fit import fit_joint
+from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
+from audiosim.selection import Selection
+from audiosim.simulate import Design, Effects, synthetic_collection
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return synthetic_collection(np.random.default_rng(3), Design(8, 4, 30, 5, 60), Effects(query=0.25, rest=0.1))
+
+
+@pytest.fixture(scope="module")
+def pool(collection):
+    return build_pool(collection)
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """Learn at 10, 20, 40, ... judged pairs."""
+    monkeypatch.setattr(relearning, "FIRST", 10)
+
+
+def test_moments_double_from_the_hundredth_judged_pair_on():
+    assert [count for count in range(2000) if is_moment(count)] == [100, 200, 400, 800, 1600]
+    assert [last_moment(count) for count in (0, 99, 100, 399, 400, 5000)] == [0, 0, 100, 200, 400, 3200]
+
+
+def test_an_estimator_that_does_not_learn_stays_what_it_is(pool):
+    estimator = uniform(pool)
+    assert relearned(estimator, np.full(len(pool.pairs), 50.0)) is estimator
+
+
+def test_much_that_is_judged_outweighs_what_the_model_held(pool, collection, joined):
+    # Queries differ five times as much as the model has it; all judgments together say so.
+    model = joined(components={**joined().components, "query": (0.2, 0.02), "rest": (0.9, 0.02)})
+    estimator, grades = estimator_of(pool, model), pool.spread(collection.grades())
+    found = estimator.relearned(grades).sizes
+    alone = fit_joint([(pool, grades)], replace(model, components=None, trend=None)).components
+    assert 0.2 < 0.7 * alone["query"][0] < found["query"] < 1.05 * alone["query"][0]
+    assert found["rest"] == pytest.approx(alone["rest"][0], rel=0.1)
+    # What the estimator was before still stands, and learns the same from the same again.
+    assert estimator.sizes["query"] == 0.2
+    assert estimator.relearned(grades).relearned(grades).sizes == pytest.approx(found, rel=1e-6)
+
+
+def test_little_that_is_judged_leaves_what_the_model_held(pool, collection, joined):
+    sure = joined(components={name: (size, 0.01) for name, (size, _) in joined().components.items()})
+    estimator, grades = estimator_of(pool, sure), pool.spread(collection.grades())
+    grades[3:] = np.nan
+    for name, size in estimator.relearned(grades).sizes.items():
+        assert size == pytest.approx(estimator.sizes[name], rel=0.25)
+
+
+def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, joined, early):
+    grades, estimator = collection.grades(), estimator_of(pool, joined())
+    selection = Selection.start(pool, parse_measure("CG@5"), estimator, rule="random", seed=1)
+    moments, order = [], []
+    for count in range(1, 45):
+        (pair,) = selection.ask()
+        order.append(Judgment(*pair, grade=grades[pair]))
+        before, selection = selection.estimator, selection.tell(order[-1])
+        if selection.estimator is not before:
+            moments.append(count)
+    assert moments == [10, 20, 40]
+    first = pool.spread({judgment.pair: judgment.grade for judgment in order[:40]})
+    assert selection.estimator.sizes == estimator.relearned(first).sizes
+    # The same judgments in the same order, all at once, are the same campaign; in another order they need not be.
+    again = Selection.start(pool, parse_measure("CG@5"), estimator, order, rule="random", seed=1)
+    assert again.estimator.sizes == selection.estimator.sizes
+    np.testing.assert_allclose(again.scores.covariance, selection.scores.covariance, rtol=1e-8, atol=1e-14)
+    np.testing.assert_allclose(again.scores.mean, selection.scores.mean, rtol=1e-10)
+    told = {judgment.pair: judgment.grade for judgment in order}
+    assert after_grades(pool, estimator, told).sizes == selection.estimator.sizes
+
+
+def test_a_judgment_changed_or_made_again_is_no_new_moment(pool, collection, joined, early):
+    grades, estimator = collection.grades(), estimator_of(pool, joined())
+    judgments = [Judgment(*pair, grade=grades[pair]) for pair in pool.pairs[:10]]
+    selection = Selection.start(pool, parse_measure("CG@5"), estimator, judgments, rule="random")
+    learned = selection.estimator
+    assert learned is not estimator
+    changed = selection.tell(replace(judgments[0], grade=100.0))
+    assert changed.estimator is learned
+    assert changed.withdraw(judgments[0].pair, "").estimator is learned

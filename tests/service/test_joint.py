@@ -1,0 +1,251 @@
+"""The joint model behind the service: judgments move other pairs at once, and what was learned survives a restart."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import audiosim
+from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, judgments_in
+from audiosim.corpus.model import BROAD, Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.plugins import make_estimator
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.relearning import Relearning
+from audiosim.selection.stopping import parse_stop
+from audiosim.simulate.collections import Design, synthetic_collection
+from service.campaigns import Judging
+from service.history import History
+from service.learning import Remembering, Settled
+from service.outlook import Outlook
+from service.served import ServedCollection
+
+COARSE = "/v1/collections/coarse"
+EIGHT = [2, 0, 1, 2, 2, 0, 1, 1]
+
+
+@pytest.fixture
+def database(tmp_path):
+    return f"sqlite:///{tmp_path / 'campaign.db'}"
+
+
+def judge(server, grade, assessor="ann"):
+    """Ask for a pair and judge it; the pair."""
+    with server.client() as http:
+        (pair,) = http.post(f"{COARSE}/next", json={"assessor": assessor}).json()["pairs"]
+        said = {"query": pair["query"], "document": pair["document"], "assessor": assessor, "broad": grade}
+        answer = http.post(f"{COARSE}/judgments", json=said)
+    assert answer.status_code == 201, answer.text
+    return pair["query"], pair["document"]
+
+
+def get(server, path, **parameters):
+    with server.client() as http:
+        answer = http.get(f"{COARSE}/{path}", params=parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def predictions(server, pairs):
+    """What is predicted of pairs, by its columns."""
+    with server.client() as http:
+        body = {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
+        return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()
+
+
+@pytest.mark.parametrize("grade", [0, 2])
+def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_once(
+    commanded, folders, coarse, tmp_path, grade
+):
+    pool = build_pool(coarse)
+    with commanded(folders[1:], tmp_path / "log") as server:
+        before = predictions(server, pool.pairs)
+        judged = judge(server, grade)
+        after = predictions(server, pool.pairs)
+    assert (before["state"], after["state"], after["judgments"]) == (0, 2, 1)
+    moved = np.subtract(after["expectation"], before["expectation"]) * (grade - 1)
+    place = pool.positions[judged]
+    assert (after["expectation"][place], after["status"][place]) == (grade, "judged")
+    own = pool.query == pool.query[place]
+    own[place] = False
+    assert own.sum() > 5
+    # The first judgment on a scale that no model was learned on says something of all pairs, but most of these.
+    assert moved[own].min() > moved[pool.query != pool.query[place]].mean() > 0
+    # A pair's own judgment does not move its own probabilities.
+    assert after["probabilities"][place] == pytest.approx(before["probabilities"][place], rel=1e-9)
+
+
+def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_restart(
+    commanded, folders, coarse, tmp_path, database, check_close
+):
+    here = Campaign(coarse, measure="CG@4")
+    with commanded(folders[1:], tmp_path / "first", "--db", database) as server:
+        for grade in EIGHT:
+            (pair,) = here.ask(assessor="ann")
+            assert judge(server, grade) == pair
+            here.tell(Judgment(*pair, float(grade), "ann"))
+            there = get(server, "ranking")
+            check_close({name: there[name] for name in here.ranking.to_dict()}, here.ranking.to_dict())
+        first = {what: get(server, what) for what in ("ranking", "campaign", "history", "assessors")}
+        predicted = predictions(server, build_pool(coarse).pairs)
+    assert first["ranking"]["model"] == "joint-broad"
+    with commanded(folders[1:], tmp_path / "second", "--db", database) as server:
+        for what, said in first.items():
+            check_close(get(server, what), said)
+        check_close(predictions(server, build_pool(coarse).pairs), predicted)
+        assert judge(server, 1) == here.ask()[0]
+
+
+def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
+    commanded, folders, coarse, tmp_path, database, check_close
+):
+    measures = ("CG@4", "DCG@2", "nDCG@3", "AP@4")
+    with commanded(folders[1:], tmp_path / "log", "--db", database) as server:
+        for grade in EIGHT:
+            judge(server, grade)
+        rankings = [get(server, "ranking", measure=measure) for measure in measures]
+    judged = replace(coarse, judgments=judgments_in(database, coarse))
+    for measure, there in zip(measures, rankings, strict=True):
+        here = audiosim.estimate(judged, None, measure).to_dict()
+        check_close({name: there[name] for name in here}, here)
+
+
+def test_two_servers_on_one_database_agree_but_for_rounding(
+    commanded, folders, coarse, tmp_path, database, check_close
+):
+    pairs = build_pool(coarse).pairs
+    options = ("--db", database)
+    with (
+        commanded(folders[1:], tmp_path / "one", *options) as one,
+        commanded(folders[1:], tmp_path / "two", *options) as two,
+    ):
+        # One is told in small steps, the other takes in what it missed at once: the order of sums is another.
+        judged = [judge(one, grade, f"a{place}") for place, grade in enumerate(EIGHT + EIGHT)]
+        judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT)]
+        assert len(set(judged)) == 24
+        for what in ("ranking", "campaign", "history", "assessors"):
+            check_close(get(one, what), get(two, what))
+        check_close(predictions(one, pairs), predictions(two, pairs))
+        check_close(get(one, "ranking", measure="nDCG@3"), get(two, "ranking", measure="nDCG@3"))
+
+
+@pytest.fixture(scope="module")
+def long():
+    """A campaign of 105 judgments, past the first moment of learning: collection, log, campaign, confidences."""
+    judged = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
+    truth, collection, store = judged.grades(), replace(judged, judgments=()), MemoryStore()
+    campaign = Campaign(collection, store=store)
+    confidences = [campaign.confidence]
+    for _ in range(105):
+        (pair,) = campaign.ask()
+        campaign.tell(Judgment(*pair, truth[pair], "ann"))
+        confidences.append(campaign.confidence)
+    return collection, store, campaign, confidences
+
+
+def sizes(campaign):
+    estimator = campaign.selection.estimator
+    assert isinstance(estimator, JointEstimator)
+    return estimator.sizes
+
+
+def test_a_replayed_campaign_has_learned_the_same_sizes(long, check_close):
+    collection, store, campaign, _ = long
+    again, plain = Campaign(collection, store=store), make_estimator(build_pool(collection), "joint")
+    assert again.progress.judged == 105
+    check_close(dict(sizes(again)), dict(sizes(campaign)))
+    assert max(abs(size - plain.sizes[name]) for name, size in sizes(campaign).items()) > 0.01
+    check_close(again.ranking.to_dict(), campaign.ranking.to_dict())
+    assert again.ask(10) == campaign.ask(10)
+
+
+def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path, check_close):
+    collection, store, campaign, _ = long
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    events = [event for _, event in store.read()]
+    with closing(DatabaseStore(url, "long")) as log:
+        follower = Campaign(collection, store=log)
+        for piece in (events[:60], events[60:99], events[99:101], events[101:]):
+            for event in piece:
+                log.append(event)
+            follower.sync()
+        check_close(dict(sizes(follower)), dict(sizes(campaign)))
+        check_close(follower.ranking.to_dict(), campaign.ranking.to_dict())
+
+
+def served(long, goal="confidence=0.95"):
+    collection, store, _, _ = long
+    return ServedCollection(collection, None, Judging(goal=parse_stop(goal)), store=store)
+
+
+def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_close):
+    collection, _, campaign, _ = long
+    predictor, pool = served(long).predictor(), build_pool(collection)
+    assert np.sum(predictor.own.judged) == 105
+    check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.relevance).tolist())
+    told = {pool.pairs[0]: 80.0, pool.pairs[7]: 10.0}
+    given = predictor.given(told).prediction
+    plain = make_estimator(pool, "joint").predict(pool.spread(told))
+    check_close(given.expectation.tolist(), plain.expectation.tolist())
+
+
+def _expected(relevance):
+    return np.where(relevance.judged, relevance.grades, relevance.prediction.expectation)
+
+
+def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
+    collection, _, campaign, _ = long
+    one, told = served(long), replace(collection, judgments=campaign.judgments())
+    for measure in ("DCG@4", "nDCG@5"):
+        check_close(one.ranking(measure)[1].to_dict(), audiosim.estimate(told, None, measure).to_dict())
+    pool, grades = build_pool(collection, 6), told.grades()
+    own, plain = one.predictor(None, 6).own, make_estimator(pool, "joint")
+    first = pool.spread(dict(list(grades.items())[:100]))
+    learned = plain.relearned(first).predict(pool.spread(grades))
+    check_close(own.prediction.expectation.tolist(), learned.expectation.tolist())
+    assert not np.allclose(learned.expectation, plain.predict(pool.spread(grades)).expectation, rtol=1e-3)
+
+
+def test_the_course_has_the_confidence_of_each_moment_as_it_was_then(long):
+    *_, confidences = long
+    course = History(served(long)).course()
+    assert [moment.judged for moment in course.moments] == list(range(106))
+    np.testing.assert_allclose([moment.confidence for moment in course.moments], confidences, rtol=1e-9)
+
+
+def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long, monkeypatch):
+    monkeypatch.setattr("audiosim.relevance.relearning.FIRST", 60)  # then 120
+    one = served(long, "judgments=125")
+    monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
+    assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20
+    selection = one.campaign.selection
+    *before, last = (Judgment(*pair, 50.0) for pair in selection.ask(15))
+    for judgment in before:
+        selection = selection.tell(judgment)
+    with pytest.raises(AssertionError, match="^learned from 120 judgments$"):
+        selection.tell(last)
+
+
+def _learn_nothing(estimator, grades):
+    raise AssertionError(f"learned from {np.sum(~np.isnan(grades))} judgments")
+
+
+def test_what_was_learned_is_remembered(long, check_close):
+    collection, _, campaign, _ = long
+    pool = build_pool(collection)
+    joint, grades = make_estimator(pool, "joint"), campaign.selection.grades
+    remembering = Remembering(joint)
+    learned, expected = remembering.relearned(grades), joint.relearned(grades).predict(grades)
+    assert remembering.relearned(grades.copy()) is learned
+    check_close(learned.predict(grades).expectation.tolist(), expected.expectation.tolist())
+    assert (learned.name, Settled(joint).name) == ("joint-fine", "joint-fine")
+    assert not isinstance(Settled(joint), Relearning)
+
+
+def test_an_estimator_that_learns_nothing_stays_what_it_is(coarse):
+    pool = build_pool(coarse)
+    grades = np.random.default_rng(0).choice(BROAD.levels, len(pool.pairs))
+    plain = make_estimator(pool, "mjud").predict(grades).probabilities
+    remembering = Remembering(make_estimator(pool, "mjud"))
+    assert np.array_equal(remembering.relearned(grades).predict(grades).probabilities, plain)
