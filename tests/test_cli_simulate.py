@@ -222,6 +222,20 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     assert not re.search(r"\d ±", single)
 
 
+def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
+    page, played = tmp_path / "page.html", (FOLLOW[0], folder, *FOLLOW[1:], "--jobs", "1")
+    assert run(*played, "--report", page) == run(*played)
+    text = page.read_text(encoding="utf-8")
+    assert f"<h1>{Collection.load(folder).name}: confidence, stated and true</h1>" in text
+    assert text.count("<svg") == 2
+    # What cannot be written is refused before anything is played, even before the collection is missed.
+    for place in (tmp_path / "none" / "page.html", tmp_path):
+        said = f"audiosim: {place}: cannot be written: expected a file in a folder that exists and is open to you\n"
+        assert run("simulate", tmp_path / "none", *FOLLOW[1:], "--report", place) == (1, "", said)
+    assert run(*played, "--at", "0,-5", "--report", page)[0] == 1
+    assert [page.read_text(encoding="utf-8"), *tmp_path.iterdir()] == [text, page]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -237,6 +251,8 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
         (["--at", "0,5"], "--at needs --repeat: it speaks of parts of the collection"),
         (["--learn", "fSYS"], "--learn needs --repeat: it speaks of parts of the collection"),
         (["--held-out", "teams"], "--held-out needs --repeat: it speaks of parts of the collection"),
+        (["--report", "page.html"], "--report needs --repeat and --at: it shows what is stated and true at these mome"),
+        (["--report", "page.html", "--repeat", "2"], "--report needs --repeat and --at: it shows what is stated and "),
         (["--repeat", "2", "--learn", "fSYS", "--model", "mjud"], "--learn and --model cannot be combined: each part "),
         (["--repeat", "2", "--learn", "fNO"], "unknown feature 'fNO', expected one of "),
         (["--repeat", "2", "--learn", ""], "the list of features is empty"),

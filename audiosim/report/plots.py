@@ -12,7 +12,7 @@ from typing import NamedTuple
 SIDE = 320  # of the area of a square plot; units are pixels at the drawing's own size
 LEFT, BOTTOM, TOP, RIGHT = 56, 48, 12, 16
 ROW, LABELS, BARS, NUMBERS = 30, 110, 380, 80
-KEY, LETTER = 30, 7.5  # height of the row that names the marks, width of a letter in it
+KEY, LETTER = 30, 7.5  # height of a row that names marks, width of a letter in it
 QUARTERS, FIFTHS = (0, 0.25, 0.5, 0.75, 1), (0, 0.2, 0.4, 0.6, 0.8, 1)
 MARKS = ((0, 0), (4, 45), (3, 0), (4, 0), (3, 180))  # corners, and turn in degrees; without corners a circle
 SMALLEST, LARGEST, PLAIN = 3.0, 9.0, 4.0  # radius of the lightest mark, of the heaviest, of one without weight
@@ -264,17 +264,22 @@ def _mark(number: int, place: tuple[float, float], paint: str, shown: str = "", 
 
 
 def _with_key(parts: Sequence[str], of: str, key: Sequence[tuple[str, str]], title: str) -> str:
-    """A square plot under a row of names.
+    """A square plot under the names of what it shows, in as many rows as they need.
 
     of   what the names are of
     key  (name, its mark at the origin)
     """
-    row, x = [_text(14, KEY / 2, "start", of)] if of else [], LETTER * len(of) + 24 if of else _x(0) + 11
+    width, start = LEFT + SIDE + 1.5 * RIGHT, LETTER * len(of) + 24 if of else _x(0) + 11
+    drawn, x, y = [_text(14, KEY / 2, "start", of)] if of else [], start, KEY / 2
     for name, mark in key:
-        row += [f'<g transform="translate({x:.1f} {KEY / 2})">{mark}</g>', _text(x + 16, KEY / 2, "start", name)]
-        x += LETTER * len(name) + 36
-    drawn = [*row, f'<g transform="translate(0 {KEY})">', *parts, "</g>"]
-    return _drawing(LEFT + SIDE + 1.5 * RIGHT, KEY + TOP + SIDE + BOTTOM, title, drawn)
+        wide = 16 + LETTER * len(name)
+        if x > start and x + wide > width:
+            x, y = start, y + ROW - 8
+        drawn += [f'<g transform="translate({x:.1f} {y})">{mark}</g>', _text(x + 16, y, "start", name)]
+        x += wide + 20
+    above = y + KEY / 2
+    drawn += [f'<g transform="translate(0 {above})">', *parts, "</g>"]
+    return _drawing(width, above + TOP + SIDE + BOTTOM, title, drawn)
 
 
 def _text(x: float, y: float, anchor: str, text: str) -> str:

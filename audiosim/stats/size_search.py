@@ -13,7 +13,7 @@ STEP = 1e-3  # of a logarithm, for differences of the gradient
 NEAR = 1e-7  # of a standard error, to the best sizes
 HOPELESS = 1e10  # cost where rounding leaves a covariance no inverse: a search that looks there turns back
 SURE = 4  # curvature by the logarithm of a size at which the variance is a standard error above 0
-FLAT = 1e-9  # of the largest curvature: below, the data does not tell
+FLAT = 1e-7  # of the largest curvature: below, the data does not tell
 TIE = 1e-9  # of a log-likelihood: less is no difference
 
 Cost = Callable[[Array], tuple[float, Array]]  # of logarithms (k,): the cost and its slopes (k,)

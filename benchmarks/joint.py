@@ -1,0 +1,358 @@
+"""How good joint models are where they have not learned, beside models that look at pairs one by one; what they cost.
+
+    python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10] [--seeds 10] [--sounds FOLDER]
+
+PART is table, sound, plain, sizes or times; all where none is named. FOLDER is a collection whose pool is judged in
+full; the limits are of MIREX 2011, which is taken where none is named. Errors are of grades over the scale's maximum.
+Models learn on one half of the queries, and are measured on the other, of each query of which a share is judged at
+random; the second time from other teams' systems too. Standard errors are over splits, which share queries: they are
+somewhat too small.
+"""
+
+import argparse
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from scipy.special import ndtri
+from threadpoolctl import threadpool_limits
+
+from audiosim import Collection, Judgment, Selection, parse_measure
+from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.mfcc import Parameters
+from audiosim.corpus.formats import read_documents
+from audiosim.corpus.model import BINARY, Document, Run
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
+from audiosim.relevance.examples import judged_pools, place_levels
+from audiosim.relevance.folds import draw
+from audiosim.relevance.joint_validation import KNOWN, NOMINAL, means
+from audiosim.relevance.plan import Plan, is_joint, parse_terms
+from audiosim.relevance.published import Model
+from audiosim.relevance.relearning import FIRST, relearned
+from audiosim.relevance.training import train
+from audiosim.relevance.validation import coverage
+from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
+from audiosim.simulate.parts import queries_of, teams_of
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARES = (0.0, 0.05, 0.1, 0.2)
+LIMITS = {0.05: (0.208, 1.95), 0.1: (0.198, 1.90), 0.2: (0.188, 1.86)}  # RMSE and log score at most
+INTERVALS = {"query means": ".92 to .98", "system means": "at least .85", "differences of systems": "at least .85"}
+MODELS = {
+    "joint": "joint",
+    "joint, of output": "output,joint",
+    "output, aDOC": "output,aDOC",
+    "output, aDOC, aGEN, aART": "output,aDOC,aGEN,aART",
+    "output": "output",
+}
+BOOTSTRAPS = 4000
+
+Found = dict[tuple[str, float], float]
+
+
+def learned(collection: Collection, features: str) -> Model:
+    """A model of a list of features, as `audiosim train` makes it."""
+    return train([collection], Plan(parse_terms(features), folds=0, joint=is_joint(features))).model
+
+
+def seen_at(pool: Pool, grades: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """(n,) grades of the share of each query that is judged."""
+    return np.where(draw(pool.query, share, seed), grades, np.nan)
+
+
+def in_use(estimator: RelevanceEstimator, seen: np.ndarray) -> RelevanceEstimator:
+    """An estimator after these judgments: in a campaign it learns from them once they are FIRST."""
+    return relearned(estimator, seen) if np.sum(~np.isnan(seen)) >= FIRST else estimator
+
+
+def losses(pool: Pool, model: Model, probabilities: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) squared errors and (n,) -log P(true level)."""
+    expected = probabilities @ np.array(model.levels) / pool.scale.maximum
+    level = place_levels(pool.scale, grades)
+    return (expected - grades / pool.scale.maximum) ** 2, -np.log(probabilities[np.arange(len(level)), level])
+
+
+def measured(pool: Pool, grades: np.ndarray, model: Model, seed: int) -> Iterator[tuple[str, float, float]]:
+    """Each figure of a model on a pool it has not seen: its name, the share judged, and the figure."""
+    start = estimator_of(pool, model)
+    for share in SHARES:
+        seen = seen_at(pool, grades, share, seed)
+        prediction, left = in_use(start, seen).predict(seen), np.isnan(seen)
+        square, log = losses(pool, model, prediction.probabilities[left], grades[left])
+        yield "RMSE", share, float(np.sqrt(square.mean()))
+        yield "log score", share, float(log.mean())
+        yield "95 % sets", share, coverage(prediction.probabilities[left], place_levels(pool.scale, grades[left]), 0.95)
+        if prediction.field is not None and share in {0.0, 0.1}:
+            for what, weights in means(pool, np.arange(len(grades))).items():
+                sums = prediction.field.project(weights)
+                off, deviation = np.abs(weights @ grades / pool.scale.maximum - sums.mean), np.sqrt(sums.variance)
+                hold = off <= ndtri((1 + NOMINAL) / 2) * deviation
+                yield what, share, float(hold[deviation > KNOWN].mean())
+
+
+def spelled(values: Sequence[float]) -> str:
+    """Mean and its standard error."""
+    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
+    return f"{statistics.mean(values):.4f} ± {error:.4f}"
+
+
+def table(folder: Path, splits: int) -> None:
+    """Print the figures of each model over random halves of the queries, and of the teams."""
+    collection = Collection.load(folder)
+    teams = len(teams_of(collection))
+    for held_out, some in (("queries", teams), ("teams", teams // 2)):
+        parts = draw_parts(collection, splits, np.random.default_rng(7), teams=some, held_out=held_out)
+        print(f"\nother queries{'' if held_out == 'queries' else ', and systems of other teams'}: {splits} splits")
+        for name, features in MODELS.items():
+            found: dict[tuple[str, float], list[float]] = {}
+            for seed, part in enumerate(parts):
+                model = learned(part.rest(collection), features)
+                ((pool, grades),) = judged_pools([part.of(collection)])
+                for what, share, value in measured(pool, grades, model, seed):
+                    found.setdefault((what, share), []).append(value)
+            for (what, share), values in found.items():
+                print(f"{name:26} {what:23} {share:4.0%} judged  {spelled(values)}  {limit(what, share)}", flush=True)
+
+
+def limit(what: str, share: float) -> str:
+    """What a figure is held against."""
+    if what in INTERVALS:
+        return INTERVALS[what]
+    if what == "95 % sets":
+        return ".93 to .97"
+    return f"at most {LIMITS[share][what != 'RMSE']}" if share in LIMITS else ""
+
+
+def sounding(sounds: Path, index: Path) -> Collection:
+    """Clips as queries; documents of the same game are relevant; who made them is hidden.
+
+    For each clip 30 others are drawn. Six systems retrieve the 8 of these that come nearest by MFCC of their own
+    parameters, and the rest are in the pool through two that retrieve at random.
+    """
+    documents = read_documents(sounds / "documents.tsv")
+    files = {name: sounds / str(document.path) for name, document in documents.items()}
+    extract(files, into=index)
+    rng, names = np.random.default_rng(0), sorted(documents)
+    drawn = {query: rng.choice([name for name in names if name != query], 30, replace=False) for query in names}
+    runs = [
+        Run(f"mfcc{count}{'' if first else 'x'}", nearest(files, drawn, Parameters(coefficients=count, first=first)))
+        for count in (3, 8, 20)
+        for first in (True, False)
+    ]
+    runs += [
+        Run(f"lot{lot}", {query: tuple(rng.permutation(some)[:8].tolist()) for query, some in drawn.items()})
+        for lot in range(2)
+    ]
+    bare = {name: Document(name) for name in names}
+    collection = Collection("clips", "clips", BINARY, 8, tuple(runs), bare, sounds=index)
+    judgments = tuple(
+        Judgment(*pair, grade=float(documents[pair.query].genre == documents[pair.document].genre))
+        for pair in build_pool(collection).pairs
+    )
+    return replace(collection, judgments=judgments)
+
+
+def nearest(
+    files: Mapping[str, Path], drawn: Mapping[str, np.ndarray], parameters: Parameters
+) -> dict[str, tuple[str, ...]]:
+    """The 8 nearest of those drawn for each query."""
+    index: AudioIndex = extract(files, parameters=parameters)
+    found = {}
+    for query, some in drawn.items():
+        apart = index.divergence([query], some.tolist())[0]
+        found[query] = tuple(some[np.argsort(apart, kind="stable")[:8]].tolist())
+    return found
+
+
+def sound(sounds: Path, splits: int) -> None:
+    """Print what knowing which documents sound alike is worth, with a bootstrap over queries."""
+    with TemporaryDirectory() as folder:
+        heard = sounding(sounds, Path(folder) / "sounds.index")
+        pairs = len(heard.judgments)
+        print(f"\nsound: {len(heard.runs)} systems, {len(queries_of(heard))} queries, {pairs:,} pairs", end="")
+        print(f", {np.mean([judgment.grade for judgment in heard.judgments]):.0%} relevant; {splits} splits")
+        found: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for seed, part in enumerate(draw_parts(heard, splits, np.random.default_rng(5), held_out="queries")):
+            with_sound = compared(part.rest(heard), part.of(heard), seed)
+            deaf = [replace(half, sounds=None) for half in (part.rest(heard), part.of(heard))]
+            for (share, query, ours), (_, _, theirs) in zip(with_sound, compared(*deaf, seed), strict=True):
+                found.setdefault(share, []).append((query, np.stack([theirs, ours])))
+        for share, of in found.items():
+            print_difference(share, of)
+
+
+def compared(rest: Collection, part: Collection, seed: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    """For each share judged the query of each pair left (n,), and its squared error and -log P (2, n)."""
+    model = learned(rest, "fSYS,joint")
+    if seed == 0:
+        print(
+            "  "
+            + ", ".join(f"{name} {size:.2f} ({error or 0:.2f})" for name, (size, error) in model.components.items())
+        )
+    ((pool, grades),) = judged_pools([part])
+    start, found = estimator_of(pool, model), []
+    for share in SHARES:
+        seen = seen_at(pool, grades, share, seed)
+        left = np.isnan(seen)
+        probabilities = in_use(start, seen).predict(seen).probabilities[left]
+        names = np.array(pool.queries)[pool.query[left]]
+        found.append((share, names, np.stack(losses(pool, model, probabilities, grades[left]))))
+    return found
+
+
+def print_difference(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Print both errors without and with sound, and an interval of the difference over draws of queries."""
+    queries = np.unique(np.concatenate([query for query, _ in splits]))
+    sums, counts = np.zeros((2, 2, len(queries))), np.zeros(len(queries))
+    for query, both in splits:
+        place = np.searchsorted(queries, query)
+        np.add.at(counts, place, 1)
+        for model in range(2):
+            for loss in range(2):
+                np.add.at(sums[model, loss], place, both[model, loss])
+    lots = np.random.default_rng(0).multinomial(len(queries), np.full(len(queries), 1 / len(queries)), BOOTSTRAPS)
+    lots = np.vstack([np.ones(len(queries)), lots])
+    mean = np.einsum("mlq,bq->bml", sums, lots) / (lots @ counts)[:, None, None]
+    mean[:, :, 0] = np.sqrt(mean[:, :, 0])
+    for place, name in enumerate(("RMSE", "log score")):
+        without, ours = mean[0, :, place]
+        low, high = np.percentile((mean[1:, 1] - mean[1:, 0])[:, place], [2.5, 97.5])
+        print(f"{share:4.0%} judged  {name:9}  without {without:.4f}  with {ours:.4f}", end="")
+        print(f"  difference {ours - without:+.4f} ({low:+.4f} to {high:+.4f})")
+
+
+def plain(folder: Path) -> None:
+    """Print how a joint model does on a collection of runs and judgments alone: nothing known of any document."""
+    known = Collection.load(folder)
+    bare = replace(known, documents={}, teams={}, query_documents={}, not_artists=frozenset())
+    with TemporaryDirectory() as place:
+        bare.save(place)
+        (Path(place) / "collection.toml").unlink()
+        kept = sorted(path.name for path in Path(place).iterdir())
+        collection = Collection.load(place)
+    print(f"\nplain: {', '.join(kept)}; {len(collection.runs)} systems; {'; '.join(collection.guesses)}")
+    trained = train([collection], Plan(parse_terms("joint"), folds=10, joint=True, judged=SHARES[1:]))
+    for row in trained.findings.scores:
+        if row.sample != "in sample" and row.predictor != "uniform":
+            print(f"{row.sample:42} {row.predictor:24} RMSE {row.rmse:.4f}  log score {row.log_score:.4f}", end="")
+            print(f"  95 % sets {row.coverage_95:.3f}")
+    for one in trained.findings.intervals:
+        print(f"{one.what:42} {one.judged:.0%} judged, 95 % intervals hold {one.actual:.3f} of {one.number}")
+    pool = build_pool(collection)
+    selection = Selection.start(
+        pool, parse_measure("CG@5"), estimator_of(pool, trained.model), collection.judgments[:300]
+    )
+    print(f"estimate from 300 judgments: confidence {selection.confidence:.3f}, best {selection.ranking.systems[0]}")
+
+
+def sizes(seeds: int) -> None:
+    """Print the sizes recovered from simulated collections beside the true ones."""
+    true = Effects()
+    effects = {name: getattr(true, name, 0.0) for name in ("query", "query_genre", "query_artist", "genres")}
+    effects |= {"artist": 0.0, "team": true.team, "system": true.system, "rest": true.rest}
+    found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in effects}
+    for seed in range(seeds):
+        collection = synthetic_collection(np.random.default_rng(seed), Design(queries=60), true)
+        report = train([collection], Plan(parse_terms("joint"), folds=0, joint=True)).findings
+        for row in report.components:
+            found[row.component].append((row.points, row.points_error))
+    print(f"\nsizes in grades of 0 to 100, {seeds} simulated collections of 18 systems and 60 queries")
+    print(f"{'component':14}{'true':>7}{'mean':>8}{'SE':>7}{'off in SE: mean':>18}{'rms':>7}{'not told':>10}")
+    for name, size in effects.items():
+        points = [point for point, _ in found[name]]
+        off = np.array([(point - 100 * size) / error for point, error in found[name] if error])
+        errors = [error for _, error in found[name] if error]
+        beside = f"{off.mean():18.2f}{np.sqrt(np.mean(off**2)):7.2f}" if len(off) else f"{'–':>18}{'–':>7}"
+        spread = f"{np.mean(errors):7.2f}" if errors else f"{'–':>7}"
+        print(f"{name:14}{100 * size:7.1f}{np.mean(points):8.2f}{spread}{beside}{len(points) - len(off):>10}")
+
+
+def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float]:
+    """Median and longest time of some calls by the clock, each with its number."""
+    times = []
+    for run in range(runs):
+        start = time.perf_counter()
+        work(run)
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times), max(times)
+
+
+def times(folder: Path) -> None:
+    """Print what one judgment costs."""
+    print("\ntimes by the clock on one thread, ms: median (longest)")
+    real = Collection.load(folder)
+    large = synthetic_collection(np.random.default_rng(0), Design(20, 10, 1000, 5, 200))
+    for name, collection in (("real", real), ("large", large)):
+        cost(name, collection)
+
+
+def cost(name: str, collection: Collection, runs: int = 41) -> None:
+    """Print what predicting, and telling and asking, costs after each of some judgments."""
+    pool = build_pool(collection)
+    grades = pool.spread(collection.grades())
+    start = time.perf_counter()
+    estimator = estimator_of(pool, "joint")
+    first = time.perf_counter() - start
+    order = np.random.default_rng(0).permutation(len(grades))
+    seen = np.where(np.isin(np.arange(len(grades)), order[:300]), grades, np.nan)
+    estimator.predict(seen)
+
+    def predict(run: int) -> object:
+        seen[order[300 + run]] = grades[order[300 + run]]
+        return estimator.predict(seen).field
+
+    selection = Selection.start(pool, parse_measure(f"CG@{collection.cutoff}"), estimator_of(pool, "joint"))
+    found = [selection]
+
+    def tell_and_ask(_: int) -> object:
+        (pair,) = found[-1].ask()
+        found.append(found[-1].tell(Judgment(*pair, grade=float(grades[pool.positions[pair]]))))
+        return found[-1].confidence
+
+    size = f"{len(pool.pairs):,} pairs, {len(pool.queries):,} queries, {len(pool.systems)} systems"
+    print(f"{name}: {size}; start {first:.2f} s")
+    for what, work in (
+        ("predict after one judgment", predict),
+        ("tell, ask and confidence", tell_and_ask),
+    ):
+        median, longest = milliseconds(work, runs)
+        print(f"  {what:30}{median:8.1f} ({longest:.1f})")
+    several = milliseconds(lambda _: estimator_of(pool, "joint").predict(seen).probabilities, 3)[0]
+    print(f"  {'start, and 340 at once':30}{several:8.1f}")
+    print(f"  peak memory so far {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", flush=True)
+
+
+def main() -> None:
+    """Print the parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=["table", "sound", "plain", "sizes", "times"])
+    parser.add_argument("--folder", type=Path, default=DATA / "mirex2011")
+    parser.add_argument("--sounds", type=Path, default=DATA / "sounds")
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=10)
+    options = parser.parse_args()
+    parts: dict[str, tuple[Path | None, Callable[[], None]]] = {
+        "table": (options.folder, lambda: table(options.folder, options.splits)),
+        "sound": (options.sounds, lambda: sound(options.sounds, options.splits)),
+        "plain": (options.folder, lambda: plain(options.folder)),
+        "sizes": (None, lambda: sizes(options.seeds)),
+        "times": (options.folder, lambda: times(options.folder)),
+    }
+    with threadpool_limits(1):
+        for name, (needed, part) in parts.items():
+            if options.only not in {None, name}:
+                continue
+            if needed is not None and not needed.is_dir():
+                print(f"\n{name} skipped: nothing at {needed.name}")
+                continue
+            part()
+
+
+if __name__ == "__main__":
+    main()
