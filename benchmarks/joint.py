@@ -132,14 +132,14 @@ def limit(what: str, share: float) -> str:
 def sounding(sounds: Path, index: Path) -> Collection:
     """Clips as queries; documents of the same game are relevant; who made them is hidden.
 
-    For each clip 30 others are drawn. Six systems retrieve the 8 of these that come nearest by MFCC of their own
-    parameters, and the rest are in the pool through two that retrieve at random.
+    For each clip 30 others of its own game and of two more are drawn. Six systems retrieve the 8 of these that come
+    nearest by MFCC of their own parameters, two others retrieve at random.
     """
     documents = read_documents(sounds / "documents.tsv")
     files = {name: sounds / str(document.path) for name, document in documents.items()}
     extract(files, into=index)
     rng, names = np.random.default_rng(0), sorted(documents)
-    drawn = {query: rng.choice([name for name in names if name != query], 30, replace=False) for query in names}
+    drawn = {query: candidates(documents, query, rng) for query in names}
     runs = [
         Run(f"mfcc{count}{'' if first else 'x'}", nearest(files, drawn, Parameters(coefficients=count, first=first)))
         for count in (3, 8, 20)
@@ -156,6 +156,13 @@ def sounding(sounds: Path, index: Path) -> Collection:
         for pair in build_pool(collection).pairs
     )
     return replace(collection, judgments=judgments)
+
+
+def candidates(documents: Mapping[str, Document], query: str, rng: np.random.Generator) -> np.ndarray:
+    """30 clips that are not the query, of its game and two others."""
+    own = documents[query].genre
+    games = {own, *rng.choice(sorted({str(of.genre) for of in documents.values()} - {own}), 2, replace=False).tolist()}
+    return rng.choice([name for name, of in documents.items() if of.genre in games and name != query], 30, False)
 
 
 def nearest(
@@ -179,9 +186,10 @@ def sound(sounds: Path, splits: int) -> None:
         print(f", {np.mean([judgment.grade for judgment in heard.judgments]):.0%} relevant; {splits} splits")
         found: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
         for seed, part in enumerate(draw_parts(heard, splits, np.random.default_rng(5), held_out="queries")):
-            with_sound = compared(part.rest(heard), part.of(heard), seed)
-            deaf = [replace(half, sounds=None) for half in (part.rest(heard), part.of(heard))]
-            for (share, query, ours), (_, _, theirs) in zip(with_sound, compared(*deaf, seed), strict=True):
+            rest, own = part.rest(heard), part.of(heard)
+            with_sound = compared(rest, own, seed)
+            without = compared(replace(rest, sounds=None), replace(own, sounds=None), seed)
+            for (share, query, ours), (_, _, theirs) in zip(with_sound, without, strict=True):
                 found.setdefault(share, []).append((query, np.stack([theirs, ours])))
         for share, of in found.items():
             print_difference(share, of)
@@ -193,7 +201,10 @@ def compared(rest: Collection, part: Collection, seed: int) -> list[tuple[float,
     if seed == 0:
         print(
             "  "
-            + ", ".join(f"{name} {size:.2f} ({error or 0:.2f})" for name, (size, error) in model.components.items())
+            + ", ".join(
+                f"{name} {size:.2f} ({'–' if error is None else f'{error:.2f}'})"
+                for name, (size, error) in (model.components or {}).items()
+            )
         )
     ((pool, grades),) = judged_pools([part])
     start, found = estimator_of(pool, model), []
@@ -211,7 +222,7 @@ def print_difference(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray
     queries = np.unique(np.concatenate([query for query, _ in splits]))
     sums, counts = np.zeros((2, 2, len(queries))), np.zeros(len(queries))
     for query, both in splits:
-        place = np.searchsorted(queries, query)
+        place: np.ndarray = np.searchsorted(queries, query)
         np.add.at(counts, place, 1)
         for model in range(2):
             for loss in range(2):
@@ -220,9 +231,9 @@ def print_difference(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray
     lots = np.vstack([np.ones(len(queries)), lots])
     mean = np.einsum("mlq,bq->bml", sums, lots) / (lots @ counts)[:, None, None]
     mean[:, :, 0] = np.sqrt(mean[:, :, 0])
-    for place, name in enumerate(("RMSE", "log score")):
-        without, ours = mean[0, :, place]
-        low, high = np.percentile((mean[1:, 1] - mean[1:, 0])[:, place], [2.5, 97.5])
+    for loss, name in enumerate(("RMSE", "log score")):
+        without, ours = mean[0, :, loss]
+        low, high = np.percentile((mean[1:, 1] - mean[1:, 0])[:, loss], [2.5, 97.5])
         print(f"{share:4.0%} judged  {name:9}  without {without:.4f}  with {ours:.4f}", end="")
         print(f"  difference {ours - without:+.4f} ({low:+.4f} to {high:+.4f})")
 
@@ -274,18 +285,18 @@ def sizes(seeds: int) -> None:
 
 
 def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float]:
-    """Median and longest time of some calls by the clock, each with its number."""
+    """Median and longest processor time of some calls, each with its number."""
     times = []
     for run in range(runs):
-        start = time.perf_counter()
+        start = time.process_time()
         work(run)
-        times.append(1000 * (time.perf_counter() - start))
+        times.append(1000 * (time.process_time() - start))
     return statistics.median(times), max(times)
 
 
 def times(folder: Path) -> None:
     """Print what one judgment costs."""
-    print("\ntimes by the clock on one thread, ms: median (longest)")
+    print("\nprocessor time on one thread, ms: median (longest)")
     real = Collection.load(folder)
     large = synthetic_collection(np.random.default_rng(0), Design(20, 10, 1000, 5, 200))
     for name, collection in (("real", real), ("large", large)):
@@ -296,9 +307,9 @@ def cost(name: str, collection: Collection, runs: int = 41) -> None:
     """Print what predicting, and telling and asking, costs after each of some judgments."""
     pool = build_pool(collection)
     grades = pool.spread(collection.grades())
-    start = time.perf_counter()
+    start = time.process_time()
     estimator = estimator_of(pool, "joint")
-    first = time.perf_counter() - start
+    first = time.process_time() - start
     order = np.random.default_rng(0).permutation(len(grades))
     seen = np.where(np.isin(np.arange(len(grades)), order[:300]), grades, np.nan)
     estimator.predict(seen)
