@@ -38,7 +38,7 @@ from audiosim.relevance.relearning import FIRST, relearned
 from audiosim.relevance.training import train
 from audiosim.relevance.validation import coverage
 from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
-from audiosim.simulate.parts import queries_of, teams_of
+from audiosim.simulate.parts import HeldOut, queries_of, teams_of
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHARES = (0.0, 0.05, 0.1, 0.2)
@@ -52,6 +52,7 @@ MODELS = {
     "output": "output",
 }
 BOOTSTRAPS = 4000
+DEPTH = 12
 
 Found = dict[tuple[str, float], float]
 
@@ -106,7 +107,8 @@ def table(folder: Path, splits: int) -> None:
     """Print the figures of each model over random halves of the queries, and of the teams."""
     collection = Collection.load(folder)
     teams = len(teams_of(collection))
-    for held_out, some in (("queries", teams), ("teams", teams // 2)):
+    protocols: tuple[tuple[HeldOut, int], ...] = (("queries", teams), ("teams", teams // 2))
+    for held_out, some in protocols:
         parts = draw_parts(collection, splits, np.random.default_rng(7), teams=some, held_out=held_out)
         print(f"\nother queries{'' if held_out == 'queries' else ', and systems of other teams'}: {splits} splits")
         for name, features in MODELS.items():
@@ -132,25 +134,25 @@ def limit(what: str, share: float) -> str:
 def sounding(sounds: Path, index: Path) -> Collection:
     """Clips as queries; documents of the same game are relevant; who made them is hidden.
 
-    For each clip 30 others of its own game and of two more are drawn. Six systems retrieve the 8 of these that come
-    nearest by MFCC of their own parameters, two others retrieve at random.
+    Each clip is sought among the others of its game and of two more. Six systems retrieve the DEPTH of these that come
+    nearest by MFCC of their own parameters, two retrieve at random.
     """
     documents = read_documents(sounds / "documents.tsv")
     files = {name: sounds / str(document.path) for name, document in documents.items()}
     extract(files, into=index)
     rng, names = np.random.default_rng(0), sorted(documents)
-    drawn = {query: candidates(documents, query, rng) for query in names}
+    among = {query: candidates(documents, query, rng) for query in names}
     runs = [
-        Run(f"mfcc{count}{'' if first else 'x'}", nearest(files, drawn, Parameters(coefficients=count, first=first)))
+        Run(f"mfcc{count}{'' if first else 'x'}", nearest(files, among, Parameters(coefficients=count, first=first)))
         for count in (3, 8, 20)
         for first in (True, False)
     ]
     runs += [
-        Run(f"lot{lot}", {query: tuple(rng.permutation(some)[:8].tolist()) for query, some in drawn.items()})
+        Run(f"lot{lot}", {query: tuple(rng.permutation(some)[:DEPTH].tolist()) for query, some in among.items()})
         for lot in range(2)
     ]
     bare = {name: Document(name) for name in names}
-    collection = Collection("clips", "clips", BINARY, 8, tuple(runs), bare, sounds=index)
+    collection = Collection("clips", "clips", BINARY, DEPTH, tuple(runs), bare, sounds=index)
     judgments = tuple(
         Judgment(*pair, grade=float(documents[pair.query].genre == documents[pair.document].genre))
         for pair in build_pool(collection).pairs
@@ -159,21 +161,21 @@ def sounding(sounds: Path, index: Path) -> Collection:
 
 
 def candidates(documents: Mapping[str, Document], query: str, rng: np.random.Generator) -> np.ndarray:
-    """30 clips that are not the query, of its game and two others."""
+    """The clips of the query's game and of two others, itself left out."""
     own = documents[query].genre
     games = {own, *rng.choice(sorted({str(of.genre) for of in documents.values()} - {own}), 2, replace=False).tolist()}
-    return rng.choice([name for name, of in documents.items() if of.genre in games and name != query], 30, False)
+    return np.array([name for name, of in documents.items() if of.genre in games and name != query])
 
 
 def nearest(
-    files: Mapping[str, Path], drawn: Mapping[str, np.ndarray], parameters: Parameters
+    files: Mapping[str, Path], among: Mapping[str, np.ndarray], parameters: Parameters
 ) -> dict[str, tuple[str, ...]]:
-    """The 8 nearest of those drawn for each query."""
+    """The DEPTH nearest of the candidates of each query."""
     index: AudioIndex = extract(files, parameters=parameters)
     found = {}
-    for query, some in drawn.items():
+    for query, some in among.items():
         apart = index.divergence([query], some.tolist())[0]
-        found[query] = tuple(some[np.argsort(apart, kind="stable")[:8]].tolist())
+        found[query] = tuple(some[np.argsort(apart, kind="stable")[:DEPTH]].tolist())
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from audiosim.campaign.agreement import Agreement, agreement
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
-from audiosim.campaign.ledger import Change, Lease, Ledger, tell_all
+from audiosim.campaign.ledger import Change, Lease, Ledger, learned_from, tell_all
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.rules import check, check_open
@@ -320,7 +320,8 @@ class Campaign:
     def _start_after(self, changes: Sequence[Change]) -> Selection:
         told = tell_all(self._collection.judgments, changes)
         settled = (Judgment(*pair, grade, name) for pair, said in told.items() for name, grade in said.items())
-        return self._start(judgments=settled)
+        learned = learned_from(self._pool, self._collection.judgments, changes)
+        return self._start(judgments=settled, learned=learned)
 
     def _event(self, said: Judgment | Event) -> Event:
         now = write_time(self._clock())

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
 from audiosim.corpus.model import Judgment, Pair, Scale
+from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.relevance.relearning import is_moment, last_moment, mean_grade
 
 Told = dict[Pair, dict[str, float]]
 
@@ -46,6 +48,22 @@ def tell_all(judgments: Iterable[Judgment], changes: Iterable[Change] = ()) -> T
     for change in changes:
         tell(told, change)
     return told
+
+
+def learned_from(pool: Pool, judgments: Iterable[Judgment], changes: Iterable[Change]) -> dict[Pair, float]:
+    """The grades as they were when a campaign's model last learned from them; none where it has not.
+
+    judgments  that the collection came with
+    changes    since then, of pairs of the pool
+    """
+    told = tell_all(judgment for judgment in judgments if judgment.pair in pool.positions)
+    learned = {pair: mean_grade(told[pair]) for pair in list(told)[: last_moment(len(told))]}
+    for change in changes:
+        before = len(told)
+        tell(told, change)
+        if len(told) > before and is_moment(len(told)):
+            learned = {pair: mean_grade(said) for pair, said in told.items()}
+    return learned
 
 
 class Ledger:

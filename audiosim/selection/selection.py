@@ -1,6 +1,5 @@
 """A judging loop at one moment: what it asks next, and what it makes of the answer."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from audiosim.measures.expected import ExpectedScores, expected_scores, rank
 from audiosim.measures.measure import Measure
 from audiosim.measures.ranking import Ranking
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, relevance
-from audiosim.relevance.relearning import after_grades, is_moment, relearned
+from audiosim.relevance.relearning import after_grades, is_moment, last_moment, mean_grade, relearned
 from audiosim.selection.rules import Rule, default_rule, make_rule
 from audiosim.selection.stopping import Confidence, Stop
 from audiosim.stats.moments import Moments
@@ -58,12 +57,14 @@ class Selection:
         batch: int = 1,
         rule: str | Rule | None = None,
         seed: int = 0,
+        learned: Mapping[Pair, float] | None = None,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
         measure  or how it is expected, where that is not as `expected_scores` has it
         rule     name in RULES, or a rule for these expected scores; None: see `default_rule`
         seed     of the draw that breaks ties, and of what the rule draws
+        learned  grades that the estimator learns from; where None those of the judgments, in their order
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -74,8 +75,8 @@ class Selection:
         for judgment in judgments:
             if judgment.pair in pool.positions:
                 told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
-        grades = {pair: _mean(said) for pair, said in told.items()}
-        estimator = after_grades(pool, estimator, grades)
+        grades = {pair: mean_grade(said) for pair, said in told.items()}
+        estimator = after_grades(pool, estimator, grades if learned is None else learned)
         known = relevance(pool, estimator, pool.spread(grades))
         ties = np.random.default_rng(seed).random(len(pool.pairs))
         return cls(expected, estimator, rule, batch, ties, told, known, expected.scores(known))
@@ -173,7 +174,7 @@ class Selection:
         told = {**self.told, pair: said}
         if not said:
             del told[pair]
-        known, tells, estimator = self.relevance.know(index, _mean(said)), self.tells + 1, self.estimator
+        known, tells, estimator = self.relevance.know(index, mean_grade(said)), self.tells + 1, self.estimator
         if len(told) > len(self.told) and is_moment(len(told)):
             estimator = relearned(estimator, known.grades)
         moved = pair in self.told or estimator is not self.estimator
@@ -187,11 +188,6 @@ class Selection:
         return replace(self, estimator=estimator, told=told, relevance=known, scores=scores, asked=asked, tells=tells)
 
 
-def _mean(said: Mapping[str, float]) -> float:
-    """The mean grade; NaN where nobody has said anything."""
-    return sum(said.values()) / len(said) if said else math.nan
-
-
 def confidences(
     pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
 ) -> list[tuple[int, float]]:
@@ -201,5 +197,13 @@ def confidences(
     moments    how many, evenly spaced, before the first judgment and after the last among them
     """
     places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
-    starts = (Selection.start(pool, measure, estimator, judgments[:place]) for place in places)
-    return [(place, selection.confidence) for place, selection in zip(places, starts, strict=True)]
+    learned: dict[int, RelevanceEstimator] = {}
+    found = []
+    for place in places:
+        grades = {judgment.pair: judgment.grade for judgment in judgments[:place] if judgment.pair in pool.positions}
+        moment = last_moment(len(grades))
+        if moment not in learned:
+            learned[moment] = after_grades(pool, estimator, grades)
+        selection = Selection.start(pool, measure, learned[moment], judgments[:place], learned={})
+        found.append((place, selection.confidence))
+    return found
