@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from audiosim.arrays import Array, Integers
 from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import FREEDOM
 from audiosim.stats.field import Field
 
 
@@ -28,9 +29,9 @@ def joint_grades(
 ) -> Iterator[tuple[Integers, Array]]:
     """For each block of a prediction's field its pairs (m,), and drawn grades (draws, m) that hang together as there.
 
-    A Gaussian copula: where a pair's value stands in its own normal distribution, its grade stands in its level
-    probabilities.
+    A value drawn from the field is put on the scale where the level probabilities have it: FREEDOM degrees of freedom
+    are for the tails of single grades, not for how grades hang together.
     """
     deviation = np.sqrt(np.where(field.variance > 0, field.variance, 1))
     for rows, values in field.draw(rng, draws):
-        yield rows, grades_at(relevance, rows, ndtr((values - field.mean[rows]) / deviation[rows]))
+        yield rows, grades_at(relevance, rows, stdtr(FREEDOM, (values - field.mean[rows]) / deviation[rows]))

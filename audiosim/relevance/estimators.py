@@ -12,7 +12,7 @@ from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal import OrdinalEstimator
-from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.prediction import FREEDOM, JointPrediction, Prediction
 from audiosim.relevance.published import Model, Trend, fallbacks, load_model, model_for_scale, model_names
 from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
@@ -144,7 +144,8 @@ class Relevance:
 
         gain  grades (...,) -> gains (...,), rising with the grade
 
-        In a field each pair's gain moves with its grade, in proportion to their standard deviations.
+        In a field each pair's gain moves with its grade, in proportion to their standard deviations, those of the
+        level probabilities' heavier tails taken back.
         """
         highest = gain(np.array(self.maximum))
         values, known = gain(self.prediction.levels) / highest, gain(self.grades) / highest
@@ -154,7 +155,7 @@ class Relevance:
         field = self.prediction.field
         if field is None:
             return Moments(mean, spread)
-        certain = field.variance == 0
+        certain, spread = field.variance == 0, spread * (FREEDOM - 2) / FREEDOM
         return field.scaled(mean, np.where(certain, 0, np.sqrt(spread / np.where(certain, 1, field.variance))))
 
     def know(self, index: int, grade: float) -> "Relevance":

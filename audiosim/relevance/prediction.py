@@ -6,12 +6,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri, stdtr
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair
 from audiosim.stats.field import Field
 from audiosim.stats.ordinal import expectation, variance
+
+FREEDOM = 10  # 5 to 30 predict single grades about as well
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +75,12 @@ class JointPrediction:
     grades   (n,) the judgments, NaN where unjudged
     maximum  the highest grade
 
-        P(level <= l) = normal distribution function of  (end_l - mean) / deviation,
+        P(level <= l) = distribution function of Student's t of  (end_l - mean) / deviation,
         end_l = expectation by the ordinal model + deviation at the start x normal quantile of P(level <= l) by it
 
-    mean and deviation being those of the field, for a judged pair given all judgments but its own. Where the field has
-    the ordinal models' expectations and has not learned anything these are their own probabilities; a field that moves
-    shifts and stretches them, and they stay on the scale.
+    mean and deviation being those of the field, for a judged pair given all judgments but its own. A field that moves
+    shifts and stretches what the ordinal models say, and it stays on the scale. The tails are those of FREEDOM degrees
+    of freedom, heavier than normal ones: some queries vary more than others, and a single grade shows it.
     """
 
     prior: Prediction
@@ -114,7 +116,7 @@ class JointPrediction:
         own = self.prior.expectation / self.maximum
         ends = own[:, None] + np.sqrt(self.start.variance)[:, None] * ndtri(below)
         reached = np.zeros((len(mean), len(self.levels) + 1))
-        reached[:, 1:-1] = ndtr((ends - mean[:, None]) / np.sqrt(spread)[:, None])
+        reached[:, 1:-1] = stdtr(FREEDOM, (ends - mean[:, None]) / np.sqrt(spread)[:, None])
         reached[:, -1] = 1
         probabilities = np.diff(reached, axis=1)
         probabilities.flags.writeable = False

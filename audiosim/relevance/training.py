@@ -122,13 +122,22 @@ class _Notes:
 
 
 def _choose_terms(examples: Examples, plan: Plan, notes: _Notes) -> tuple[tuple[str, ...], list[Step]]:
-    terms, reasons = identifiable(examples.known(plan.terms))
+    some = _known_somewhere(examples, plan.terms, notes) if plan.joint else plan.terms
+    terms, reasons = identifiable(examples.known(some))
     notes.add(*reasons)
     if not terms:
         raise InputError(f"no feature tells anything about the level: {'; '.join(reasons)}")
     if plan.eliminate is None:
         return terms, []
     return eliminate(examples, terms, plan.eliminate, notes.add)
+
+
+def _known_somewhere(examples: Examples, terms: tuple[str, ...], notes: _Notes) -> tuple[str, ...]:
+    """The terms that are known for some pair; a joint model does without the others, unless it would have none."""
+    known = tuple(term for term in terms if examples.with_known((term,)).any())
+    if known:
+        notes.add(*(f"{term} is unknown for every judged pair: left out" for term in terms if term not in known))
+    return known or terms
 
 
 def _note_rows(examples: Examples, sample: Sample, notes: _Notes) -> None:

@@ -149,6 +149,17 @@ def audit(page):
     return wrong
 
 
+def waves(page):
+    """The clips that are before the assessor, by their waveforms: the page shows no names."""
+    wait_for_pair(page)
+    return page.evaluate("['query', 'candidate'].map((side) => document.querySelector(`#wave-${side}`).toDataURL())")
+
+
+def open_answers(page):
+    page.click("#open-answers")
+    page.locator("#answers[open]").wait_for()
+
+
 def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, http):
     page = browse(f"/judge/demo?{QUICK}&batch=20")
     begun = time.monotonic()
@@ -221,13 +232,9 @@ def test_another_device_goes_on_with_the_same_pair(browse):
     saved(one)
     other = browse(address)
     enter(other, "Ann")
-    shown = [page.evaluate(NOW) for page in (one, other)]
+    shown = [waves(page) for page in (one, other)]
     assert shown[0] == shown[1]
     assert other.inner_text("#where") == "Pair 2 of 8"
-
-
-# The clips that are before the assessor, by their waveforms: the page shows no names.
-NOW = "['query', 'candidate'].map(side => document.querySelector(`#wave-${side}`).toDataURL())"
 
 
 def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
@@ -263,14 +270,15 @@ def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
     judge(page, 0)
-    shown = page.evaluate(NOW)
+    shown = waves(page)
     judge(page, 2, 4)
     saved(page)
     page.keyboard.press("z")
     expect(page.locator("#where")).to_have_text(re.compile("^Once more"))
+    wait_for_pair(page)
     saved(page)
     assert [one["broad"] for one in answers(http, "Ann")] == [0]
-    assert page.evaluate(NOW) == shown
+    assert waves(page) == shown
     assert page.inner_text("#grade-fine-value") == "87"
     page.keyboard.press("1")
     save(page)
@@ -287,6 +295,7 @@ def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
     judge(page, 2)
     page.keyboard.press("z")
     expect(page.locator("#where")).to_have_text(re.compile("^Once more"))
+    wait_for_pair(page)
     page.keyboard.press("1")
     save(page)
     page.context.set_offline(False)
@@ -299,8 +308,8 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
     enter(page, "Ann")
     judge(page, 0)
     judge(page, 1)
-    shown = page.evaluate(NOW)
-    page.click("#open-answers")
+    shown = waves(page)
+    open_answers(page)
     assert page.locator("#answers-rows tr").all_inner_texts()[1].split("\t")[1] == "Not similar, 17 of 100"
     page.click("[aria-label='Revise the answer to pair 1']")
     expect(page.locator("#where")).to_have_text(re.compile("^Revising"))
@@ -310,7 +319,7 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
     saved(page)
     wait_for_pair(page)
     assert page.inner_text("#where") == "Pair 3 of 20"
-    assert page.evaluate(NOW) == shown
+    assert waves(page) == shown
     latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, "Ann")}
     assert sorted(latest.values()) == [1, 2]
 
@@ -318,16 +327,16 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
 def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, http):
     one = browse(f"/judge/demo?{QUICK}")
     enter(one, "Ann")
-    shown = one.evaluate(NOW)
+    shown = waves(one)
     judge(one, 0)
     saved(one)
     other = browse(f"/judge/demo?{QUICK}")
     enter(other, "Ann")
-    other.click("#open-answers")
+    open_answers(other)
     other.click("[aria-label='Revise the answer to pair 1']")
     expect(other.locator("#where")).to_have_text(re.compile("^Revising"))
     wait_for_pair(other)
-    assert other.evaluate(NOW) == shown
+    assert waves(other) == shown
     other.keyboard.press("2")
     save(other)
     saved(other)
@@ -493,10 +502,11 @@ def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse
     begin(page)
     judge(page, 0)
     saved(page)
+    wait_for_pair(page)
     page.context.clear_cookies()
     judge(page, 2)
     page.locator("#screen-token:not([hidden])").wait_for()
-    assert page.inner_text("#state") == "Signed out: 1 waiting"
+    expect(page.locator("#state")).to_have_text("Signed out: 1 waiting")
     page.fill("#token", token)
     page.keyboard.press("Enter")
     saved(page)
@@ -529,7 +539,7 @@ def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, htt
     )
     judge(page, 0)
     expect(page.locator("#state")).to_have_text("Saved, 1 not taken: see My answers")
-    page.click("#open-answers")
+    open_answers(page)
     assert "grade 17.5 is not on the fine scale" in page.inner_text("#refused")
     page.unroute("**/judgments")
     page.click("#refused >> text=Send it again")
@@ -648,7 +658,7 @@ def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse):
         assert audit(page) == []
         page.keyboard.press("Escape")
     save(page)
-    page.click("#open-answers")
+    open_answers(page)
     assert audit(page) == []
 
 
@@ -705,7 +715,7 @@ def test_nothing_on_the_page_names_systems_scores_or_clips(browse, http):
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
     judge(page, 1)
-    page.click("#open-answers")
+    open_answers(page)
     described = http.get("/v1/collections/demo").json()
     text = page.evaluate("document.documentElement.outerHTML").lower()
     (pair,) = [(one["query"], one["document"]) for one in answers(http, "Ann")]

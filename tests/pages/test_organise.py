@@ -351,7 +351,7 @@ def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_
     page.wait_for_selector("#invited-link:not([hidden])")
     link = page.input_value("#link")
     assert link.startswith(f"{running.url}/judge/demo#token=audiosim_")
-    assert [row[0] for row in cells(page, "#invited")] == ["ivy"]
+    wait_until(page, lambda: [row[0] for row in cells(page, "#invited")] == ["ivy"])
     other = anywhere(running.url)
     other.goto(link)
     expect(other).to_have_url(f"{running.url}/judge/demo")

@@ -16,6 +16,7 @@ from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.joint_fit import START, UNTOLD, fit_joint
 from audiosim.relevance.layout import METADATA, SOUND
 from audiosim.relevance.plan import Plan
+from audiosim.relevance.prediction import FREEDOM
 from audiosim.relevance.published import load_model, save_model
 from audiosim.relevance.training import train
 from audiosim.simulate import Design, Effects, synthetic_collection
@@ -97,7 +98,8 @@ def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collecti
     alone = estimator_of(pool, replace(models[0], components=None, trend=None)).predict(grades)
     off = [(prediction.expectation - truth)[~shown] for prediction in (joint, alone)]
     assert np.mean(off[0] ** 2) < 0.75 * np.mean(off[1] ** 2)
-    assert np.mean(off[0] ** 2 / joint.variance[~shown]) == pytest.approx(1, abs=0.13)
+    # The heavier tails of single grades have a quarter more variance than the field, of which these grades are.
+    assert np.mean(off[0] ** 2 / joint.variance[~shown]) * FREEDOM / (FREEDOM - 2) == pytest.approx(1, abs=0.13)
     by_field = (joint.field.mean - truth / 100)[~shown] ** 2 / joint.field.variance[~shown]
     assert np.mean(by_field) == pytest.approx(1, abs=0.13)
 
