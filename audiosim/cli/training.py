@@ -24,10 +24,12 @@ from audiosim.report.training import training_view
 JudgedShares = Annotated[
     str | None,
     typer.Option(
-        metavar="SHARES", help="Also validate with these shares of each held-out query judged at random: 0.05,0.1,0.2."
+        metavar="SHARES",
+        help="Also validate with these shares of each held-out query judged at random: 0.05,0.1,0.2; with joint 0.1 if "
+        "not given.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the draws of --judged.", min=0)]
+Seed = Annotated[int, typer.Option(help="Seed of the draws of --judged, and of halves of the queries.", min=0)]
 Significance = Annotated[
     float | None,
     typer.Option(metavar="LEVEL", help="Drop terms that are not significant at this level, such as .05."),
@@ -81,6 +83,9 @@ def train(
     form: As = Format.table,
 ) -> None:
     """Fit a model to the judgments of one or several collections, and report how good it is on held-out queries.
+
+    Of a joint model it also reports how large each thing is that grades have in common, and how many intervals of the
+    means of queries and systems hold the true ones.
 
     The file works wherever a command takes --model.
 

@@ -86,10 +86,11 @@ DRAFTED = f"""async (note) => {{
 
 
 def go_offline(page):
-    """Once all clips are there: what was not fetched cannot be judged then."""
+    """Once all clips are there, as what was not fetched cannot be judged then; done when nothing gets through."""
     wait_for_pair(page)
     wait_for(page, FETCHED)
     page.context.set_offline(True)
+    wait_for(page, "() => fetch('/health/live', { cache: 'no-store' }).then(() => false, () => true)")
 
 
 def grade(page, broad, steps=0):
@@ -213,9 +214,9 @@ def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, http, 
     saved(page)
     go_offline(page)
     judge(page, 2)
+    assert len(answers(http, "Ann")) == 1
     context = page.context
     page.close()
-    assert len(answers(http, "Ann")) == 1
     context.set_offline(False)
     page = browse(address, context=context)
     begin(page)

@@ -328,7 +328,7 @@ def anywhere(chromium, watch):
 
 
 def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, anywhere, tmp_path, port, watch):
-    watch.expected.append("net::ERR_")
+    watch.expected += ["net::ERR_", "status of 503"]  # nobody is there, and then somebody who is starting still
     options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--port", port)
     with commanded([demo], tmp_path / "first", *options) as running:
         page = anywhere(running.url)

@@ -329,6 +329,19 @@ def test_where_half_of_the_queries_lack_a_level_there_are_no_intervals_and_the_r
     assert why in found.notes
 
 
+def test_a_joint_model_does_without_features_that_are_known_for_no_pair(simulated):
+    said = []
+    found = train([replace(simulated, documents={})], replace(PLAN, folds=0, judged=()), said.append)
+    assert found.model.terms == ("fSYS",)
+    assert said[:2] == [f"{name} is unknown for every judged pair: left out" for name in ("sGEN", "fGEN")]
+    # Nothing is known of artists and genres: what a query's pairs have in common by these is not told from the rest.
+    errors = {name: error for name, (_, error) in found.model.components.items()}
+    assert errors["query_genre"] is errors["query_artist"] is errors["rest"] is None
+    assert errors["query"] > 0
+    with pytest.raises(InputError, match=r"every one of the \d+ judged pairs has an unknown feature: sGEN for \d+"):
+        train([replace(simulated, documents={})], replace(PLAN, terms=("sGEN",), folds=0, judged=()))
+
+
 def shown(trained):
     screen = console()
     with screen.capture() as captured:
