@@ -1,8 +1,10 @@
 """The estimator that knows how judgments hang together: an ordinal model, and a Gaussian field on top of it.
 
-    grade_i = mu_i + a + b standing_i + s_i (sum of effects of the pair i),   effects normal, of the model's sizes
+    grade_i = mu_i + s_i / s (a + b standing_i) + s_i (sum of effects of the pair i)
 
-mu_i and s_i being expectation and standard deviation of the ordinal model's grade, which reads no judgment. Effects
+
+The effects are normal, of the model's sizes, mu_i and s_i being expectation and standard deviation of the ordinal model's grade, which reads no judgment, s the mean
+of the s_i. Effects
 that pairs share make their grades go together; see `layout_of`. The trend, a and b, is there because whole systems
 differ more than the features of single documents tell: those expected to do well do better still; see `standing`. It
 is as uncertain as its covariance says. Judgments condition the field, exactly.
@@ -25,7 +27,7 @@ from audiosim.relevance.published import Model, Trend
 from audiosim.stats.layout import Layout
 
 FEW = 8  # judgments that are cheaper to learn one by one than all at once
-VARIETY = 0.3  # standard deviation of the logarithm of a size over collections
+VARIETY = 0.2  # standard deviation of the logarithm of a size over collections
 SMALL = 0.03  # size at which a component is taken up again that the model has none of
 LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
 
@@ -55,7 +57,8 @@ class Prior:
         prediction = OrdinalEstimator(pool, models).predict(np.full(len(pool.pairs), np.nan))
         scale = np.maximum(LEAST, np.sqrt(prediction.variance) / pool.scale.maximum)
         mean = prediction.expectation / pool.scale.maximum
-        trend = np.column_stack([np.ones(len(mean)), standing(pool, mean)])
+        # Without the scale the trend and large effects of systems could together stand for a term in the scale itself.
+        trend = np.column_stack([np.ones(len(mean)), standing(pool, mean)]) * (scale / scale.mean())[:, None]
         return cls(prediction, replace(layout_of(pool, scale, sound), trend=trend), mean)
 
     def start(self, sizes: Mapping[str, float], trend: Trend, maximum: float) -> JointPrediction:

@@ -57,12 +57,14 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     right for the mean pair, as scores are means over pairs. Its variance is that of this mean.
     """
     standing, spread = (float(found.trend[1]), float(found.covariance[1, 1])) if found.told else (0.0, UNTOLD**2)
-    left = [value - standing * layout.fixed[:, 1] for layout, value in zip(layouts, values, strict=True)]
-    count, doubt = sum(map(len, left)), 0.0
+    left = sum(
+        float(np.sum(value - standing * layout.fixed[:, 1])) for layout, value in zip(layouts, values, strict=True)
+    )
+    count, doubt = sum(float(layout.fixed[:, 0].sum()) for layout in layouts), 0.0
     for layout in layouts:
         ones = sparse.csr_array(np.ones((1, len(layout.scale))))
         doubt += float(layout.field(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
-    return Trend(float(np.concatenate(left).mean()), standing, ((doubt / count**2, 0.0), (0.0, spread)))
+    return Trend(left / count, standing, ((doubt / count**2, 0.0), (0.0, spread)))
 
 
 def _finite(error: float) -> float | None:

@@ -52,6 +52,7 @@ class Dense:
         sizes = {name: size for name, (size, _) in model.components.items() if name != SOUND}
         common, self.scale = in_common(collection), deviation / 100
         trend = np.column_stack([np.ones(len(mean)), common.standing(mean / 100)])
+        trend *= (self.scale / self.scale.mean())[:, None]
         self.mean = mean / 100 + trend @ [model.trend.constant, model.trend.standing]
         self.covariance = common.covariance(sizes, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
         self.weights = np.zeros((len(collection.runs), len(self.pool.pairs)))

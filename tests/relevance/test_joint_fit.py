@@ -132,7 +132,7 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
     prior = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan))
     mean, scale, common = prior.expectation / 100, np.sqrt(prior.variance) / 100, in_common(some_hundreds)
     parts = {kind: common.covariance({kind: 1.0}, scale)[np.ix_(shown, shown)] for kind in found.components}
-    trend = np.column_stack([np.ones(len(mean)), common.standing(mean)])[shown]
+    trend = (np.column_stack([np.ones(len(mean)), common.standing(mean)]) * (scale / scale.mean())[:, None])[shown]
     values, contrasts = (grades / 100 - mean)[shown], null_space(trend.T)
 
     def covariance(sizes):
@@ -149,9 +149,9 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
             assert density(sizes | {kind: factor * size}) < best + 1e-6
     told = trend.T @ np.linalg.solve(covariance(sizes), trend)
     coefficients = np.linalg.solve(told, trend.T @ np.linalg.solve(covariance(sizes), values))
-    constant = np.mean(values - coefficients[1] * trend[:, 1])
+    constant = np.sum(values - coefficients[1] * trend[:, 1]) / trend[:, 0].sum()
     np.testing.assert_allclose([found.trend.constant, found.trend.standing], [constant, coefficients[1]], rtol=1e-6)
-    of_both = np.diag([covariance(sizes).mean(), np.linalg.inv(told)[1, 1]])
+    of_both = np.diag([covariance(sizes).sum() / trend[:, 0].sum() ** 2, np.linalg.inv(told)[1, 1]])
     np.testing.assert_allclose(found.trend.covariance, of_both, rtol=1e-6)
 
 
