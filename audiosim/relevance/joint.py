@@ -2,12 +2,11 @@
 
     grade_i = mu_i + s_i / s (a + b standing_i) + s_i (sum of effects of the pair i)
 
-
-The effects are normal, of the model's sizes, mu_i and s_i being expectation and standard deviation of the ordinal model's grade, which reads no judgment, s the mean
-of the s_i. Effects
-that pairs share make their grades go together; see `layout_of`. The trend, a and b, is there because whole systems
-differ more than the features of single documents tell: those expected to do well do better still; see `standing`. It
-is as uncertain as its covariance says. Judgments condition the field, exactly.
+The effects are normal, of the sizes that the model has; mu_i and s_i are expectation and standard deviation of the
+ordinal model's grade, which reads no judgment, and s is the mean of the s_i. Effects that pairs share make their grades
+go together; see `layout_of`. The trend, a and b, is there because whole systems differ more than the features of single
+documents tell: those expected to do well do better still; see `standing`. It is as uncertain as its covariance says.
+Judgments condition the field, exactly.
 """
 
 from collections.abc import Mapping
