@@ -20,7 +20,7 @@ settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
 # What `make test-fast` leaves out: tests of these fixtures, and those that are marked slow themselves.
-SLOW_FIXTURES = {"postgres", "browser"}
+SLOW_FIXTURES = {"postgres", "chromium"}
 # What to install for tests that were skipped, by a word of the reason that they give.
 WANTED = {
     "Chromium": "apt-get install chromium",
