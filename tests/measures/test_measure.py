@@ -104,3 +104,9 @@ def test_a_measure_that_is_none_is_refused(text, message):
     with pytest.raises(InputError) as error:
         parse_measure(text)
     assert message in str(error.value)
+
+
+def test_a_measure_is_made_of_a_definition_not_of_a_name():
+    message = "^a measure is made of a Definition, got 'CG'; expected parse_measure of text$"
+    with pytest.raises(InputError, match=message):
+        Measure("CG", 5)
