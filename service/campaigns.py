@@ -9,7 +9,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.selection.stopping import Confidence, Stop
+from audiosim.selection.stopping import Confidence, StoppingRule
 
 WAIT_S = 5.0
 
@@ -31,7 +31,7 @@ class Judging:
     cannot_limit: int = CANNOT_LIMIT
     rule: str | None = None
     seed: int = 0
-    goal: Stop = field(default_factory=lambda: Confidence(0.95))
+    goal: StoppingRule = field(default_factory=lambda: Confidence(0.95))
 
     def store(self, collection: Collection) -> Store:
         """Where the log of a collection's campaign is kept."""

@@ -1,8 +1,8 @@
-"""A sound file -> Signal. The only code that opens sound files."""
+"""A sound file -> Signal. The only code of audiosim that opens sound files."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
@@ -72,12 +72,15 @@ class Signal:
         return bool(max(self.samples.max() - mean, mean - self.samples.min()) < SILENT)
 
 
-def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) -> Signal:
+def read(
+    path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD, decoders: "Sequence[Decoder]" = ()
+) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
     path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   how much sound a file may hold
+    decoders of other kinds of file, by their suffixes; libsndfile opens all others
 
     A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow,
     or samples that are NaN or infinite, lasts under 1 s, or less than 90 % of what it promises can be decoded.
@@ -86,8 +89,9 @@ def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) ->
     """
     path = Path(path)
     size_bytes = _check_file(path)
-    decoded = _decode(path, size_bytes, limits)
-    problem = _problem(decoded)
+    decoder = next((decoder for decoder in decoders if decoder.opens(path)), LIBSNDFILE)
+    decoded = decoder.decode(path, size_bytes, limits)
+    problem = limits.problem(len(decoded.samples), 1, decoded.rate_hz, size_bytes) or _problem(decoded)
     if problem:
         raise SoundError(f"{path}: {problem}")
     samples = decoded.samples
@@ -97,10 +101,11 @@ def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) ->
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Decoded:
+class Decoded:
     """All that could be decoded of a file.
 
     samples       (n,) mean of the channels
+    rate_hz       samples per second
     peak          largest absolute value over all channels, NaN if one is
     at_full_scale share of samples at full scale, over all channels
     gave_up       whether the decoder did, before the end
@@ -110,9 +115,48 @@ class _Decoded:
     samples: Samples
     rate_hz: int
     peak: float
-    at_full_scale: float
-    gave_up: bool
-    known: Completeness
+    at_full_scale: float = 0.0
+    gave_up: bool = False
+    known: Completeness = field(default_factory=Completeness)
+
+    @classmethod
+    def of(cls, channels: Samples, rate_hz: int) -> "Decoded":
+        """All of a file, where nothing is missing.
+
+        channels  (n, channels) samples in full scales
+        """
+        size = np.abs(channels)
+        mean = channels.mean(axis=1, dtype=np.float32)
+        return cls(mean, rate_hz, float(size.max(initial=0)), float((size >= FULL_SCALE).mean()))
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """A way to open some kinds of sound file.
+
+    Entry-point group `audiosim.decoders`: each entry is a decoder, under its own name. Contract:
+    `audiosim.plugins.check_decoder`. Workers are other processes: `decode` must be a function of a module.
+
+    name      letters and digits
+    suffixes  of the names of the files, with the dot, in small letters
+    decode    the sound of a file of so many bytes, within limits; a SoundError, which names the file, where it holds
+              more or cannot be decoded
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    decode: Callable[[Path, int, Limits], Decoded]
+
+    def __post_init__(self) -> None:
+        if not self.name.isalnum():
+            raise InputError(f"the name of a decoder must be letters and digits, got {self.name!r}")
+        wrong = [suffix for suffix in self.suffixes if not suffix.startswith(".") or suffix != suffix.lower()]
+        if wrong or not self.suffixes:
+            raise InputError(f"the suffixes of decoder {self.name} must be such as .wav, got {self.suffixes}")
+
+    def opens(self, path: PurePath) -> bool:
+        """Whether the name of a file ends as those do that it opens."""
+        return path.name.lower().endswith(self.suffixes)
 
 
 def _check_file(path: Path) -> int:
@@ -129,7 +173,7 @@ def _check_file(path: Path) -> int:
     return status.st_size
 
 
-def _decode(path: Path, size_bytes: int, limits: Limits) -> _Decoded:
+def _decode(path: Path, size_bytes: int, limits: Limits) -> Decoded:
     def check(frames: int) -> None:
         problem = limits.problem(frames, file.channels, file.samplerate, size_bytes)
         if problem:
@@ -146,7 +190,12 @@ def _decode(path: Path, size_bytes: int, limits: Limits) -> _Decoded:
         raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}") from None
 
 
-def _samples(file: "SoundFile", check: Callable[[int], None]) -> _Decoded:
+SUFFIXES = (".aif", ".aiff", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav")
+LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
+DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
+
+
+def _samples(file: "SoundFile", check: Callable[[int], None]) -> Decoded:
     """Everything that comes out of the decoder; `check` hears how many frames, and may put an end to it."""
     whole = file.subtype == "PCM_16" and file.format in {"WAV", "WAVEX", "AIFF"}
     unit = 2.0**-15 if whole else 1.0  # whole numbers are read as such: libsndfile would take ten times as long
@@ -165,7 +214,7 @@ def _samples(file: "SoundFile", check: Callable[[int], None]) -> _Decoded:
         if peaks[-1] >= FULL_SCALE:
             full += int(np.count_nonzero((block >= FULL_SCALE / unit) | (block <= -FULL_SCALE / unit)))
     share = full / max(1, n * file.channels)
-    return _Decoded(samples[:n], file.samplerate, float(np.max(peaks)), share, gave_up, Completeness())
+    return Decoded(samples[:n], file.samplerate, float(np.max(peaks)), share, gave_up, Completeness())
 
 
 def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
@@ -191,7 +240,7 @@ def _mix(block: Block, unit: float, mean: Samples) -> None:
         np.multiply(mean, scale, out=mean)
 
 
-def _completeness(known: Completeness, file: "SoundFile", decoded: _Decoded) -> Completeness:
+def _completeness(known: Completeness, file: "SoundFile", decoded: Decoded) -> Completeness:
     """What the container says, together with what came out of the decoder."""
     if file.frames >= UNKNOWN_LENGTH:
         return replace(known, doubt=known.doubt or "its header does not give its length")
@@ -201,7 +250,7 @@ def _completeness(known: Completeness, file: "SoundFile", decoded: _Decoded) -> 
     return replace(known, present=min(known.present, present))
 
 
-def _problem(decoded: _Decoded) -> str:
+def _problem(decoded: Decoded) -> str:
     """Why the recording cannot be described honestly, empty if it can."""
     seconds = len(decoded.samples) / decoded.rate_hz
     if not np.isfinite(decoded.peak):
@@ -216,7 +265,7 @@ def _problem(decoded: _Decoded) -> str:
     return ""
 
 
-def _notes(decoded: _Decoded) -> tuple[str, ...]:
+def _notes(decoded: Decoded) -> tuple[str, ...]:
     notes, known = [], decoded.known
     low, high = float(decoded.samples.min()), float(decoded.samples.max())
     peak = max(high, -low)

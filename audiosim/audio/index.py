@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio import decode, index_store, packing
+from audiosim.audio.decode import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
 from audiosim.audio.mfcc import STANDARD, Parameters
@@ -301,6 +302,7 @@ def extract(
     progress: Progress | None = None,
     scheduler: str | None = None,
     prune: bool = False,
+    decoders: Sequence[Decoder] = (),
 ) -> AudioIndex:
     """Describe sound files: one Gaussian of full covariance per recording.
 
@@ -309,6 +311,7 @@ def extract(
     into        folder of the index; files in it that have not changed are not read again. None: in memory
     parameters  of the frames; those of the index where there is one
     read        what opens a sound file
+    decoders    of kinds of file that audiosim does not open itself; they take the place of `read`
     progress    called with the numbers of files done (those already in the index too), failed, and in all
     scheduler   address of a Dask cluster that does the work instead; see `describe_all`
     prune       whether recordings of the index whose file is gone are removed first; those at URLs stay
@@ -317,7 +320,10 @@ def extract(
     all that is done survives an interruption, and the same call goes on from there; the result holds
     all of the index, sound from earlier calls too.
     """
-    sources: Mapping[str, Source] = sound if isinstance(sound, Mapping) else find_sounds(sound)
+    suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
+    if decoders:
+        read = partial(decode.read, decoders=decoders)
+    sources: Mapping[str, Source] = sound if isinstance(sound, Mapping) else find_sounds(sound, suffixes)
     files, report = listed(sources), progress or _unwatched
     if into is None:
         described: list[Described] = []

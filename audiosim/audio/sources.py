@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from audiosim.audio.decode import SUFFIXES
 from audiosim.audio.remote import find_remote, is_url
 from audiosim.errors import InputError
 
-SUFFIXES = (".aif", ".aiff", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav")
 UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes that are no text, line and paragraph ends
 
 
@@ -23,12 +23,13 @@ class LeftOut(NamedTuple):
 Source = str | Path | LeftOut  # a str where it is a URL
 
 
-def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Source]:
+def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = ()) -> dict[str, Source]:
     """The sound files that a person means by some paths, in the order found.
 
     paths  each a folder: all below it whose name ends as a sound file's does, sorted, hidden ones left out;
            a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
            any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
+    more   suffixes of sound files, beside those that audiosim opens itself
 
     A recording is called by its document, or else by its path below the folder without suffix, or its stem.
     Below a folder a link to a file in it counts as a file. A link to a file outside, and a link to a folder,
@@ -36,25 +37,26 @@ def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Source]:
     control character or bytes that are no text cannot be an identifier. Each of these is a LeftOut.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    suffixes = (*SUFFIXES, *more)
     found: dict[str, Source] = {}
-    for identifier, source in (sound for start in paths for sound in _sounds(start)):
+    for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
         if found.setdefault(identifier, source) != source:
             raise InputError(
                 f"two files would be called {identifier!r}: {_place(found[identifier])} and {_place(source)}"
             )
     if not found:
         where = ", ".join(str(path) for path in paths) or "no path"
-        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(SUFFIXES)}")
+        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(suffixes)}")
     return found
 
 
-def _sounds(start: str | Path) -> Iterator[tuple[str, Source]]:
+def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
     if is_url(start):
-        yield from _remote(str(start))
+        yield from _remote(str(start), suffixes)
         return
     start = Path(start)
     if start.is_dir():
-        for path, source in _walk(start):
+        for path, source in _walk(start, suffixes):
             yield _named(path.relative_to(start), source)
     elif start.name.lower().endswith((".tsv", ".tsv.gz")):
         yield from _documents(start)
@@ -76,7 +78,7 @@ def _writable(identifier: str) -> bool:
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, Source]]:
+def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, Source]]:
     """The sound files below a folder, in the order of their names."""
     root, waiting = os.path.realpath(folder), _entries(folder)
     while waiting:
@@ -86,9 +88,9 @@ def _walk(folder: Path) -> Iterator[tuple[Path, Source]]:
             yield path, entry
         elif entry.is_dir(follow_symlinks=False):
             waiting += _entries(path)
-        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root)):
+        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root, suffixes)):
             yield path, LeftOut(str(path), reason)
-        elif _is_sound(path):
+        elif _is_sound(path, suffixes):
             yield path, path
 
 
@@ -102,24 +104,24 @@ def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
     return [entry for entry in seen if not entry.name.startswith(".")]
 
 
-def _reason_not_to_follow(link: Path, root: str) -> str:
+def _reason_not_to_follow(link: Path, root: str, suffixes: tuple[str, ...]) -> str:
     """Why a link below a folder is left out; empty where it leads to a file there, or where it does not matter."""
     if link.is_dir():
         return "is a link to a folder, which is not followed; name that folder itself"
-    if _is_sound(link) and os.path.commonpath([root, os.path.realpath(link)]) != root:
+    if _is_sound(link, suffixes) and os.path.commonpath([root, os.path.realpath(link)]) != root:
         return "is a link out of the folder, which is not followed; name that file itself"
     return ""
 
 
-def _is_sound(path: PurePath) -> bool:
-    return path.name.lower().endswith(SUFFIXES)
+def _is_sound(path: PurePath, suffixes: tuple[str, ...]) -> bool:
+    return path.name.lower().endswith(suffixes)
 
 
-def _remote(url: str) -> Iterator[tuple[str, Source]]:
+def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
     files = list(find_remote(url))
     for place, file in files:
         hidden = any(part.startswith(".") for part in place.parts)
-        if file == url or (_is_sound(place) and not hidden):
+        if file == url or (_is_sound(place, suffixes) and not hidden):
             yield _named(place, file)
 
 

@@ -21,7 +21,7 @@ from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
-from audiosim.selection import Rule, Selection
+from audiosim.selection import Selection, SelectionRule
 from audiosim.users.listeners import Agreement, agreement
 
 LEASE_S = 1800.0
@@ -80,7 +80,7 @@ class Campaign:
         lease_s: float = LEASE_S,
         twice: float = 0.0,
         cannot_limit: int = CANNOT_LIMIT,
-        rule: str | Rule | None = None,
+        rule: str | SelectionRule | None = None,
         seed: int = 0,
     ) -> None:
         """Open the campaign on a log, in memory where none is given, and replay what it holds.

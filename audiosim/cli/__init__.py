@@ -6,6 +6,7 @@ from collections.abc import Callable
 import typer
 
 from audiosim.cli import access_tokens, estimating, evaluating, fitting, serving, simulating, sound
+from audiosim.deprecation import UNTIL
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -39,8 +40,12 @@ for name, command in COMMANDS.items():
 app.add_typer(access_tokens.app, name="token")
 
 
+FORMER = {"--rule": "--selection-rule"}  # options by the names they have up to the next version
+
+
 def main() -> None:
     """Run the command; what is wrong with the input is one line on stderr and exit code 1."""
+    sys.argv[1:] = [_renamed(argument) for argument in sys.argv[1:]]
     try:
         app()
     except AudiosimError as error:
@@ -52,6 +57,15 @@ def main() -> None:
         if error.filename is None:
             raise
         _fail(f"{error.filename}: {error.strerror}")
+
+
+def _renamed(argument: str) -> str:
+    """An argument with the name that an option has now; who uses the old one is told."""
+    option, equals, value = argument.partition("=")
+    if option not in FORMER:
+        return argument
+    sys.stderr.write(f"note: {option} is deprecated and goes with audiosim {UNTIL}: use {FORMER[option]}\n")
+    return f"{FORMER[option]}{equals}{value}"
 
 
 def _fail(message: str) -> None:

@@ -14,17 +14,17 @@ from audiosim.cli.options import (
     JudgmentsFile,
     MeasureName,
     ModelName,
-    RuleName,
     Seed,
+    SelectionRuleName,
     open_collection,
     print_result,
 )
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import Distribution
 from audiosim.expected.sampled import DRAWS
-from audiosim.plugins import find_measure, find_rule
+from audiosim.plugins import find_measure, find_selection_rule
 from audiosim.report.views import ranking_view, rows_view
-from audiosim.selection import Selection, default_rule
+from audiosim.selection import Selection, default_selection_rule
 
 
 def predict(
@@ -86,7 +86,7 @@ def next_pairs(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
-    rule: RuleName = None,
+    rule: SelectionRuleName = None,
     by_query: ByQuery = False,
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
@@ -94,15 +94,15 @@ def next_pairs(
 ) -> None:
     """Which pairs to judge next, the most informative first.
 
-    The weight is what the rule makes of the pair: with `--rule differences` on CG, the number of pairs of systems whose
-    difference the judgment bears on.
+    The weight is what the rule makes of the pair: with `--selection-rule differences` on CG, the number of pairs of
+    systems whose difference the judgment bears on.
 
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
     expected = expected_scores(what, pool)
-    chosen = find_rule(rule or default_rule(estimator), expected, seed)
+    chosen = find_selection_rule(rule or default_selection_rule(estimator), expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()

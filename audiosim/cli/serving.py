@@ -10,9 +10,9 @@ import typer
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
-from audiosim.selection import parse_stop
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -85,7 +85,7 @@ def serve(
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
     cannot_limit: settings.CannotLimit = 2,
-    rule: settings.RuleName = None,
+    selection_rule: settings.SelectionRuleName = None,
     seed: settings.Seed = 0,
     log: settings.Log = settings.LogForm.text,
 ) -> None:
@@ -106,7 +106,7 @@ def serve(
 
     database = tokens or db
     access = Access(host, allowed_host or (), TokenStore(database) if database else None)
-    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal))
+    judging = Judging(db, measure, batch, lease, twice, cannot_limit, selection_rule, seed, find_stopping_rule(goal))
 
     def make() -> "FastAPI":
         loaded = [Collection.load(folder, judgments) for folder in collections]

@@ -10,6 +10,7 @@ import typer
 
 from audiosim.cli.options import As, Format, print_result
 from audiosim.errors import InputError
+from audiosim.plugins import other_decoders
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, rows_view
 
@@ -73,6 +74,7 @@ def extract(
             progress=lambda done, failed, total: show(done + failed, total),
             scheduler=scheduler,
             prune=prune,
+            decoders=other_decoders(),
         )
     for failure in found.failed:
         sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")

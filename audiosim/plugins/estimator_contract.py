@@ -13,7 +13,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.plugins.installed import one_line
+from audiosim.plugins.points import one_line
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 

@@ -28,7 +28,7 @@ from audiosim.expected.linear import weights_of_ranks
 from audiosim.measures.gains import discounted, gain_of, share_of
 from audiosim.measures.measure import Definition, Measure, Value
 from audiosim.measures.scores import score
-from audiosim.plugins.installed import one_line
+from audiosim.plugins.points import one_line
 from audiosim.users.satisfaction import user_form
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9

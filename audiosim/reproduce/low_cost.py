@@ -16,7 +16,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, Row
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Error
 from audiosim.simulate import Replay, replay
 
@@ -81,7 +81,7 @@ def _stopped(source: str, what: str, printed: tuple[int, float], found: Replay |
     yield Row(source, f"{what}: mean absolute error", printed[1], last.error if last else None, 3)
 
 
-def _campaign(collection: Collection, measure: str, rule: str, stop: Stop, ideal: Ideal) -> Replay:
+def _campaign(collection: Collection, measure: str, rule: str, stop: StoppingRule, ideal: Ideal) -> Replay:
     """As in chapter 8, predictions renewed after every 20 judgments."""
     pool = build_pool(collection, 5)
     expected = expected_scores(parse_measure(measure), pool, ideal)

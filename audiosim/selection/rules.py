@@ -1,4 +1,4 @@
-"""What makes a pair worth judging: rules that weigh the pairs of a pool."""
+"""Selection rules: weights of the pairs of a pool by what their judgments would tell."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -17,11 +17,11 @@ from audiosim.relevance.joint import JointEstimator
 AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
 
 
-class Rule(Protocol):
+class SelectionRule(Protocol):
     """Weighs pairs by what their judgments would tell.
 
-    Entry-point group `audiosim.selections`: each entry is a function that takes the ExpectedScores of a measure in a
-    pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_rule`.
+    Entry-point group `audiosim.selection_rules`: each entry is a function that takes the ExpectedScores of a measure
+    in a pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_selection_rule`.
     """
 
     @property
@@ -36,7 +36,7 @@ class Rule(Protocol):
         ...
 
 
-RuleFactory = Callable[[ExpectedScores, int], Rule]
+SelectionRuleFactory = Callable[[ExpectedScores, int], SelectionRule]
 
 
 class AffectedDifferences:
@@ -221,7 +221,7 @@ class PoolOrder:
         return self._weights
 
 
-RULES: Mapping[str, RuleFactory] = {
+SELECTION_RULES: Mapping[str, SelectionRuleFactory] = {
     rule.name: rule
     for rule in (
         AffectedDifferences,
@@ -235,17 +235,19 @@ RULES: Mapping[str, RuleFactory] = {
 }
 
 
-def default_rule(estimator: RelevanceEstimator) -> str:
+def default_selection_rule(estimator: RelevanceEstimator) -> str:
     """The rule where none is named: `drawn` for a joint model, the thesis's `differences` for any other."""
     return DrawnByDoubt.name if isinstance(estimator, JointEstimator) else AffectedDifferences.name
 
 
-def make_rule(name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, RuleFactory] = RULES) -> Rule:
+def make_selection_rule(
+    name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, SelectionRuleFactory] = SELECTION_RULES
+) -> SelectionRule:
     """The rule of a name.
 
     seed   of what it may draw
     known  more than audiosim's own where a program brings others
     """
     if name not in known:
-        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown selection rule {name!r}, expected one of {', '.join(known)}")
     return known[name](expected, seed)

@@ -15,8 +15,8 @@ from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, relevance
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, mean_grade, relearned
-from audiosim.selection.rules import Rule, default_rule, make_rule
-from audiosim.selection.stopping import Confidence, Stop
+from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
+from audiosim.selection.stopping import Confidence, StoppingRule
 from audiosim.stats.moments import Moments
 
 
@@ -38,7 +38,7 @@ class Selection:
 
     expected: ExpectedScores
     estimator: RelevanceEstimator
-    rule: Rule
+    rule: SelectionRule
     batch: int
     ties: Array
     told: Mapping[Pair, Mapping[str, float]]
@@ -55,22 +55,22 @@ class Selection:
         estimator: RelevanceEstimator,
         judgments: Iterable[Judgment] = (),
         batch: int = 1,
-        rule: str | Rule | None = None,
+        rule: str | SelectionRule | None = None,
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
         measure  or how it is expected, where that is not as `expected_scores` has it
-        rule     name in RULES, or a rule for these expected scores; None: see `default_rule`
+        rule     name in SELECTION_RULES, or a rule for these expected scores; None: see `default_selection_rule`
         seed     of the draw that breaks ties, and of what the rule draws
         learned  grades that the estimator learns from; where None those of the judgments, in their order
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
-        rule = default_rule(estimator) if rule is None else rule
-        rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
+        rule = default_selection_rule(estimator) if rule is None else rule
+        rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         told: dict[Pair, dict[str, float]] = {}
         for judgment in judgments:
             if judgment.pair in pool.positions:
@@ -116,12 +116,12 @@ class Selection:
         """(n,) what the judgment of each pair was worth when the rule was last asked."""
         return self.rule.weights(self.relevance, self.ranking) if self.asked is None else self.asked.weights
 
-    def reached(self, stop: float | Stop) -> bool:
+    def reached(self, stop: float | StoppingRule) -> bool:
         """Whether judging may stop: a goal is met, or no judgment is worth anything any more.
 
         stop  a goal, or a mean confidence
         """
-        stop = stop if isinstance(stop, Stop) else Confidence(stop)
+        stop = stop if isinstance(stop, StoppingRule) else Confidence(stop)
         return stop.reached(self) or not self.weights[~self.relevance.judged].any()
 
     def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:

@@ -1,4 +1,4 @@
-"""When enough is judged: goals, each a value that is written and parsed like a measure.
+"""Stopping rules, which say when enough is judged: values that are written and parsed like measures.
 
 confidence=0.95             the mean confidence in which of two systems is better
 every=0.95                  that confidence for every pair of systems
@@ -25,11 +25,11 @@ from audiosim.stats.moments import Moments
 from audiosim.users.satisfaction import published_mapping
 
 WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?=(?P<target>[^()=]+)")
-LEVEL = 0.95  # of the intervals that a goal for the error speaks of; Urbano (2013), section 8.4
+LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
 
 
 class Standing(Protocol):
-    """What a goal looks at: a judging loop at one moment, such as a `Selection`."""
+    """What a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
 
     @property
     def ranking(self) -> Ranking: ...
@@ -39,15 +39,18 @@ class Standing(Protocol):
 
 
 @runtime_checkable
-class Stop(Protocol):
-    """A goal of judging."""
+class StoppingRule(Protocol):
+    """Says when enough is judged.
+
+    Entry-point group `audiosim.stopping_rules`, see `StoppingDefinition`.
+    """
 
     def level(self, standing: Standing) -> float:
-        """Where judging stands, in the unit of the goal's target."""
+        """Where judging stands, in the unit of the rule's target."""
         ...
 
     def reached(self, standing: Standing) -> bool:
-        """Whether the goal is met."""
+        """Whether enough is judged."""
         ...
 
 
@@ -164,7 +167,7 @@ class Error:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
     def level(self, standing: Standing) -> float:
-        """The error that the goal counts with now: half the width of a 95 % interval, corrected if asked for."""
+        """The error that the rule counts with now: half the width of a 95 % interval, corrected if asked for."""
         deviation = float(np.sqrt(standing.ranking.scores.variance.mean()))
         return deviation / self._deviation(standing) * self.size
 
@@ -204,19 +207,19 @@ class Judgments:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of several goals is met, such as a confidence or the end of a budget."""
+    """One of several rules is met, such as a confidence or the end of a budget."""
 
-    goals: tuple[Stop, ...]
+    rules: tuple[StoppingRule, ...]
 
     def level(self, standing: Standing) -> float:
-        """Where judging stands with the first goal."""
-        return self.goals[0].level(standing)
+        """Where judging stands with the first rule."""
+        return self.rules[0].level(standing)
 
     def reached(self, standing: Standing) -> bool:
-        return any(goal.reached(standing) for goal in self.goals)
+        return any(rule.reached(standing) for rule in self.rules)
 
     def __str__(self) -> str:
-        return " or ".join(map(str, self.goals))
+        return " or ".join(map(str, self.rules))
 
 
 def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
@@ -233,7 +236,7 @@ def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
 
 
 def _written(number: float) -> str:
-    """A number with all its digits, so that what is printed is parsed as the same goal."""
+    """A number with all its digits, so that what is printed is parsed as the same rule."""
     return repr(float(number)).removesuffix(".0")
 
 
@@ -241,34 +244,72 @@ def _mean(probabilities: Array) -> float:
     return float(probabilities.mean()) if len(probabilities) else 1.0
 
 
-# name: the parameter it may have, and how a goal is made of its value (None where not written) and the target
-GOALS: Mapping[str, tuple[str | None, Callable[[str | None, float], Stop]]] = {
-    "confidence": (None, lambda _, target: Confidence(target)),
-    "every": (None, lambda _, target: EveryConfidence(target)),
-    "difference": ("size", lambda size, target: Difference(_number("size", size), target)),
-    "users": ("share", lambda share, target: Users(_number("share", share), target)),
-    "error": ("corrected", lambda corrected, target: Error(target, _yes(corrected))),
-    "judgments": (None, lambda _, target: Judgments(_whole(target))),
+@dataclass(frozen=True, slots=True)
+class StoppingDefinition:
+    """All that audiosim knows of a kind of stopping rule: `NAME=TARGET` or `NAME(PARAMETER=VALUE)=TARGET`.
+
+    Entry-point group `audiosim.stopping_rules`: each entry is a definition, under its own name. Contract:
+    `audiosim.plugins.check_stopping_rule`.
+
+    name       small letters
+    make       the rule of a parameter's value, None where it is not written, and a target; its `str` is what it was
+               made of, so that it is parsed again as an equal one
+    example    as it is written
+    parameter  name of what may be chosen; None: nothing
+    """
+
+    name: str
+    make: Callable[[str | None, float], StoppingRule]
+    example: str
+    parameter: str | None = None
+
+    def __post_init__(self) -> None:
+        parts = WRITTEN.fullmatch(self.example)
+        if parts is None or parts["name"] != self.name or parts["key"] not in {None, self.parameter}:
+            raise InputError(f"the example of stopping rule {self.name} must be NAME=TARGET, got {self.example!r}")
+
+
+CONFIDENCE = StoppingDefinition(
+    "confidence", lambda _, target: Confidence(_above("confidence", target)), "confidence=0.95"
+)
+EVERY = StoppingDefinition("every", lambda _, target: EveryConfidence(_above("every", target)), "every=0.95")
+DIFFERENCE = StoppingDefinition(
+    "difference",
+    lambda size, target: Difference(_number("size", size), _above("difference", target)),
+    "difference(size=0.02)=0.95",
+    "size",
+)
+USERS = StoppingDefinition(
+    "users",
+    lambda share, target: Users(_number("share", share), _above("users", target)),
+    "users(share=0.05)=0.95",
+    "share",
+)
+ERROR = StoppingDefinition(
+    "error",
+    lambda corrected, target: Error(_above("error", target), _yes(corrected)),
+    "error=0.05",
+    "corrected",
+)
+JUDGMENTS = StoppingDefinition("judgments", lambda _, target: Judgments(_whole(target)), "judgments=200")
+STOPPING_RULES: Mapping[str, StoppingDefinition] = {
+    definition.name: definition for definition in (CONFIDENCE, EVERY, DIFFERENCE, USERS, ERROR, JUDGMENTS)
 }
 
 
-def parse_stop(text: str) -> Stop:
-    """The goal that is written so, such as confidence=0.95 or difference(size=0.02)=0.95."""
+def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
+    """The stopping rule that is written so, such as confidence=0.95 or difference(size=0.02)=0.95.
+
+    known  definitions by name; `audiosim.plugins.find_stopping_rule` knows those of installed packages too
+    """
     parts = WRITTEN.fullmatch(text.replace(" ", ""))
-    if parts is None or parts["name"] not in GOALS:
-        raise InputError(f"unknown goal {text!r}, expected {', '.join(map(_spelled, GOALS))}")
-    parameter, make = GOALS[parts["name"]]
-    if parts["key"] not in {None, parameter}:
-        raise InputError(f"{parts['name']} has no parameter {parts['key']!r}, expected {_spelled(parts['name'])}")
-    target = _number("target", parts["target"])
-    if not target > 0 and parts["name"] != "judgments":
-        raise InputError(f"the target of {parts['name']} must be above 0, got {target:g}")
-    return make(parts["value"], target)
-
-
-def _spelled(name: str) -> str:
-    example = {"size": "(size=0.02)", "share": "(share=0.05)"}.get(GOALS[name][0] or "", "")
-    return f"{name}{example}={ {'judgments': 200, 'error': 0.05}.get(name, 0.95) }"
+    if parts is None or parts["name"] not in known:
+        examples = ", ".join(definition.example for definition in known.values())
+        raise InputError(f"unknown stopping rule {text!r}, expected {examples}")
+    definition = known[parts["name"]]
+    if parts["key"] not in {None, definition.parameter}:
+        raise InputError(f"{definition.name} has no parameter {parts['key']!r}, expected {definition.example}")
+    return definition.make(parts["value"], _number("target", parts["target"]))
 
 
 def _number(name: str, value: str | None) -> float:
@@ -277,8 +318,14 @@ def _number(name: str, value: str | None) -> float:
     except ValueError:
         number = np.nan
     if not np.isfinite(number):
-        raise InputError(f"the {name} of a goal must be a number, got {value or 'none'}")
+        raise InputError(f"the {name} of a stopping rule must be a number, got {value or 'none'}")
     return number
+
+
+def _above(name: str, target: float) -> float:
+    if not target > 0:
+        raise InputError(f"the target of {name} must be above 0, got {target:g}")
+    return target
 
 
 def _whole(target: float) -> int:

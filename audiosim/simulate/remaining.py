@@ -11,7 +11,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.relevance.draws import grades_at, joint_grades
 from audiosim.relevance.estimators import Relevance
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 
 DRAWS = 20
 
@@ -44,7 +44,7 @@ class Remaining:
 
 def remaining(
     selection: Selection,
-    stop: float | Stop,
+    stop: float | StoppingRule,
     rng: np.random.Generator,
     draws: int = DRAWS,
     proceed: Callable[[], bool] = lambda: True,
@@ -84,7 +84,9 @@ def drawn_grades(relevance: Relevance, rng: np.random.Generator) -> Array:
     return drawn
 
 
-def _play(selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]) -> tuple[int, bool]:
+def _play(
+    selection: Selection, grades: Array, stop: float | StoppingRule, proceed: Callable[[], bool]
+) -> tuple[int, bool]:
     """How many judgments were made, and whether that was enough."""
     count = 0
     while not selection.reached(stop):

@@ -11,7 +11,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Replay:
 def replay(
     selection: Selection,
     truth: Array,
-    stop: float | Stop,
+    stop: float | StoppingRule,
     progress: Callable[[Moment], None] = lambda _: None,
     by_query: bool = False,
 ) -> Replay:

@@ -14,7 +14,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 from audiosim.simulate.calibration import Claims
 from audiosim.simulate.observations import Observation, Truth, claims_of, summary
 from audiosim.simulate.parts import Part
@@ -85,7 +85,7 @@ class Repeats:
 def repeat(
     trial: Trial,
     parts: Sequence[Part],
-    goal: Stop,
+    goal: StoppingRule,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Repeats:
@@ -123,7 +123,7 @@ class Followed:
     """
 
     parts: tuple[Part, ...]
-    goals: tuple[Stop, ...]
+    goals: tuple[StoppingRule, ...]
     near: float
     courses: tuple[Course, ...]
 
@@ -148,7 +148,7 @@ def follow(
     trial: Trial,
     parts: Sequence[Part],
     at: Sequence[int],
-    goals: Sequence[Stop] = (),
+    goals: Sequence[StoppingRule] = (),
     near: float = NEAR,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -174,7 +174,7 @@ class _ToGoal:
 
     trial: Trial
     parts: tuple[Part, ...]
-    goal: Stop
+    goal: StoppingRule
 
     def __call__(self, number: int) -> tuple[Observation, Observation]:
         """The start and the end."""
@@ -195,12 +195,12 @@ class _ToMoments:
     trial: Trial
     parts: tuple[Part, ...]
     at: tuple[int, ...]
-    goals: tuple[Stop, ...]
+    goals: tuple[StoppingRule, ...]
 
     def __call__(self, number: int) -> Course:
         truth, states = self.trial.play(self.parts[number])
         seen: list[Observation] = []
-        reached: dict[Stop, Observation] = {}
+        reached: dict[StoppingRule, Observation] = {}
         for state in states:
             for goal in self.goals:
                 if goal not in reached and goal.reached(state):

@@ -13,7 +13,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.relearning import Relearning
-from audiosim.selection.stopping import parse_stop
+from audiosim.selection.stopping import parse_stopping_rule
 from audiosim.simulate.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
@@ -176,7 +176,7 @@ def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path
 
 def served(long, goal="confidence=0.95"):
     collection, store, _, _ = long
-    return ServedCollection(collection, None, Judging(goal=parse_stop(goal)), store=store)
+    return ServedCollection(collection, None, Judging(goal=parse_stopping_rule(goal)), store=store)
 
 
 def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_close):
