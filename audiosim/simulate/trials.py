@@ -246,7 +246,9 @@ def _apart(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Re
             except TerminatedWorkerError as error:
                 code = re.search(r"exit codes of the workers are {(.*)}", str(error))
                 how = f" ({code[1]})" if code else ""
-                raise InputError(f"a worker process at part {done + 1} of {count}, or a later one, crashed{how}") from None
+                raise InputError(
+                    f"a worker process at part {done + 1} of {count}, or a later one, crashed{how}"
+                ) from None
 
 
 def _sizes(parts: Sequence[Part]) -> dict[str, Any]:
