@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """What is tried on parts of a collection.
+    """Setting that is tried on parts of a collection.
 
     collection  every pair of its pool judged
     campaign    how a campaign on a part starts, with the model that learned from the rest, None where none did
@@ -41,7 +41,7 @@ class Trial:
     by_query: bool = False
 
     def play(self, part: Part) -> tuple[Truth, Iterator[Selection]]:
-        """What is true of a part, and a campaign on it after each of its judgments."""
+        """Truth of a part, and a campaign on it after each of its judgments."""
         model = None if self.learn is None else self.learn(part.rest(self.collection))
         played = part.of(self.collection)
         start = self.campaign(played, model)
