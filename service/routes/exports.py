@@ -88,7 +88,7 @@ def negotiated(accept: str) -> str:
         if kind in ASKED and re.fullmatch(r"[01](\.\d{0,3})?", weight) and float(weight) > 0:
             wishes.append((-float(weight), place, ASKED[kind]))
     if not wishes:
-        raise HTTPException(406, f"judgments are to be had as {', '.join(FORMATS.values())}")
+        raise HTTPException(406, f"judgments are to be had as {', '.join(dict.fromkeys(FORMATS.values()))}")
     return min(wishes)[2]
 
 
@@ -118,7 +118,14 @@ def answer_lines(one: ServedCollection) -> Iterator[str]:
     yield csv_line(columns)
     for event in held.values():
         row = event.row() | {name: event.details.get(name) for name in more}
-        yield csv_line(["" if row[name] is None else row[name] for name in columns])
+        yield csv_line([_written(row[name]) for name in columns])
+
+
+def _written(value: object) -> object:
+    """A value as people write it: nothing for none, 17 for 17.0."""
+    if value is None:
+        return ""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def csv_line(fields: Iterable[object]) -> str:
