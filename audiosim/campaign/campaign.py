@@ -7,22 +7,22 @@ from functools import partial
 from threading import RLock
 from typing import Any, NamedTuple
 
-from audiosim.campaign.agreement import Agreement, agreement
+from audiosim.campaign.admission import check, check_open
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
 from audiosim.campaign.ledger import Change, Lease, Ledger, learned_from, tell_all
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
-from audiosim.campaign.rules import check, check_open
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.store import MemoryStore, Store, check_repeated, used
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.measures.ranking import Ranking
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Rule, Selection
+from audiosim.users.listeners import Agreement, agreement
 
 LEASE_S = 1800.0
 CANNOT_LIMIT = 2
