@@ -68,7 +68,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def quoted(text: str) -> str:
     """Text that was found in a file, in quotes, shortened in its middle where it is long."""
-    if len(text) <= LONGEST_QUOTE:
-        return repr(text)
+    return repr(text) if len(text) <= LONGEST_QUOTE else shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Text, without its middle where it is long."""
     half = LONGEST_QUOTE // 2
-    return f"{text[:half]!r}...{text[-half:]!r} ({len(text)} characters)"
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:half]!r}...{text[-half:]!r} ({len(text)} characters)"

@@ -91,7 +91,7 @@ As = Annotated[Format, typer.Option("--format", help="table for people, json or 
 def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom | None = None) -> Collection:
     """The collection of a folder, its judgments from elsewhere if asked for.
 
-    What was read, how much of it meets the runs, and what was guessed is said on stderr.
+    What is doubtful, and what was guessed, is said on stderr; on a terminal also what was read of each file.
     """
     if judgments and "://" in judgments:
         from audiosim.campaign import judgments_in
@@ -105,8 +105,12 @@ def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom
 
 
 def say_read(collection: Collection) -> None:
-    """Say on stderr what was read of a collection's files, and what was guessed."""
-    sys.stderr.writelines(f"read: {line}\n" for line in collection.readings)
+    """Say on stderr what was read of a collection's files, and what was guessed.
+
+    On a terminal a line on each file; elsewhere only on those in which a name was probably misspelt.
+    """
+    everything = sys.stderr.isatty()
+    sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if everything or one.doubtful)
     sys.stderr.writelines(f"note: {line}\n" for line in collection.guesses)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
-from audiosim.corpus.matching import Matching
+from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
 
@@ -43,7 +43,7 @@ class Collection:
     judgments: tuple[Judgment, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
-    readings: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
     sounds: Path | None = None
 
     def __post_init__(self) -> None:
@@ -178,7 +178,7 @@ class _Files:
         query_documents: Mapping[str, str],
         teams: Mapping[str, str],
         judgments: Sequence[Judgment],
-    ) -> tuple[str, ...]:
+    ) -> tuple[Reading, ...]:
         """A line on each file but the settings; an error where one meets nothing of the runs."""
         matching = Matching(runs)
         lines = [matching.runs(self.runs)]

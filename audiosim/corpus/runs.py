@@ -173,8 +173,9 @@ def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
         if not ranking.add(path, number, document, rank, score):
             repeated.append(number)
     if repeated:
-        lines_said = f"{len(repeated)} lines repeat a rank" if len(repeated) > 1 else "the line repeats a rank"
-        say(f"{path}:{repeated[0]}: {lines_said} of their ranking; scores decide, as in trec_eval")
+        many = f"{len(repeated)} lines repeat a rank of their ranking"
+        said = many if len(repeated) > 1 else "the line repeats a rank of its ranking"
+        say(f"{path}:{repeated[0]}: {said}; scores decide, as in trec_eval")
     return _runs(starts, {key: ranking.best_first() for key, ranking in rankings.items()})
 
 

@@ -10,7 +10,7 @@ from typing import cast, get_args
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
-from audiosim.errors import FormatError, InputError, did_you_mean, quoted
+from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
 KEYS = ("name", "scale", "cutoff", "not_artists", "system_from")
 DEEPEST = 1_000_000
@@ -104,7 +104,7 @@ def _is_number(value: object) -> bool:
 
 def _cutoff(value: object) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= DEEPEST):
-        raise _WrongValueError("cutoff", f"expected a whole number of 1 to {DEEPEST}, found {quoted(repr(value))}")
+        raise _WrongValueError("cutoff", f"expected a whole number of 1 to {DEEPEST}, found {shortened(repr(value))}")
     return value
 
 

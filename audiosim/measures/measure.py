@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 
 Value = str | float
 NAME = r"[A-Za-z][A-Za-z0-9]*"
@@ -146,7 +146,9 @@ class Measure:
 
     def _check_name(self) -> None:
         if self.foreign is None and self.name not in BUILT_IN:
-            raise InputError(f"unknown measure {self.name!r}, expected one of {', '.join(NAMES)}")
+            raise InputError(
+                f"unknown measure {self.name!r}, expected one of {', '.join(NAMES)}{did_you_mean(self.name, NAMES)}"
+            )
         if self.foreign is not None and self.name in BUILT_IN:
             raise InputError(f"{self.name} comes with audiosim, expected another name for a measure of your own")
         if self.foreign is not None and (self.foreign.name != self.name or self.foreign.score is None):
@@ -213,7 +215,7 @@ def parse_measure(text: str, known: Mapping[str, Definition] = BUILT_IN) -> Meas
         raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
     name = parts["name"]
     if name not in known:
-        raise InputError(f"unknown measure {name!r}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown measure {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
     chosen = tuple(_parse_parameters(text, parts["parameters"]).items())
     return Measure(name, int(parts["cutoff"]), chosen, None if known[name] is BUILT_IN.get(name) else known[name])
 
