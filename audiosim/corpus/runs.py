@@ -115,7 +115,10 @@ def _check_single(found: Sequence[_Found]) -> None:
     """A file that names its system holds one."""
     first: dict[Path, _Found] = {}
     for one in found:
-        if (other := first.setdefault(one.path, one)) is not one:
+        other = first.setdefault(one.path, one)
+        if other is not one and other.run.system == one.run.system:
+            raise _again(one, other, "it once")
+        if other is not one:
             both = f"the file holds systems {other.run.system} and {one.run.system}"
             raise FormatError(one.path, one.line, f"{both}, expected one where files name the systems")
 
