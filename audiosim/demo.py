@@ -34,7 +34,7 @@ FILES = {
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """What the demo found.
+    """Result of the demo.
 
     ranking  of the systems, when judging stopped
     curve    confidence and accuracy after each judgment
