@@ -15,6 +15,7 @@ from audiosim.cli.options import (
     JudgmentsFile,
     MeasureName,
     ModelName,
+    NamedBy,
     RuleName,
     Seed,
     open_collection,
@@ -36,13 +37,14 @@ def predict(
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool; the collection's own if not given.", min=1)
     ] = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """How relevant every unjudged pair is likely to be: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from)
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
     rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
@@ -67,6 +69,7 @@ def estimate(
     distribution: Annotated[
         Distribution, typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper.")
     ] = "t",
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
@@ -77,7 +80,7 @@ def estimate(
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool, ideal, draws)
     ranking = estimate_pool(expected, estimator, pool.spread(collection.grades()), distribution)
     verdicts = Verdicts(ranking)
@@ -131,6 +134,7 @@ def next_pairs(
     by_query: ByQuery = False,
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Which pairs to judge next, the most informative first.
@@ -141,7 +145,7 @@ def next_pairs(
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool)
     chosen = find_rule(rule or default_rule(estimator), expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
