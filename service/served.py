@@ -21,7 +21,7 @@ from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from audiosim.relevance.relearning import after_grades
-from service.campaigns import Judging, snapshot
+from service.campaigns import Judging
 from service.learning import Remembering
 from service.predicted import State
 from service.sounds import Sounds
@@ -60,14 +60,14 @@ class Predictor:
 
     def now(self) -> State:
         """What is predicted from all judgments, those included that other processes wrote to the campaign's log."""
-        self._campaign.sync()
+        self._campaign.refresh()
         return self.own
 
     @property
     def own(self) -> State:
         """What is predicted from the judgments of the campaign, as far as this process has seen them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
-        if last is None or last.number != self._campaign.standing.number:
+        if last is None or last.number != (self._campaign.standing.number if self._leads else self._campaign.number):
             last = self._last = self._led() if self._leads else self._followed()
         return last
 
@@ -78,7 +78,7 @@ class Predictor:
         return State(self.pool, self.name, self._version, count, known.grades, known.prediction, number)
 
     def _followed(self) -> State:
-        number, judgments = snapshot(self._campaign)
+        number, judgments = self._campaign.snapshot()
         grades = _grades(judgments)
         return self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
 
@@ -167,7 +167,7 @@ class ServedCollection:
 
         text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
         """
-        self.campaign.sync()
+        self.campaign.refresh()
         number, selection = self.campaign.standing
         measure = selection.measure if text is None else find_measure(text)
         if measure == selection.measure:
@@ -175,7 +175,7 @@ class ServedCollection:
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
-            number, judgments = snapshot(self.campaign)
+            number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, tuple(_grades(judgments).items()))
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
@@ -101,12 +102,14 @@ def serve(
     """
     from service.access import Access
     from service.app import create_app, run_server
-    from service.campaigns import Judging
+    from service.campaigns import WAIT_S, Judging
     from service.tokens import TokenStore
 
     database = tokens or db
     access = Access(host, allowed_host or (), TokenStore(database) if database else None)
-    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal))
+    judging = Judging(
+        db, measure, parse_stop(goal), CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
+    )
 
     def make() -> "FastAPI":
         loaded = [Collection.load(folder, judgments) for folder in collections]

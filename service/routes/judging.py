@@ -84,7 +84,7 @@ def show_answers(request: Request, collection: str, served: ServedDep, assessor:
     """What an assessor answered and has not taken back, with where each pair is to be heard again."""
     one = served.collection(collection)
     name = named_assessor(request, assessor)
-    number = one.campaign.sync()
+    number = one.campaign.refresh()
     told = [
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
         for record in one.campaign.answers(name)
