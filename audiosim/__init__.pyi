@@ -6,7 +6,7 @@ from .corpus.model import Judgment as Judgment
 from .corpus.model import Pair as Pair
 from .errors import AudiosimError as AudiosimError
 from .evaluation import evaluate as evaluate
-from .measures.expected import estimate as estimate
+from .expected.estimation import estimate as estimate
 from .measures.measure import parse_measure as parse_measure
 from .relevance.published import load_model as load_model
 from .selection import Selection as Selection

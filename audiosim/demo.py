@@ -15,8 +15,8 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import write_judgments_csv, write_run
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
-from audiosim.measures.ranking import Ranking
 from audiosim.simulate import Moment, agreement, moment, true_scores
 
 MARK = ".audiosim-demo"

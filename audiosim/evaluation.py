@@ -11,7 +11,6 @@ from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.measures.satisfaction import published_mapping, success, user_form
 from audiosim.stats.distributions import Empirical
 from audiosim.stats.gtheory import crossed
 from audiosim.stats.inference import (
@@ -24,6 +23,7 @@ from audiosim.stats.inference import (
 )
 from audiosim.stats.intervals import Interval, mean_interval, prediction_interval
 from audiosim.stats.multiple import benjamini_hochberg, holm
+from audiosim.users.satisfaction import published_mapping, success, user_form
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, shipped
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.measures.expected import expected_scores
+from audiosim.expected.estimation import expected_scores
+from audiosim.expected.ratio import Ideal, RatioScores
+from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
-from audiosim.measures.ratio import Ideal, RatioScores
-from audiosim.measures.sampled import SampledScores
 from audiosim.relevance.estimators import Relevance, estimator_of, relevance
 from audiosim.stats.moments import Moments
 

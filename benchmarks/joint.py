@@ -29,16 +29,16 @@ from audiosim.corpus.formats import read_documents
 from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
-from audiosim.relevance.examples import judged_pools, place_levels
-from audiosim.relevance.folds import draw
-from audiosim.relevance.joint_validation import KNOWN, NOMINAL, means
-from audiosim.relevance.plan import Plan, is_joint, parse_terms
 from audiosim.relevance.published import Model
 from audiosim.relevance.relearning import FIRST, relearned
-from audiosim.relevance.training import train
-from audiosim.relevance.validation import coverage
 from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
 from audiosim.simulate.parts import HeldOut, Part, queries_of, teams_of
+from audiosim.training.examples import judged_pools, place_levels
+from audiosim.training.folds import draw
+from audiosim.training.joint_validation import KNOWN, NOMINAL, means
+from audiosim.training.plan import Plan, is_joint, parse_terms
+from audiosim.training.train import train
+from audiosim.training.validation import coverage
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHARES = (0.0, 0.05, 0.1, 0.2)

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.stats import bootstrap, skew
 
 from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.mfcc import STANDARD
-from audiosim.audio.store import Appender, Recording
 from audiosim.corpus.formats import read_documents
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Gaussian, from_rows, to_rows

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.corpus.collection import Collection
-from audiosim.relevance.findings import Findings
-from audiosim.relevance.plan import Plan, parse_terms
-from audiosim.relevance.training import train
+from audiosim.training.findings import Findings
+from audiosim.training.plan import Plan, parse_terms
+from audiosim.training.train import train
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
 HELD_OUT = "10 folds by query"

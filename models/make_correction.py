@@ -21,12 +21,12 @@ from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.ordinal import OrdinalEstimator
-from audiosim.relevance.plan import LISTS, Plan
+from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, load_model
-from audiosim.relevance.training import train
 from audiosim.selection import Selection
 from audiosim.simulate import Design, Effects, replay, synthetic_collection
+from audiosim.training.plan import LISTS, Plan
+from audiosim.training.train import train
 
 HERE = Path(__file__).parent
 MEASURES = ("CG@5", "DCG@5", "nDCG@5", "RBP@5")

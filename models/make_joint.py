@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.corpus.collection import Collection
-from audiosim.relevance.examples import judged_pools
-from audiosim.relevance.joint_fit import fit_joint
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
+from audiosim.training.examples import judged_pools
+from audiosim.training.joint_fit import fit_joint
 
 HERE = Path(__file__).parent
 

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from audiosim.campaign import Standing
-from audiosim.campaign.drift import Leaning, leanings
 from audiosim.simulate.remaining import DRAWS, Remaining, remaining
+from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
 from service.learning import Settled
 from service.served import ServedCollection

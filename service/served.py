@@ -13,9 +13,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.measures.expected import ExpectedScores, estimate_pool, expected_scores
+from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected_scores
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
-from audiosim.measures.ranking import Ranking
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
@@ -24,7 +24,7 @@ from audiosim.relevance.relearning import after_grades
 from service.campaigns import Judging
 from service.learning import Remembering
 from service.predicted import State
-from service.sounds import Sounds
+from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000

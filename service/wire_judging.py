@@ -13,7 +13,7 @@ from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 from audiosim.selection import Selection
 from service.served import ServedCollection
-from service.sounds import Peaks
+from service.sound_files import Peaks
 
 MOST_ASKED = 100
 AHEAD_S = 60.0  # that a client's clock may be ahead of this one's

@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from audiosim.campaign import Standing
-from audiosim.campaign.drift import Leaning
 from audiosim.simulate.remaining import Remaining
+from audiosim.users.drift import Leaning
 from service.history import Course, Moment
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token

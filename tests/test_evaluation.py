@@ -72,7 +72,7 @@ def test_every_test_gives_every_pair_a_row_and_draws_the_same_with_the_same_seed
 
 def test_success_and_satisfied_users_follow_the_published_cubic(demo, scores):
     # Table 4.3, CG linear, Fine: coefficients read from the thesis, applied to scores by plain arithmetic.
-    from audiosim.measures.satisfaction import published_mapping
+    from audiosim.users.satisfaction import published_mapping
 
     a = published_mapping("CG@5", "fine").coefficients
     for row in evaluate(demo, "CG@5").system_rows():

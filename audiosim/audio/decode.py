@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.audio.completeness import Completeness, completeness
-from audiosim.audio.limits import STANDARD, Limits
+from audiosim.audio.sound_limits import STANDARD, Limits
 from audiosim.errors import InputError, SoundError
 
 if TYPE_CHECKING:

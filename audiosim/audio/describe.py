@@ -13,10 +13,10 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.audio import cluster, decode, workers
 from audiosim.audio.decode import Signal
+from audiosim.audio.index_store import Recording
 from audiosim.audio.mfcc import Parameters, frames
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, Source
-from audiosim.audio.store import Recording
 from audiosim.errors import InputError, SoundError
 from audiosim.stats.gaussian import Gaussian, triangles
 

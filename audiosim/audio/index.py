@@ -10,13 +10,13 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.audio import decode, packing, store
+from audiosim.audio import decode, index_store, packing
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
+from audiosim.audio.index_store import Appender, Recording, Recordings
 from audiosim.audio.mfcc import STANDARD, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import Source, find_sounds
-from audiosim.audio.store import Appender, Recording, Recordings
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 from audiosim.stats import kullback_leibler
@@ -73,12 +73,12 @@ class AudioIndex:
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """The index in a folder, its rows mapped into memory and its lines not yet read."""
-        stored = store.load(folder)
+        stored = index_store.load(folder)
         return cls(stored.recordings, stored.rows, stored.parameters, (), stored.places, Path(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder."""
-        if (Path(folder) / store.HEAD).exists():
+        if (Path(folder) / index_store.HEAD).exists():
             raise InputError(f"{folder}: holds an index already, expected a new folder")
         with Appender(folder, self.parameters) as index:
             for start in range(0, len(self), SAVED):

@@ -1,6 +1,5 @@
 """A judging campaign: an append-only log of what assessors say, and what it adds up to."""
 
-from audiosim.campaign.agreement import Agreement, ScaleAgreement, TwoAssessors
 from audiosim.campaign.campaign import Campaign, Progress
 from audiosim.campaign.database import DatabaseStore
 from audiosim.campaign.event import Event, Record
@@ -10,6 +9,7 @@ from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.standing import Lesson, Standing
 from audiosim.campaign.store import MemoryStore, Store
+from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
 
 __all__ = [
     "Agreement",

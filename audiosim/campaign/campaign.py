@@ -7,13 +7,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from audiosim.campaign.agreement import Agreement, agreement
+from audiosim.campaign.admission import check, check_open
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
 from audiosim.campaign.ledger import Lease, Ledger
 from audiosim.campaign.log import Log
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
-from audiosim.campaign.rules import check, check_open
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.standing import Count, Lesson, Standing
@@ -22,10 +21,11 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError, StoreError
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.measures.ranking import Ranking
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Selection
+from audiosim.users.listeners import Agreement, agreement
 
 COUNT_S = 0.05  # to wait for another who counts, before a judgment is answered and a state is read
 

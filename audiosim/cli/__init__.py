@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import typer
 
-from audiosim.cli import evaluating, ranking, serving, simulating, sound, tokens, training
+from audiosim.cli import access_tokens, estimating, evaluating, fitting, serving, simulating, sound
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -22,10 +22,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": serving.demo,
     "extract": sound.extract,
     "neighbours": sound.neighbours,
-    "train": training.train,
-    "predict": ranking.predict,
-    "estimate": ranking.estimate,
-    "next": ranking.next_pairs,
+    "train": fitting.train,
+    "predict": estimating.predict,
+    "estimate": estimating.estimate,
+    "next": estimating.next_pairs,
     "simulate": simulating.simulate,
     "evaluate": evaluating.evaluate,
     "report": evaluating.report,
@@ -36,7 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
-app.add_typer(tokens.app, name="token")
+app.add_typer(access_tokens.app, name="token")
 
 
 def main() -> None:

@@ -19,12 +19,12 @@ from audiosim.cli.options import (
 from audiosim.corpus.pool import build_pool
 from audiosim.evaluation import TESTS, reliability_of
 from audiosim.evaluation import evaluate as evaluate_systems
-from audiosim.measures.expected import estimate_pool, expected_scores
+from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.measures.judged import Unjudged
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.relearning import after_grades
-from audiosim.report.evaluation import evaluation_view, reliability_view, reproduction_view, satisfaction_view
+from audiosim.report.evaluation_views import evaluation_view, reliability_view, reproduction_view, satisfaction_view
 from audiosim.selection import confidences
 
 Measures = Annotated[
@@ -125,8 +125,8 @@ def satisfaction(
 
     Example: `audiosim satisfaction answers.tsv --measure CG@5`
     """
-    from audiosim.measures.answers import read_answers
-    from audiosim.measures.preferences import preferences
+    from audiosim.users.answers import read_answers
+    from audiosim.users.preferences import preferences
 
     read = read_answers(answers)
     found = {measure: preferences(read, find_measure(measure)) for measure in measures}

@@ -13,7 +13,7 @@ import typer
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.measures.ratio import Ideal
+from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades

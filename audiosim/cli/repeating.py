@@ -12,14 +12,14 @@ from audiosim.cli.options import Format, print_result
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.errors import InputError
-from audiosim.relevance.plan import Plan, is_joint, parse_terms
 from audiosim.relevance.published import Model
-from audiosim.relevance.training import train
 from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
 from audiosim.report.simulation_page import followed_page
 from audiosim.selection import Stop
 from audiosim.simulate import HeldOut, Part, Trial, follow, repeat
+from audiosim.training.plan import Plan, is_joint, parse_terms
+from audiosim.training.train import train
 
 LEARNED = "learned"
 

@@ -25,9 +25,9 @@ from audiosim.cli.options import (
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.expected import expected_scores
+from audiosim.expected.estimation import expected_scores
+from audiosim.expected.ratio import Ideal
 from audiosim.measures.measure import Measure
-from audiosim.measures.ratio import Ideal
 from audiosim.plugins import find_measure, find_rule, make_estimator
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.published import Model

@@ -1,1 +1,1 @@
-"""What is measured of a ranking, and what that measure is expected to be."""
+"""Measures as values, and the scores of rankings."""

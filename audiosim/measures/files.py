@@ -1,6 +1,6 @@
 """Scores straight from files of runs and judgments, for evaluations of millions of lines.
 
-TREC files that are plain enough (see `audiosim.measures.columns`) are read as arrays. Where one is not, or where
+TREC files that are plain enough (see `audiosim.corpus.trec_columns`) are read as arrays. Where one is not, or where
 something is wrong, all are read by `audiosim.corpus.formats`, which knows every form and makes every complaint; the
 scores are the same.
 """
@@ -17,7 +17,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus import formats
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.measures.columns import Columns, Words, changes, hashes
+from audiosim.corpus.trec_columns import Columns, Words, changes, hashes
 from audiosim.measures.judged import JudgedRuns, Unjudged, check_unjudged, judged_runs
 
 UNJUDGED = -1.0

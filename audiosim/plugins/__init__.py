@@ -6,7 +6,7 @@
 from audiosim.plugins.estimator_contract import check_estimator
 from audiosim.plugins.installed import estimator_factory, find_measure, make_estimator
 from audiosim.plugins.measure_contract import check_measure
-from audiosim.plugins.rules import check_rule, find_rule
+from audiosim.plugins.rule_contract import check_rule, find_rule
 
 __all__ = [
     "check_estimator",

@@ -13,7 +13,7 @@ from audiosim import shipped
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.measures.expected import expected_scores
+from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import BUILT_IN, Measure
 from audiosim.plugins.estimator_contract import check_estimator
 from audiosim.plugins.installed import (
@@ -29,7 +29,7 @@ from audiosim.plugins.installed import (
     told,
 )
 from audiosim.plugins.measure_contract import check_measure
-from audiosim.plugins.rules import SELECTIONS, check_rule, load_rule
+from audiosim.plugins.rule_contract import SELECTIONS, check_rule, load_rule
 from audiosim.selection.rules import RULES
 
 KINDS = {ESTIMATORS: "estimator", MEASURES: "measure", SELECTIONS: "rule"}

@@ -11,7 +11,7 @@ from audiosim.arrays import Array, Booleans
 from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.prediction import FREEDOM, JointPrediction, Prediction
 from audiosim.relevance.published import Model, Trend, fallbacks, load_model, model_for_scale, model_names
 from audiosim.stats.field import Field

@@ -19,10 +19,10 @@ from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.features.table import needs_judgments
-from audiosim.relevance.layout import SOUND, layout_of, standing
-from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, Trend
+from audiosim.relevance.random_effects import SOUND, layout_of, standing
 from audiosim.stats.layout import Layout
 
 FEW = 8  # judgments that are cheaper to learn one by one than all at once

@@ -28,8 +28,8 @@ from audiosim.corpus.model import Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
-from audiosim.relevance.layout import METADATA, SOUND
 from audiosim.relevance.provenance import Provenance
+from audiosim.relevance.random_effects import METADATA, SOUND
 from audiosim.stats.layout import REST
 from audiosim.stats.ordinal import level_probabilities
 

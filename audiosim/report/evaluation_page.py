@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from audiosim.evaluation import STABLE, Evaluation
-from audiosim.measures.ranking import Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.report.html import document, figure, folded, joined, table
 from audiosim.report.plots import curve_plot, interval_plot
 from audiosim.stats.gtheory import crossed

@@ -2,12 +2,10 @@
 
 from html import escape
 
-from audiosim.relevance.findings import Findings, Training
-from audiosim.relevance.own_judgment import WARNING
 from audiosim.relevance.provenance import Provenance
 from audiosim.report.html import document, figure, joined, table
 from audiosim.report.plots import agreement_plot, bar_plot
-from audiosim.report.training import (
+from audiosim.report.training_views import (
     COEFFICIENT_HEADS,
     COEFFICIENTS,
     COMPONENT_HEADS,
@@ -33,6 +31,8 @@ from audiosim.report.training import (
     summary,
     trend,
 )
+from audiosim.training.findings import Findings, Training
+from audiosim.training.own_judgment import WARNING
 
 
 def training_page(trained: Training) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.measures.ranking import Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.report.screen import plain_table
 
 if TYPE_CHECKING:

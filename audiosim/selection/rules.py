@@ -8,9 +8,9 @@ from scipy import sparse
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
-from audiosim.measures.expected import ExpectedScores
-from audiosim.measures.linear import LinearScores
-from audiosim.measures.ranking import Ranking
+from audiosim.expected.estimation import ExpectedScores
+from audiosim.expected.linear import LinearScores
+from audiosim.expected.ranking import Ranking
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator
 from audiosim.relevance.joint import JointEstimator
 

@@ -10,9 +10,9 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.measures.expected import ExpectedScores, expected_scores, rank
+from audiosim.expected.estimation import ExpectedScores, expected_scores, rank
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
-from audiosim.measures.ranking import Ranking
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, relevance
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, mean_grade, relearned
 from audiosim.selection.rules import Rule, default_rule, make_rule

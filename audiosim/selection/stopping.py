@@ -19,10 +19,10 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.measures.ranking import Ranking
-from audiosim.measures.satisfaction import published_mapping
+from audiosim.expected.ranking import Ranking
 from audiosim.selection.correction import corrected_deviation
 from audiosim.stats.moments import Moments
+from audiosim.users.satisfaction import published_mapping
 
 WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?=(?P<target>[^()=]+)")
 LEVEL = 0.95  # of the intervals that a goal for the error speaks of; Urbano (2013), section 8.4

@@ -10,7 +10,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
-from audiosim.measures.ranking import Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.selection import Selection, Stop
 
 

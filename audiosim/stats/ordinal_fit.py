@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.columns import UnidentifiedError, check_finite, check_independent, standardise
 from audiosim.stats.ordinal import Derivatives, Rows, derivatives, row_scores, thresholds_of
+from audiosim.stats.standardisation import UnidentifiedError, check_finite, check_independent, standardise
 
 SAMPLE = 20_000  # rows of the first fit of a large one, whose result is near the final one
 ITERATIONS = 100

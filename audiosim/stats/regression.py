@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.stats import ordinal
-from audiosim.stats.columns import UnidentifiedError
 from audiosim.stats.ordinal_fit import Fit, fit
+from audiosim.stats.standardisation import UnidentifiedError
 
 FALLBACK_RIDGE = 1e-3  # where there is no single maximum: small beside any information, and it makes one
 

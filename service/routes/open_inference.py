@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
 from service.exchange import JSON, DirectRoute, ServedDep, answer, decode, described, path_parameters, served_by
-from service.open_inference import (
+from service.inference_protocol import (
     EXTENSIONS,
     ErrorOut,
     InferIn,

@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse
 from service.exchange import ServedDep, answer, described
 from service.guarded import caller_of
 from service.served import NotServedError, Served
-from service.sounds import peaks
+from service.sound_files import peaks
 from service.wire_judging import PeaksOut
 
 router = APIRouter(prefix="/v1", tags=["sound"])

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from audiosim.audio.decode import RATE_HZ, Signal, read
-from audiosim.audio.limits import Limits
+from audiosim.audio.sound_limits import Limits
 from audiosim.errors import InputError, SoundError
 
 

@@ -11,9 +11,9 @@ import soundfile
 
 from audiosim.audio.decode import Signal, read
 from audiosim.audio.describe import Described, Failure, describe, describe_all, listed, summarise
+from audiosim.audio.index_store import Recording
 from audiosim.audio.mfcc import STANDARD
 from audiosim.audio.sources import LeftOut
-from audiosim.audio.store import Recording
 from audiosim.errors import InputError
 
 TIME = np.arange(3 * 22_050) / 22_050

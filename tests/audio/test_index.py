@@ -15,8 +15,8 @@ import soundfile
 from audiosim.audio import packing, search
 from audiosim.audio.describe import Failure
 from audiosim.audio.index import AudioIndex, Neighbour, extract, nearest_run
+from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.mfcc import Parameters
-from audiosim.audio.store import Appender, Recording
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 from audiosim.stats.gaussian import Gaussian

@@ -9,7 +9,7 @@ from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, 
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ClosedError, InputError, LeaseError
-from audiosim.measures.expected import estimate
+from audiosim.expected.estimation import estimate
 from audiosim.relevance.estimators import estimator_of
 
 NOON = "2013-05-01T12:00:00Z"

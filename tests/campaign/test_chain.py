@@ -189,7 +189,7 @@ CREATE TABLE audiosim_events (
 INSERT INTO audiosim_campaigns VALUES ('tiny', 3), ('empty', 0);
 INSERT INTO audiosim_events VALUES
     ('tiny', 1, 'lease', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{}', '{}', NULL, 0, '2013-05-01T12:30:00Z'),
-    ('tiny', 2, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{"fine": 90.0}', '{"note": "\u00d6"}', 'k', 0, ''),
+    ('tiny', 2, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{"fine": 90}', '{"note": "\u00d6"}', 'k', 0, ''),
     ('tiny', 3, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'b', '{"fine": 60.0}', '{}', NULL, 0, '');
 """
 

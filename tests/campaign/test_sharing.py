@@ -9,7 +9,7 @@ from threading import Thread
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from audiosim.measures.expected import estimate
+from audiosim.expected.estimation import estimate
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from audiosim.corpus import formats
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE
+from audiosim.corpus.trec_columns import Columns
 from audiosim.errors import FormatError, InputError
 from audiosim.measures import files
-from audiosim.measures.columns import Columns
 from audiosim.measures.files import judged_files
 from audiosim.measures.judged import judged_runs
 

@@ -5,10 +5,10 @@ import pytest
 
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError
-from audiosim.measures.grading import artificial_binary, regrade
 from audiosim.measures.judged import Scores, judged_runs, scores
 from audiosim.measures.measure import NAMES, Measure, parse_measure
 from audiosim.measures.scores import score
+from audiosim.users.grading import artificial_binary, regrade
 
 
 @pytest.fixture

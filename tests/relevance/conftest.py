@@ -15,7 +15,7 @@ from audiosim.stats.field import Field
 
 
 class InCommon:
-    """How much of an effect of each kind two pairs share, by the definitions at the head of relevance/layout.py."""
+    """How much of an effect of each kind two pairs share, as the head of relevance/random_effects.py defines it."""
 
     def __init__(self, collection, most=256):
         pool = build_pool(collection)

@@ -22,11 +22,11 @@ from audiosim.relevance.estimators import (
     relevance,
     uniform,
 )
-from audiosim.relevance.examples import levels_of
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.prediction import Prediction
 from audiosim.relevance.published import Model, load_model
+from audiosim.training.examples import levels_of
 
 
 @pytest.fixture

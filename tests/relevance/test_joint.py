@@ -16,15 +16,15 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.linear import LinearScores
+from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator
 from audiosim.relevance.estimators import estimator_of, relevance
 from audiosim.relevance.joint import FEW, JointEstimator
-from audiosim.relevance.layout import SOUND
-from audiosim.relevance.ordinal import OrdinalEstimator
+from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.prediction import FREEDOM
 from audiosim.relevance.published import Trend, fallbacks
+from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.gaussian import Gaussian
 
 LEVELS = np.arange(5.0, 100, 10)

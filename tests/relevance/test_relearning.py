@@ -10,10 +10,10 @@ from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance import relearning
 from audiosim.relevance.estimators import estimator_of, uniform
-from audiosim.relevance.joint_fit import fit_joint
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection import Selection
 from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.training.joint_fit import fit_joint
 
 
 @pytest.fixture(scope="module")

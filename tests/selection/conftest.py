@@ -8,7 +8,7 @@ import pytest
 
 from audiosim.corpus.model import Run
 from audiosim.corpus.pool import build_pool
-from audiosim.measures.expected import expected_scores, rank
+from audiosim.expected.estimation import expected_scores, rank
 from audiosim.relevance.estimators import Relevance
 from audiosim.relevance.prediction import Prediction
 

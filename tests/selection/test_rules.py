@@ -9,7 +9,7 @@ from scipy.stats import chisquare, norm
 from audiosim.corpus.model import Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.expected import expected_scores, rank
+from audiosim.expected.estimation import expected_scores, rank
 from audiosim.measures.measure import Measure, parse_measure
 from audiosim.relevance.estimators import Relevance
 from audiosim.relevance.prediction import Prediction

@@ -13,7 +13,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Judgment, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.expected import expected_scores
+from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import Measure, parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform

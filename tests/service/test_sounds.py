@@ -12,7 +12,7 @@ import soundfile
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
-from service.sounds import Sounds, extremes, loudness_db
+from service.sound_files import Sounds, extremes, loudness_db
 
 RATE_HZ = 22_050
 SOUND = "/v1/documents/a/sound"

@@ -11,7 +11,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.expected import expected_scores, rank
+from audiosim.expected.estimation import expected_scores, rank
 from audiosim.measures.measure import Measure, parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform

@@ -1,0 +1,110 @@
+"""Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from audiosim.cli.options import (
+    As,
+    ByQuery,
+    CollectionFolder,
+    Format,
+    IdealName,
+    JudgmentsFile,
+    MeasureName,
+    ModelName,
+    RuleName,
+    Seed,
+    open_collection,
+    print_result,
+)
+from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.ranking import Distribution
+from audiosim.expected.sampled import DRAWS
+from audiosim.plugins import find_measure, find_rule
+from audiosim.report.views import ranking_view, rows_view
+from audiosim.selection import Selection, default_rule
+
+
+def predict(
+    folder: CollectionFolder,
+    model: ModelName = None,
+    judgments: JudgmentsFile = None,
+    cutoff: Annotated[
+        int | None, typer.Option(help="Depth of the pool; the collection's own if not given.", min=1)
+    ] = None,
+    form: As = Format.table,
+) -> None:
+    """How relevant every unjudged pair is likely to be: expectation, variance and the probability of each level.
+
+    Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
+    """
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff)
+    grades = pool.spread(collection.grades())
+    prediction = estimator.predict(grades)
+    rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
+    if form is Format.csv:
+        levels = [f"p{level:g}" for level in prediction.levels]
+        rows = [
+            {k: v for k, v in row.items() if k != "probabilities"}
+            | dict(zip(levels, row["probabilities"], strict=True))
+            for row in rows
+        ]
+    best = sorted(rows, key=lambda row: -row["expectation"])
+    print_result(form, rows, rows, lambda: rows_view(best, left_out=["probabilities"]))
+
+
+def estimate(
+    folder: CollectionFolder,
+    model: ModelName = None,
+    measure: MeasureName = "CG@5",
+    judgments: JudgmentsFile = None,
+    ideal: IdealName = "ordered",
+    draws: Annotated[int, typer.Option(help="Draws of grades, for measures that are simulated.", min=2)] = DRAWS,
+    distribution: Annotated[
+        Distribution, typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper.")
+    ] = "t",
+    form: As = Format.table,
+) -> None:
+    """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
+
+    CG, DCG and other sums of gains are expected exactly, nDCG and RBP to first order, all other measures by simulation
+    from the probabilities of the levels, with the standard error that this leaves.
+
+    Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
+    """
+    what = find_measure(measure)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    expected = expected_scores(what, pool, ideal, draws)
+    ranking = estimate_pool(expected, estimator, pool.spread(collection.grades()), distribution)
+    print_result(form, ranking.to_dict(), ranking.system_rows(), lambda: ranking_view(ranking))
+
+
+def next_pairs(
+    folder: CollectionFolder,
+    model: ModelName = None,
+    measure: MeasureName = "CG@5",
+    count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
+    rule: RuleName = None,
+    by_query: ByQuery = False,
+    seed: Seed = 0,
+    judgments: JudgmentsFile = None,
+    form: As = Format.table,
+) -> None:
+    """Which pairs to judge next, the most informative first.
+
+    The weight is what the rule makes of the pair: with `--rule differences` on CG, the number of pairs of systems whose
+    difference the judgment bears on.
+
+    Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
+    """
+    what = find_measure(measure)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    expected = expected_scores(what, pool)
+    chosen = find_rule(rule or default_rule(estimator), expected, seed)
+    selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
+    asked = selection.ask(count, by_query=by_query)
+    weights = selection.weights[selection.pool.locate(asked)].tolist()
+    rows = [pair._asdict() | {"weight": weight} for pair, weight in zip(asked, weights, strict=True)]
+    print_result(form, rows, rows, lambda: rows_view(rows))

@@ -1,0 +1,138 @@
+"""The command that trains a model."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audiosim.cli.options import As, Format, JudgmentsFile, print_result
+from audiosim.corpus import formats
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.lines import write_text
+from audiosim.corpus.model import Scale, parse_scale
+from audiosim.errors import InputError
+from audiosim.relevance.published import save_model
+from audiosim.report.page import training_page
+from audiosim.report.screen import progress
+from audiosim.report.training_views import training_view
+from audiosim.training.plan import Plan, is_joint, parse_shares, parse_terms
+from audiosim.training.train import train as train_model
+
+JudgedShares = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARES",
+        help="Also validate with these shares of each held-out query judged at random: 0.05,0.1,0.2; with joint 0.1 if "
+        "not given.",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of the draws of --judged, and of halves of the queries.", min=0)]
+Significance = Annotated[
+    float | None,
+    typer.Option(metavar="LEVEL", help="Drop terms that are not significant at this level, such as .05."),
+]
+
+
+def train(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="COLLECTION...", help="Folders of the collections.", show_default=False)
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="MODEL.json", help="Where to write the model.", show_default=False),
+    ],
+    features: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST",
+            help="output, teams, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN; with "
+            "joint among them the model also learns how judgments hang together; joint alone takes those of teams.",
+        ),
+    ] = "output",
+    scale: Annotated[
+        str | None,
+        typer.Option(help="fine, broad, binary, or levels such as 0,1,5; the collections' own if not given."),
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Parts of the queries to hold out in turn; 0 for none.", min=0)] = 10,
+    judged: JudgedShares = None,
+    seed: Seed = 0,
+    eliminate: Significance = None,
+    own_judgment: Annotated[
+        bool,
+        typer.Option(
+            "--own-judgment",
+            help="Let aSYS and aART contain the judgment they predict. Only to reproduce the papers' numbers.",
+        ),
+    ] = False,
+    fallback: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Model for pairs with an unknown feature; historical, or the levels' shares, if not given.",
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model; the file's if not given.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="DATE", help="Date to write into the file: 2011-10-24.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="REPORT.html", help="Where to write the report as a page with plots.")
+    ] = None,
+    judgments: JudgmentsFile = None,
+    form: As = Format.table,
+) -> None:
+    """Fit a model to the judgments of one or several collections, and report how good it is on held-out queries.
+
+    Of a joint model it also reports how large each thing is that grades have in common, and how many intervals of the
+    means of queries and systems hold the true ones.
+
+    The file works wherever a command takes --model.
+
+    Example: `audiosim train mirex2011 --features output --folds 10 -o mine.json --report mine.html`
+    """
+    if output.suffix != ".json":
+        raise InputError(f"{output}: the name of a model file must end in .json")
+    shares = () if judged is None else parse_shares(judged)
+    terms, joint = parse_terms(features), is_joint(features)
+    plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)
+    collections = _open_judged(folders, judgments, scale)
+    with progress("validating") as show:
+        trained = train_model(collections, plan, _say, show)
+    if report is not None:
+        write_text(report, training_page(trained).splitlines())
+    save_model(trained.model, output)
+    print_result(form, trained.to_dict(), trained.findings.term_rows(), lambda: training_view(trained))
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"note: {sentence}\n")
+
+
+def _open_judged(folders: Sequence[Path], judgments: str | None, scale: str | None) -> list[Collection]:
+    chosen = None if scale is None else _parse_scale(scale)
+    collections = [_load(folder, judgments, chosen) for folder in folders]
+    for guess in (guess for collection in collections for guess in collection.guesses):
+        _say(guess)
+    return collections
+
+
+def _parse_scale(text: str) -> Scale:
+    try:
+        return parse_scale([float(level) for level in text.split(",")])
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        return parse_scale(text)
+
+
+def _load(folder: Path, judgments: str | None, scale: Scale | None) -> Collection:
+    """A collection with its judgments read on a scale, its own where None."""
+    if scale is None:
+        return Collection.load(folder, judgments)
+    bare = Collection.load(folder, "none")
+    path = formats.find_file(folder, *formats.JUDGMENTS) if judgments is None else Path(judgments)
+    if path is None or judgments == "none":
+        return replace(bare, scale=scale)
+    guesses = tuple(guess for guess in bare.guesses if not guess.startswith("scale"))
+    return replace(bare, scale=scale, judgments=formats.read_judgments(path, scale)[1], guesses=guesses)

@@ -1,0 +1,126 @@
+"""What a measure is expected to be, and how sure that is, while judgments are missing."""
+
+from typing import Protocol
+
+from scipy import sparse
+
+from audiosim.arrays import Array
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.expected.linear import LinearScores, is_linear
+from audiosim.expected.ranking import Distribution, Ranking
+from audiosim.expected.ratio import Ideal, RatioScores, is_ratio
+from audiosim.expected.sampled import DRAWS, SampledScores
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.estimators import Relevance, RelevanceEstimator, built_in, relevance
+from audiosim.relevance.relearning import after_grades
+from audiosim.stats.field import Field
+from audiosim.stats.moments import Moments
+
+
+class ExpectedScores(Protocol):
+    """What the systems' mean scores over the queries are expected to be, for one measure and pool.
+
+    draws  how many times grades are drawn; None where nothing is drawn
+    """
+
+    @property
+    def measure(self) -> Measure: ...
+
+    @property
+    def pool(self) -> Pool: ...
+
+    @property
+    def draws(self) -> int | None: ...
+
+    def scores(self, relevance: Relevance) -> Moments:
+        """(s,) moments of the mean scores, with their full covariance."""
+        ...
+
+    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+        """The moments after the pair at `index` alone was judged, of what they were before."""
+        ...
+
+    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) how much each system's mean score rises with the gain of each pair."""
+        ...
+
+    def gains(self, relevance: Relevance) -> Moments | Field:
+        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
+        ...
+
+    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) the discount at which each system retrieved each pair, over the ideal where there is one."""
+        ...
+
+
+def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draws: int = DRAWS) -> ExpectedScores:
+    """How a measure is expected.
+
+    Exactly where it is linear in the gains, by the delta method where it is a sum over that of the ideal ranking, by
+    simulation elsewhere.
+
+    ideal  see `RatioScores`
+    draws  see `SampledScores`
+    """
+    if is_linear(measure):
+        return LinearScores(measure, pool)
+    if is_ratio(measure):
+        return RatioScores(measure, pool, ideal)
+    return SampledScores(measure, pool, draws)
+
+
+def rank(
+    expected: ExpectedScores,
+    model: str,
+    scores: Moments,
+    judged: int,
+    distribution: Distribution = "t",
+    joint: bool = False,
+) -> Ranking:
+    """The ranking that some moments of the systems' scores stand for.
+
+    model   name of the estimator
+    judged  number of judged pairs
+    joint   whether the moments know how judgments hang together
+    """
+    pool = expected.pool
+    shape = (len(pool.queries), judged, len(pool.pairs))
+    return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, joint)
+
+
+def estimate(
+    collection: Collection,
+    model: str | RelevanceEstimator | None = None,
+    measure: str | Measure = "CG@5",
+    *,
+    ideal: Ideal = "ordered",
+    draws: int = DRAWS,
+    distribution: Distribution = "t",
+) -> Ranking:
+    """Rank the systems of a collection from the judgments it has, few or none.
+
+    model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
+                  down to the measure's cutoff, or None for "joint"
+    measure       any, such as "CG@5"
+    ideal         of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
+    draws         of grades, for measures that are simulated; see `SampledScores`
+    distribution  of scores and differences: "t", or "normal" as in the paper of 2013
+    """
+    measure = as_measure(measure)
+    pool = build_pool(collection, measure.cutoff)
+    grades = collection.grades()
+    estimator = after_grades(pool, built_in(pool, model), grades)
+    return estimate_pool(expected_scores(measure, pool, ideal, draws), estimator, pool.spread(grades), distribution)
+
+
+def estimate_pool(
+    expected: ExpectedScores, estimator: RelevanceEstimator, grades: Array, distribution: Distribution = "t"
+) -> Ranking:
+    """Rank the systems of a pool from the judgments there are.
+
+    grades  (n,) NaN where unjudged
+    """
+    known = relevance(expected.pool, estimator, grades)
+    judged, scores = int(known.judged.sum()), expected.scores(known)
+    return rank(expected, estimator.name, scores, judged, distribution, known.joint)

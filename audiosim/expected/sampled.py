@@ -1,0 +1,123 @@
+"""What any measure is expected to be: by drawing grades from the level probabilities and scoring them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.expected.linear import check_cutoff, settled, spread_over_ranks
+from audiosim.measures.measure import Measure
+from audiosim.measures.scores import score
+from audiosim.relevance.draws import grades_at, joint_grades
+from audiosim.relevance.estimators import Relevance
+from audiosim.stats.field import Field
+from audiosim.stats.moments import Moments
+
+DRAWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SampledScores:
+    """Moments of the systems' mean scores over the queries, for any measure, by simulation.
+
+    draws  of the grades of all pairs; the standard error of a mean score is sqrt(Var / draws)
+    seed   of the draws; the same draws serve every state of the judgments, so that states can be compared
+
+    Pairs are drawn independently of each other, but for those of a joint prediction. Every retrieved document counts
+    as judged in the ideal ranking.
+    """
+
+    measure: Measure
+    pool: Pool
+    draws: int = DRAWS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.draws < 2:
+            raise InputError(f"the number of draws must be at least 2, got {self.draws}")
+        check_cutoff(self.pool, self.measure.cutoff)
+
+    @cached_property
+    def _ranked(self) -> Integers:
+        """(s, q, k) the pair at each rank; the number of pairs where nothing was retrieved."""
+        pool = self.pool
+        ranked = np.full((len(pool.systems), len(pool.queries), pool.cutoff), len(pool.pairs))
+        cells = pool.ranks.tocoo()
+        ranked[cells.row, pool.query[cells.col], cells.data - 1] = cells.col
+        return ranked
+
+    @cached_property
+    def _rows(self) -> list[Integers]:
+        """The pairs of each query, rising."""
+        order = np.argsort(self.pool.query, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.pool.query, minlength=len(self.pool.queries)))[:-1])
+
+    def scores(self, relevance: Relevance) -> Moments:
+        """(s,) moments of the mean scores."""
+        field = relevance.prediction.field
+        if field is not None:
+            return self._joint(relevance, field)
+        sums = [self._query(relevance, code) for code in range(len(self.pool.queries))]
+        means, covariances = zip(*sums, strict=True)
+        return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
+
+    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+        """The scores after the pair at `index` alone was judged: its query is drawn again, all where it says something
+        of other queries.
+        """
+        if relevance.prediction.field is not None:
+            return self.scores(relevance)
+        code = int(self.pool.query[index])
+        (old_mean, old_covariance), (mean, covariance) = (self._query(known, code) for known in (before, relevance))
+        mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
+        return settled(scores.mean + mean, scores.covariance + covariance)
+
+    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) one over the number of queries where a system retrieved a pair: no measure's own slopes."""
+        return sparse.csr_array(self.discounted(relevance) / len(self.pool.queries))
+
+    def gains(self, relevance: Relevance) -> Moments | Field:
+        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
+        return relevance.gains
+
+    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+        """(s, n) 1 where a system retrieved a pair, as for CG."""
+        return spread_over_ranks(self.pool, np.ones(self.measure.cutoff))
+
+    def _over_queries(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+        count = len(self.pool.queries)
+        return mean / count, covariance / count**2
+
+    def _query(self, relevance: Relevance, code: int) -> tuple[Array, Array]:
+        """(s,) mean and (s, s) covariance of the scores for one query."""
+        rows = self._rows[code]
+        chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
+        return _moments(self._scores(code, rows, grades_at(relevance, rows, chance)))
+
+    def _joint(self, relevance: Relevance, field: Field) -> Moments:
+        """The moments where queries are not drawn independently of each other."""
+        rng, total = np.random.default_rng(self.seed), np.zeros((len(self.pool.systems), self.draws))
+        for rows, grades in joint_grades(relevance, field, rng, self.draws):
+            for code in np.unique(self.pool.query[rows]).tolist():
+                own = self.pool.query[rows] == code
+                total += self._scores(code, rows[own], grades[:, own])
+        return settled(*_moments(total / len(self.pool.queries)))
+
+    def _scores(self, code: int, rows: Integers, grades: Array) -> Array:
+        """(s, draws) the scores for one query.
+
+        rows    (m,) its pairs, rising
+        grades  (draws, m)
+        """
+        ranked = self._ranked[:, code]
+        lists = np.column_stack([grades, np.full(len(grades), np.nan)])[:, np.searchsorted(rows, ranked)]
+        return score(self.measure, self.pool.scale, lists.transpose(1, 0, 2), -np.sort(-grades, axis=1))
+
+
+def _moments(scores: Array) -> tuple[Array, Array]:
+    """(s,) mean and (s, s) covariance of drawn scores (s, draws); of what is certain a variance of exactly 0."""
+    return scores.mean(axis=1), np.atleast_2d(np.cov(scores - scores[:, :1]))

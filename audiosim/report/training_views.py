@@ -1,0 +1,164 @@
+"""What training found, for a terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from audiosim.report.screen import plain_table
+from audiosim.training.findings import Findings, Training
+from audiosim.training.own_judgment import WARNING
+
+COEFFICIENTS = ("term", "coefficient", "standard_error", "robust_standard_error", "robust_z", "robust_p")
+COEFFICIENT_HEADS = ("Term", "Coefficient", "SE", "Robust SE", "Robust z", "p")
+EFFECTS = ("term", "drop_one", "drop_one_p", "type_two", "type_two_p")
+EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
+SCORES = (
+    "predictor",
+    "sample",
+    "rows",
+    "rmse",
+    "mean_variance",
+    "log_score",
+    "coverage_50",
+    "coverage_80",
+    "coverage_95",
+    "calibration_slope",
+)
+SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
+VERSIONS = ("own_judgment", "rows", "r_squared", "rmse", "mean_variance", "coverage_95")
+VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
+COMPONENTS = ("component", "meaning", "size", "standard_error", "points", "points_error")
+COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
+MEANINGS = {
+    "query": "one query",
+    "query_genre": "one query, documents of one genre",
+    "query_artist": "one query, documents by one artist",
+    "sound": "one query, documents that sound alike",
+    "genres": "queries of one genre, documents of one genre",
+    "artist": "documents by one artist",
+    "team": "retrieved by one team",
+    "system": "retrieved by one system",
+    "rest": "nothing: each pair's own",
+}
+INTERVALS = ("what", "judged", "nominal", "actual", "number")
+INTERVAL_HEADS = ("Interval of", "Judged", "Nominal", "Actual", "Intervals")
+COMPONENTS_TITLE = "How grades go together"
+INTERVALS_TITLE = "How many intervals hold the true mean"
+STEPS = ("term", "chi_squared", "p", "rows")
+STEP_HEADS = ("Dropped", "χ²", "p", "Rows")
+SIGNIFICANT = {"coefficient", "standard_error", "robust_standard_error", "points", "points_error"}
+PERCENT = {"judged", "nominal"}
+DECIMALS = {"actual": 3, "drop_one": 1, "type_two": 1, "chi_squared": 1, "z": 2, "robust_z": 2} | {
+    f"coverage_{nominal}": 3 for nominal in (50, 80, 95)
+}
+SCORES_MEAN = (
+    "Grades are over the scale's maximum. Variance: the squared error that is promised. Log score: -log P(true level). "
+    "50, 80, 95 %: share of true levels in the predictive sets of that probability. Slope: 1 is right."
+)
+COMPONENTS_MEAN = (
+    "Size: standard deviation of what pairs share, as a share of that of a pair's grade by the ordinal part; in "
+    "grades, for a pair of mean standard deviation. What is nearly 0 is not there, or the judgments do not tell."
+)
+INTERVALS_MEAN = (
+    "Learned on one half of the queries, held against the true means of the other, several halvings. Intervals of one "
+    "half share its judgments: their number says less than it seems."
+)
+ROBUST_MEAN = (
+    "Robust: judgments of one query may hang together. Plain standard errors and χ² take them for independent."
+)
+
+
+def training_view(trained: Training) -> RenderableType:
+    """The model's terms, what each explains, and how good it is."""
+    findings = trained.findings
+    parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
+    parts += [Text(summary(trained)), _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows())]
+    parts += [_titled("What each term explains", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
+    if findings.components:
+        rows = component_rows(findings)
+        parts += [_titled(COMPONENTS_TITLE, COMPONENTS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
+        parts.append(Text(trend(trained)))
+    parts += [*_scores(findings), Text(SCORES_MEAN)]
+    if findings.intervals:
+        rows = [row._asdict() for row in findings.intervals]
+        parts += [_titled(INTERVALS_TITLE, INTERVALS, INTERVAL_HEADS, rows), Text(INTERVALS_MEAN)]
+    if findings.eliminated:
+        rows = [row._asdict() for row in findings.eliminated]
+        parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
+    if findings.versions:
+        rows = [row._asdict() for row in findings.versions]
+        parts.append(_titled("In sample, by the pair's own judgment", VERSIONS, VERSION_HEADS, rows))
+    return Group(*parts)
+
+
+def trend(trained: Training) -> str:
+    """What a joint model's trend is, in one line; empty for another model."""
+    found = trained.model.trend
+    if found is None:
+        return ""
+    error = found.covariance[1][1] ** 0.5
+    return (
+        f"Trend: grades are {found.constant:+.4f} of the highest off what the ordinal part expects, and a system "
+        f"expected some way above the mean of all is {found.standing:+.3f} (SE {error:.3f}) times that way farther up."
+    )
+
+
+def component_rows(findings: Findings) -> list[dict[str, Any]]:
+    """The components of a joint model, with what their pairs have in common."""
+    return [row._asdict() | {"meaning": MEANINGS[row.component]} for row in findings.components]
+
+
+def summary(trained: Training) -> str:
+    """What was fitted to what, in one line."""
+    model, findings = trained.model, trained.findings
+    collections = (
+        "" if model.training is None else ", ".join(source.collection for source in model.training.collections)
+    )
+    return (
+        f"{model.name}: {len(model.levels)} levels of the {model.scale} scale, fitted to {findings.rows:,} of "
+        f"{findings.judged:,} judgments of {findings.queries:,} queries ({collections}). "
+        f"Log-likelihood {findings.log_likelihood:.4f}, without terms {findings.null_log_likelihood:.4f}; "
+        f"Nagelkerke's R² {findings.r_squared:.4f}."
+    )
+
+
+def _scores(findings: Findings) -> list[RenderableType]:
+    """A table for each choice of rows, whose names are too long for a column of a terminal."""
+    keep = [place for place, key in enumerate(SCORES) if key != "sample"]
+    keys, heads = tuple(SCORES[place] for place in keep), tuple(SCORE_HEADS[place] for place in keep)
+    samples = dict.fromkeys(row.sample for row in findings.scores)
+    return [
+        _titled(f"How good it is, {sample}", keys, heads, [r._asdict() for r in findings.scores if r.sample == sample])
+        for sample in samples
+    ]
+
+
+def spell(key: str, value: Any) -> str:
+    """A value of a report as people read it: probabilities without their needless zeros, unknown ones as a dash."""
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    if key == "p" or key.endswith("_p"):
+        return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
+    if key in PERCENT:
+        return f"{100 * value:g} %"
+    if key in SIGNIFICANT:
+        return f"{value:#.4g}"
+    return f"{value:,.{DECIMALS.get(key, 4)}f}"
+
+
+def _titled(
+    title: str, keys: tuple[str, ...], heads: tuple[str, ...], rows: "list[Mapping[str, Any]] | list[dict[str, Any]]"
+) -> RenderableType:
+    table = plain_table(
+        *(
+            (head, "left" if rows and isinstance(rows[0][key], str) else "right")
+            for key, head in zip(keys, heads, strict=True)
+        )
+    )
+    for row in rows:
+        table.add_row(*(spell(key, row[key]) for key in keys))
+    return Group(Text(f"\n{title}", style="bold"), table)

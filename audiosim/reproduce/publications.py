@@ -1,0 +1,32 @@
+"""All sources of printed numbers: each takes the folder of the data and yields rows, also where a file is missing."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from audiosim.errors import InputError
+from audiosim.reproduce.generalizability import stability_of_mirex_2011
+from audiosim.reproduce.low_cost import rankings_of_mirex_2011, scores_of_mirex_2011
+from audiosim.reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
+from audiosim.reproduce.relevance import relevance_examples
+from audiosim.reproduce.row import Row
+
+SOURCES: tuple[Callable[[Path], Iterator[Row]], ...] = (
+    satisfaction_and_agreement,
+    satisfaction_examples,
+    stability_of_mirex_2011,
+    relevance_examples,
+    rankings_of_mirex_2011,
+    scores_of_mirex_2011,
+)
+
+
+def rows(folder: str | Path) -> Iterator[Row]:
+    """All rows of all sources.
+
+    folder  has the published data in subfolders: mirex2011, a collection, and preferences/answers.tsv
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: expected a folder with the published data")
+    for source in SOURCES:
+        yield from source(folder)

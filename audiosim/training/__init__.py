@@ -1,0 +1,1 @@
+"""Judged collections in, model files out: fit, validate, describe."""

@@ -1,0 +1,223 @@
+"""What a model learns from: the judged pairs of some collections as rows of features and levels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Scale
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.features.table import columns, design, factors
+from audiosim.training.own_judgment import own_columns
+
+TENTHS = tuple(float(level) for level in range(5, 100, 10))
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The judged pairs of some collections, n of them.
+
+    scale        of the judgments
+    level        (n,) place of each pair's level among `all_levels`
+    truth        (n,) grade over the scale's maximum
+    group        (n,) code of the pair's query; no two collections share one
+    collection   (n,) code of the pair's collection
+    collections  identifiers
+    table        features, each (n,), NaN where unknown
+    """
+
+    scale: Scale
+    level: Integers
+    truth: Array
+    group: Integers
+    collection: Integers
+    collections: tuple[str, ...]
+    table: Mapping[str, Array]
+
+    @property
+    def all_levels(self) -> tuple[float, ...]:
+        """The levels that there could be, rising."""
+        return levels_of(self.scale)
+
+    def unknown(self, terms: Sequence[str]) -> dict[str, int]:
+        """How many pairs lack each feature of some terms; features that all pairs have are left out."""
+        names = dict.fromkeys(name for term in terms for name in factors(term))
+        counts = {name: int(np.isnan(self.table[name]).sum()) for name in names}
+        return {name: count for name, count in counts.items() if count}
+
+    def with_known(self, terms: Sequence[str]) -> Booleans:
+        """(n,) whether all features of some terms are known."""
+        return np.logical_not(np.isnan(self._design(terms)).any(axis=1))
+
+    def having_level(self, levels: Array) -> Booleans:
+        """(n,) whether the level is among some of them."""
+        return np.isin(self.level, np.searchsorted(self.all_levels, levels))
+
+    def known(self, terms: Sequence[str]) -> "Sample":
+        """The pairs whose features are all known."""
+        known = self.with_known(terms)
+        if not known.any():
+            counts = ", ".join(f"{name} for {count:,}" for name, count in self.unknown(terms).items())
+            raise InputError(f"every one of the {len(known):,} judged pairs has an unknown feature: {counts}")
+        return self.sample(terms, known, np.array(self.all_levels)[np.unique(self.level[known])])
+
+    def sample(self, terms: Sequence[str], chosen: Booleans, levels: Array) -> "Sample":
+        """Some of the pairs, with some terms; those of levels that are not given are left out.
+
+        chosen  (n,)
+        levels  rising, of all levels
+        """
+        places = np.searchsorted(self.all_levels, levels)
+        chosen = chosen & self.having_level(levels)
+        return Sample(
+            terms=tuple(terms),
+            features=self._design(terms)[chosen],
+            levels=levels,
+            level=np.searchsorted(places, self.level[chosen]),
+            truth=self.truth[chosen],
+            levels_truth=levels / self.scale.maximum,
+            group=self.group[chosen],
+            collection=self.collection[chosen],
+        )
+
+    def of(self, chosen: Booleans | Integers) -> "Examples":
+        """Some of the pairs: which, or at which places."""
+        columns = {name: getattr(self, name)[chosen] for name in ("level", "truth", "group", "collection")}
+        return replace(self, **columns, table={name: column[chosen] for name, column in self.table.items()})
+
+    def _design(self, terms: Sequence[str]) -> Array:
+        return design(self.table, terms) if terms else np.empty((len(self.level), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a fit, n of them, every feature known.
+
+    terms         k
+    features      (n, k)
+    levels        (l,) those that some row has, rising
+    level         (n,) place of each row's level among them
+    truth         (n,) grade over the scale's maximum
+    levels_truth  (l,) levels over the scale's maximum
+    group         (n,) code of the row's query
+    collection    (n,) code of the row's collection
+    """
+
+    terms: tuple[str, ...]
+    features: Array
+    levels: Array
+    level: Integers
+    truth: Array
+    levels_truth: Array
+    group: Integers
+    collection: Integers
+
+    @cached_property
+    def shares(self) -> Array:
+        """(l,) the share of the rows of each level."""
+        return np.bincount(self.level, minlength=len(self.levels)) / len(self.level)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The levels as text, for messages."""
+        return [f"{level:g}" for level in self.levels]
+
+    def having(self, terms: Sequence[str]) -> "Sample":
+        """The same rows with some of the terms only."""
+        places = [self.terms.index(term) for term in terms]
+        return replace(self, terms=tuple(terms), features=self.features[:, places])
+
+    def rows(self, chosen: Booleans) -> "Sample":
+        """Some of the rows, with all the levels."""
+        columns = {name: getattr(self, name)[chosen] for name in ("features", "level", "truth", "group", "collection")}
+        return replace(self, **columns)
+
+
+def levels_of(scale: Scale) -> tuple[float, ...]:
+    """The levels that a model of a scale has: the scale's own, but ten of Fine's hundred and one.
+
+    Fine grades 0 to 9 are level 5, 10 to 19 level 15, ..., 90 to 100 level 95; Urbano (2013), section 7.3.1.
+    """
+    return TENTHS if scale == FINE else scale.levels
+
+
+def place_levels(scale: Scale, grades: Array) -> Integers:
+    """(n,) the place of each grade's level; a mean of assessors goes to the nearest level, half way to the lower."""
+    if scale == FINE:
+        return np.minimum(grades // 10, 9).astype(np.int64)
+    levels = np.array(scale.levels)
+    return np.searchsorted((levels[1:] + levels[:-1]) / 2, grades, side="left").astype(np.int64)
+
+
+def judged_pools(collections: Sequence[Collection]) -> list[tuple[Pool, Array]]:
+    """Each collection's pool, down to its own cutoff, with its grades: (n,), NaN where unjudged."""
+    _check_together(collections)
+    pools = [build_pool(collection) for collection in collections]
+    grades = [pool.spread(collection.grades()) for pool, collection in zip(pools, collections, strict=True)]
+    for pool, given in zip(pools, grades, strict=True):
+        if np.isnan(given).all():
+            raise InputError(f"collection {pool.collection} has no judgment of a pair that a system retrieved")
+    return list(zip(pools, grades, strict=True))
+
+
+def _check_together(collections: Sequence[Collection]) -> None:
+    if not collections:
+        raise InputError("there is no collection to train on")
+    first, names = collections[0], [collection.identifier for collection in collections]
+    for collection in collections:
+        if names.count(collection.identifier) > 1:
+            raise InputError(f"two collections are called {collection.identifier}: each may be given once")
+        if collection.scale != first.scale:
+            raise InputError(
+                f"collections must share a scale: {first.identifier} has {first.scale.name} ({first.scale}), "
+                f"{collection.identifier} {collection.scale.name} ({collection.scale})"
+            )
+
+
+def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], own_judgment: bool = False) -> Examples:
+    """The judged pairs of some pools with the named features.
+
+    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
+
+    The features are computed within each collection; those of judgments see all its other judgments.
+    """
+    scale = judged[0][0].scale
+    stacked = np.concatenate([given[~np.isnan(given)] for _, given in judged])
+    query = [(place, code) for place, (pool, given) in enumerate(judged) for code in pool.query[~np.isnan(given)]]
+    places, group = np.unique(np.array(query), axis=0, return_inverse=True)
+    return Examples(
+        scale=scale,
+        level=place_levels(scale, stacked),
+        truth=stacked / scale.maximum,
+        group=group.reshape(-1),
+        collection=places[group.reshape(-1), 0],
+        collections=tuple(pool.collection for pool, _ in judged),
+        table=features_of(judged, names, own_judgment=own_judgment),
+    )
+
+
+def features_of(
+    judged: Sequence[tuple[Pool, Array]],
+    names: Sequence[str],
+    seen: Booleans | None = None,
+    own_judgment: bool = False,
+) -> dict[str, Array]:
+    """The named features of all judged pairs of some pools, each (n,), NaN where unknown.
+
+    seen          (n,) whose judgments the features see; None: all
+    own_judgment  see `make_examples`
+    """
+    tables, start = [], 0
+    for pool, given in judged:
+        judged_here = np.flatnonzero(~np.isnan(given))
+        visible = given.copy()
+        if seen is not None:
+            visible[judged_here[~seen[start : start + len(judged_here)]]] = np.nan
+        start += len(judged_here)
+        table = columns(pool, visible, names) | (own_columns(pool, visible, names) if own_judgment else {})
+        tables.append({name: column[judged_here] for name, column in table.items()})
+    return {name: np.concatenate([table[name] for table in tables]) for name in names}

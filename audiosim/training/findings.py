@@ -1,0 +1,204 @@
+"""What training found: a model, and a report that says how good it is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from audiosim.arrays import Array
+from audiosim.relevance.published import Model, model_fields
+from audiosim.stats.ordinal_fit import Fit
+from audiosim.training.examples import Sample
+from audiosim.training.joint_validation import Interval
+from audiosim.training.likelihood import Effect, Step
+from audiosim.training.validation import Calibrated, Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = (
+    "coefficients",
+    "thresholds",
+    "effects",
+    "components",
+    "scores",
+    "calibration",
+    "intervals",
+    "eliminated",
+    "versions",
+)
+
+
+class Coefficient(NamedTuple):
+    """A coefficient or threshold with both kinds of standard errors, and z and p by each.
+
+    standard_error         from the information matrix: right if judgments were independent
+    robust_standard_error  allows for judgments of one query hanging together; None where there is one query
+    """
+
+    term: str
+    coefficient: float
+    standard_error: float
+    robust_standard_error: float | None
+    z: float
+    p: float
+    robust_z: float | None
+    robust_p: float | None
+
+
+class ComponentRow(NamedTuple):
+    """A component of a joint model: how far its effects move a grade.
+
+    size            standard deviation of the effects, as a share of that of a pair's grade by the ordinal part
+    standard_error  of the size; None where the judgments did not tell
+    points          the size in units of the scale, for a pair of mean standard deviation
+    points_error    the standard error in these
+    """
+
+    component: str
+    size: float
+    standard_error: float | None
+    points: float
+    points_error: float | None
+
+
+class JudgmentVersion(NamedTuple):
+    """How the model looks in sample, by how aSYS and aART treat the pair's own judgment.
+
+    r_squared  Nagelkerke's; None where the rows are not those of the fit
+    """
+
+    own_judgment: str
+    rows: int
+    r_squared: float | None
+    rmse: float
+    mean_variance: float
+    coverage_95: float
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The report of a training.
+
+    judged               pairs with a judgment
+    rows                 of them in the fit: those whose features are all known
+    queries              of these
+    unknown              how many judged pairs lack each feature
+    levels               (level, rows)
+    own_judgment         whether aSYS and aART contained the pair's own judgment
+    log_likelihood       at the maximum, and of the model without terms
+    r_squared            Nagelkerke's
+    coefficients         one per term
+    thresholds           one for each level but the lowest
+    effects              what each term explains
+    components           of a joint model; of others none
+    scores               of the model, historical and uniform; in sample, on held-out rows, and on those that are
+                         left to judge where a share of each held-out query is judged
+    calibration          on held-out queries, in sample where there were no folds
+    coverage             of the same: (nominal, actual)
+    intervals            of a joint model: how many intervals of means hold the true one; of others none
+    eliminated           the terms that elimination dropped, in order
+    versions             the model with the pair's own judgment left out and included; without judgment features none
+    notes                what was left out, and why; what to beware of
+    """
+
+    judged: int
+    rows: int
+    queries: int
+    unknown: dict[str, int]
+    levels: tuple[tuple[float, int], ...]
+    own_judgment: bool
+    log_likelihood: float
+    null_log_likelihood: float
+    r_squared: float
+    coefficients: tuple[Coefficient, ...]
+    thresholds: tuple[Coefficient, ...]
+    effects: tuple[Effect, ...]
+    components: tuple[ComponentRow, ...]
+    scores: tuple[Score, ...]
+    calibration: tuple[Calibrated, ...]
+    coverage: tuple[tuple[float, float], ...]
+    intervals: tuple[Interval, ...]
+    eliminated: tuple[Step, ...]
+    versions: tuple[JudgmentVersion, ...]
+    notes: tuple[str, ...]
+
+    def term_rows(self) -> list[dict[str, Any]]:
+        """One row per term: its coefficient, and what it explains."""
+        pairs = zip(self.coefficients, self.effects, strict=True)
+        return [coefficient._asdict() | effect._asdict() for coefficient, effect in pairs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        tables = {
+            "levels": [{"level": level, "rows": rows} for level, rows in self.levels],
+            "coverage": [{"nominal": nominal, "actual": actual} for nominal, actual in self.coverage],
+            "notes": list(self.notes),
+        }
+        for name in TABLES:
+            tables[name] = _plain(getattr(self, name))
+        return {name: tables.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The terms as a pandas table: coefficients and what each explains."""
+        import pandas as pd
+
+        return pd.DataFrame(self.term_rows()).set_index("term")
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A trained model and its report."""
+
+    model: Model
+    findings: Findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the model file holds, the report among it."""
+        return model_fields(self.model)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The terms as a pandas table: coefficients and what each explains."""
+        return self.findings.to_frame()
+
+
+def coefficient_rows(sample: Sample, found: Fit) -> tuple[tuple[Coefficient, ...], tuple[Coefficient, ...]]:
+    """The coefficients and the thresholds of a fit, with their standard errors."""
+    t = len(found.thresholds)
+    plain = np.sqrt(np.diag(found.covariance))
+    robust = None if found.robust is None else np.sqrt(np.diag(found.robust))
+    names = [*sample.labels[1:], *sample.terms]
+    values = np.concatenate([found.thresholds, found.coefficients])
+    rows = tuple(_coefficient(name, place, values, plain, robust) for place, name in enumerate(names))
+    return rows[t:], rows[:t]
+
+
+def component_rows(model: Model, deviation: float) -> tuple[ComponentRow, ...]:
+    """The components of a joint model; none of another.
+
+    deviation  mean standard deviation of a pair's grade by the ordinal part, in units of the scale
+    """
+    return tuple(
+        ComponentRow(name, size, error, size * deviation, None if error is None else error * deviation)
+        for name, (size, error) in (model.components or {}).items()
+    )
+
+
+def _coefficient(name: str, place: int, values: Array, plain: Array, robust: Array | None) -> Coefficient:
+    value, error = float(values[place]), float(plain[place])
+    z = value / error
+    if robust is None:
+        return Coefficient(name, value, error, None, z, _two_sided(z), None, None)
+    robust_error = float(robust[place])
+    robust_z = value / robust_error
+    return Coefficient(name, value, error, robust_error, z, _two_sided(z), robust_z, _two_sided(robust_z))
+
+
+def _two_sided(z: float) -> float:
+    return float(2 * ndtr(-abs(z)))
+
+
+def _plain(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    return [row._asdict() for row in rows]

@@ -1,0 +1,128 @@
+"""Folds: which queries are held out of a fit, and what features see of their judgments then."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.features.feature import Reads
+from audiosim.features.registry import FEATURES
+from audiosim.training.examples import Examples, features_of
+
+ELSEWHERE: tuple[Reads, ...] = ("other queries", "all queries")
+AT_HOME: tuple[Reads, ...] = ("own query", "all queries")
+
+
+class Way(NamedTuple):
+    """A way to hold rows out: what it is called, the fold of each row, (n,), and the names of the folds."""
+
+    label: str
+    fold: Integers
+    names: tuple[str, ...]
+
+
+class Fold(NamedTuple):
+    """Rows held out of a fit.
+
+    name     such as "fold 1"
+    held     (n,) whether a row is held out
+    fitted   features of all rows as the fit has them: no judgment of a held-out row is seen
+    applied  features of all rows as the held-out ones have them in use
+    """
+
+    name: str
+    held: Booleans
+    fitted: Mapping[str, Array]
+    applied: Mapping[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The judged pairs of some pools as examples, and the pools, to compute features again where less is seen.
+
+    pools      with their grades: (pairs,), NaN where unjudged
+    examples   n rows, whose features see every judgment but the pair's own
+    as_given   whether features stay as they are in the examples, whatever is held out
+    """
+
+    pools: Sequence[tuple[Pool, Array]]
+    examples: Examples
+    as_given: bool = False
+
+    def seeing(self, seen: Booleans, *reads: Reads) -> dict[str, Array]:
+        """The features that read judgments in some ways, computed again where only part of the judgments are seen.
+
+        seen  (n,) which
+        """
+        again = [] if self.as_given else [name for name in self.examples.table if FEATURES[name].reads in reads]
+        return features_of(self.pools, again, seen) if again else {}
+
+    def folds(self, way: Way) -> Iterator[Fold]:
+        """The folds of a way; in use, features that read the row's own query see all judgments but the row's own.
+
+        In the rows of the fit, no feature sees a held-out judgment; in use, those that read other queries alone
+        see none.
+        """
+        table = self.examples.table
+        for code, name in enumerate(way.names):
+            held = np.asarray(way.fold == code)
+            blind = self.seeing(~held, *ELSEWHERE)
+            others = {name: column for name, column in blind.items() if FEATURES[name].reads == "other queries"}
+            yield Fold(name, held, {**table, **blind}, {**table, **others})
+
+    def in_part(self, fold: Fold, drawn: Booleans, own: Mapping[str, Array]) -> Fold:
+        """The same fold where of each held-out query only the judgments drawn are seen in use.
+
+        drawn  (n,)
+        own    the features that read their own query alone, where the judgments drawn are seen in all queries
+
+        The fit has these too: its rows know as little of their own query as those that they teach to predict.
+        Of all other queries it sees every judgment, and so do features that read all queries of the row's own.
+        """
+        applied = self.seeing(~fold.held | drawn, *ELSEWHERE)
+        return fold._replace(fitted={**fold.fitted, **own}, applied={**fold.applied, **applied, **own})
+
+
+def deal(group: Integers, folds: int) -> Integers:
+    """(n,) the fold of each row: the groups, in their order, are dealt out to the folds in turn."""
+    groups, place = np.unique(group, return_inverse=True)
+    if folds < 2:
+        raise InputError(f"expected at least 2 folds, or 0 for none, got {folds}")
+    if len(groups) < folds:
+        raise InputError(f"{len(groups)} queries with judgments are too few for {folds} folds")
+    return np.asarray(place.reshape(-1) % folds)
+
+
+def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Way]:
+    """By query, unless no folds are wanted; by collection where several have rows whose features are known.
+
+    known  (n,)
+    """
+    if not folds:
+        return []
+    names = tuple(f"fold {fold}" for fold in range(1, folds + 1))
+    ways = [Way(f"{folds} folds by query", deal(examples.group, folds), names)]
+    if len(np.unique(examples.collection[known])) > 1:
+        ways.append(Way("leaving out a collection", examples.collection, examples.collections))
+    return ways
+
+
+def draw(group: Integers, share: float, seed: int) -> Booleans:
+    """(n,) whether each row is drawn: of every group the share given, at random, to the nearest row, half way up.
+
+    share  in [0, 1)
+    seed   rows drawn at one share are drawn at all larger ones
+
+    Groups too small for one row at this share have none.
+    """
+    lot = np.random.default_rng(seed).random(len(group))
+    order = np.lexsort((lot, group))
+    _, place, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    first = np.cumsum(sizes) - sizes
+    rank = np.empty(len(group), dtype=np.int64)
+    rank[order] = np.arange(len(group)) - np.repeat(first, sizes)
+    return np.asarray(rank < np.floor(share * sizes + 0.5)[place.reshape(-1)])

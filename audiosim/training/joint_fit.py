@@ -1,0 +1,71 @@
+"""The sizes of a joint model's components, from the judgments of some collections."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.joint import Prior
+from audiosim.relevance.published import Model, Trend, fallbacks
+from audiosim.relevance.random_effects import SOUND
+from audiosim.stats.components import Components, estimate_components
+from audiosim.stats.layout import REST, Layout
+
+UNTOLD = 0.3  # standard deviation of standing where the judgments do not tell it: about its size elsewhere
+START = {
+    "query": 0.5,
+    "query_genre": 0.45,
+    "query_artist": 0.3,
+    "genres": 0.4,
+    "artist": 0.1,
+    "team": 0.15,
+    "system": 0.1,
+    SOUND: 0.3,
+    REST: 0.65,
+}
+
+
+def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model) -> Model:
+    """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
+
+    judged  pools with their grades: (pairs,), NaN where unjudged
+    model   whose expectations the grades deviate from; it reads no judgment
+
+    The recordings' closeness is a component if any of the pools has an index of sounds.
+    """
+    sound = any(pool.sounds is not None for pool, _ in judged)
+    layouts, values = [], []
+    for pool, grades in judged:
+        prior, places = Prior.of(pool, (model, *fallbacks(model)), sound), np.flatnonzero(~np.isnan(grades))
+        layouts.append(prior.layout.part(places))
+        values.append(grades[places] / pool.scale.maximum - prior.mean[places])
+    found = estimate_components(layouts, values, {name: START[name] for name in layouts[0].names})
+    return replace(
+        model,
+        components={name: (size, _finite(found.errors[name])) for name, size in found.sizes.items()},
+        trend=_trend(layouts, values, found),
+    )
+
+
+def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components) -> Trend:
+    """The trend: standing by generalised least squares, the constant as the plain mean of what is left.
+
+    Least squares would have the constant of a pair from an average query, genre and artist; but expectations are to be
+    right for the mean pair, as scores are means over pairs. Its variance is that of this mean.
+    """
+    standing, spread = (float(found.trend[1]), float(found.covariance[1, 1])) if found.told else (0.0, UNTOLD**2)
+    left = sum(
+        float(np.sum(value - standing * layout.fixed[:, 1])) for layout, value in zip(layouts, values, strict=True)
+    )
+    count, doubt = sum(float(layout.fixed[:, 0].sum()) for layout in layouts), 0.0
+    for layout in layouts:
+        ones = sparse.csr_array(np.ones((1, len(layout.scale))))
+        doubt += float(layout.field(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
+    return Trend(left / count, standing, ((doubt / count**2, 0.0), (0.0, spread)))
+
+
+def _finite(error: float) -> float | None:
+    return float(error) if np.isfinite(error) else None

@@ -1,0 +1,221 @@
+"""How good a joint model is on held-out queries: of single grades, and of the means of many."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import ndtri
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.prediction import JointPrediction
+from audiosim.relevance.published import Model, fallbacks
+from audiosim.relevance.relearning import FIRST
+from audiosim.stats.moments import Moments
+from audiosim.training.cross_validation import View
+from audiosim.training.examples import Examples
+from audiosim.training.folds import Judged, Way, deal, draw
+from audiosim.training.validation import Forecast, Score, score
+
+JUDGED = 0.1  # share of each held-out query that is judged where none is named, and in the second half of the intervals
+HALVINGS = 3
+NOMINAL = 0.95
+KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a sum when all of it is judged
+PRIOR = "its ordinal part alone"
+
+Learn = Callable[[Booleans], Model]
+
+
+class Interval(NamedTuple):
+    """How many intervals of a kind of mean hold the true one.
+
+    what     query means, system means, or differences of systems
+    judged   share of each query's pairs that is judged
+    nominal  probability of the intervals
+    actual   share of them that hold the true value
+    number   how many intervals, over all halves; those of one half are not independent
+    """
+
+    what: str
+    judged: float
+    nominal: float
+    actual: float
+    number: int
+
+
+def joint_scores(
+    judged: Judged, way: Way, views: Sequence[View], learn: Learn, levels: Array, told: Callable[[], None]
+) -> list[Score]:
+    """The scores of a joint model on held-out rows, where all that is judged is what a view has drawn of them.
+
+    views   rows; those drawn are of held-out queries when these are held out, None: nothing is judged
+    learn   what gives a model that learned from some of the rows, (n,) which
+    levels  (l,) that the model has, rising; rows of others are left out
+    told    is called after each fold
+
+    One for each view; where some rows are drawn another of the model's ordinal part alone.
+    """
+    examples, within = judged.examples, judged.examples.having_level(levels)
+    said: list[list[_Said]] = [[] for _ in views]
+    for code in range(len(way.names)):
+        held = np.asarray(way.fold == code)
+        estimators = _estimators(judged, learn(~held))
+        for parts, view in zip(said, views, strict=True):
+            seen = np.zeros(len(held), dtype=np.bool_) if view.drawn is None else held & view.drawn
+            parts += [
+                _Said(rows.examples, found.probabilities[rows.pairs], found.prior.probabilities[rows.pairs])
+                for rows, found in _predictions(judged, estimators, seen, held & view.rows & within)
+            ]
+        told()
+    return [one for view, parts in zip(views, said, strict=True) for one in _scores(examples, levels, view, parts)]
+
+
+def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[Interval, ...]:
+    """How many 95 % intervals hold the true mean, learned on one half of the queries and held against the other.
+
+    learn  as of `joint_scores`
+    seed   of the halvings and of the judged pairs; see `halves`
+    told   is called after each half
+
+    Means are over judged pairs, of which the grades are known: those of a query, and those that a system retrieved.
+    Intervals are  E +- z sqrt(Var);  those of sums all judged do not count.
+    """
+    inside: dict[tuple[float, str], list[Booleans]] = {}
+    for halving, half in enumerate(halves(judged.examples.group, seed)):
+        for held in (half, ~half):
+            estimators = _estimators(judged, learn(~held))
+            for share in (0.0, JUDGED):
+                lot = held & draw(judged.examples.group, share, seed + halving)
+                for rows, prediction in _predictions(judged, estimators, lot, held):
+                    for what, hold in _held_by(judged, rows, prediction):
+                        inside.setdefault((share, what), []).append(hold)
+            told()
+    held_by = {key: np.concatenate(hold) for key, hold in inside.items()}
+    return tuple(
+        Interval(what, share, NOMINAL, float(hold.mean()), len(hold))
+        for (share, what), hold in held_by.items()
+        if len(hold)
+    )
+
+
+def halves(group: Integers, seed: int) -> Iterator[Booleans]:
+    """HALVINGS times (n,) which rows are in one half of the groups, dealt at random."""
+    rng = np.random.default_rng(seed)
+    groups, place = np.unique(group, return_inverse=True)
+    for _ in range(HALVINGS):
+        yield np.asarray(deal(rng.permutation(len(groups))[place.reshape(-1)], 2) == 0)
+
+
+class _Said(NamedTuple):
+    """What is predicted of some rows of the examples, (m,), by a joint model and by its ordinal part, (m, l)."""
+
+    rows: Integers
+    model: Array
+    prior: Array
+
+
+def _scores(examples: Examples, levels: Array, view: View, said: Sequence[_Said]) -> Iterator[Score]:
+    if not said:
+        raise InputError(f"{view.label}: no judgment is left to predict")
+    rows, *predicted = (np.concatenate(parts) for parts in zip(*said, strict=True))
+    sample = examples.of(rows).sample((), np.ones(len(rows), dtype=np.bool_), levels)
+    names = ("model",) if view.drawn is None else ("model", PRIOR)
+    for name, probabilities in zip(names, predicted, strict=False):
+        yield score(name, view.label, Forecast(probabilities, None), sample)
+
+
+class _Rows(NamedTuple):
+    """Some judged pairs of one pool.
+
+    place     of the pool
+    examples  (m,) their rows among the examples
+    pairs     (m,) their places in the pool
+    """
+
+    place: int
+    examples: Integers
+    pairs: Integers
+
+
+def _rows(judged: Judged) -> Iterator[_Rows]:
+    """All judged pairs of each pool."""
+    start = 0
+    for place, (_, given) in enumerate(judged.pools):
+        pairs = np.flatnonzero(~np.isnan(given))
+        yield _Rows(place, np.arange(start, start + len(pairs)), pairs)
+        start += len(pairs)
+
+
+def seen_only(judged: Judged, seen: Booleans) -> list[tuple[Pool, Array]]:
+    """The pools with the grades of some of the rows: (pairs,), NaN elsewhere.
+
+    seen  (n,) which
+    """
+    found = []
+    for rows, (pool, given) in zip(_rows(judged), judged.pools, strict=True):
+        grades, pairs = np.full(len(given), np.nan), rows.pairs[seen[rows.examples]]
+        grades[pairs] = given[pairs]
+        found.append((pool, grades))
+    return found
+
+
+def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
+    return [JointEstimator(pool, (model, *fallbacks(model))) for pool, _ in judged.pools]
+
+
+def _predictions(
+    judged: Judged, estimators: Sequence[JointEstimator], seen: Booleans, wanted: Booleans
+) -> Iterator[tuple[_Rows, JointPrediction]]:
+    """What is predicted of the rows wanted, pool by pool, where the rows seen are all that is judged.
+
+    Of as many judgments as a campaign learns the sizes from, they are learned.
+    """
+    for place, (rows, (_, grades), estimator) in enumerate(
+        zip(_rows(judged), seen_only(judged, seen), estimators, strict=True)
+    ):
+        chosen = wanted[rows.examples]
+        if chosen.any():
+            learned = estimator.relearned(grades) if np.sum(~np.isnan(grades)) >= FIRST else estimator
+            yield _Rows(place, rows.examples[chosen], rows.pairs[chosen]), learned.predict(grades)
+
+
+def _held_by(judged: Judged, rows: _Rows, prediction: JointPrediction) -> Iterator[tuple[str, Booleans]]:
+    """For each kind of mean over the rows which intervals hold the true one."""
+    pool, given = judged.pools[rows.place]
+    reach, truth = float(ndtri((1 + NOMINAL) / 2)), np.nan_to_num(given) / pool.scale.maximum
+    for what, weights in means(pool, rows.pairs).items():
+        sums: Moments = prediction.field.project(weights)
+        deviation = np.sqrt(sums.variance)
+        hold = np.abs(weights @ truth - sums.mean) <= reach * deviation
+        yield what, hold[deviation > KNOWN]
+
+
+def means(pool: Pool, pairs: Integers) -> dict[str, sparse.csr_array]:
+    """Weights (sums, n) that make of grades the means over some pairs: of each query, of each system, and the
+    differences of systems.
+
+    pairs  places in the pool
+
+    Queries and systems without such pairs are left out.
+    """
+    n, chosen = len(pool.pairs), np.zeros(len(pool.pairs))
+    chosen[pairs] = 1
+    queries = sparse.csr_array((chosen, (pool.query, np.arange(n))), shape=(len(pool.queries), n))
+    systems = _normalised(sparse.csr_array(pool.retrieved.multiply(chosen)))
+    both = np.array(list(combinations(range(systems.shape[0]), 2)), dtype=np.int64).reshape(-1, 2)
+    return {
+        "query means": _normalised(queries),
+        "system means": systems,
+        "differences of systems": sparse.csr_array(systems[both[:, 0]] - systems[both[:, 1]]),
+    }
+
+
+def _normalised(weights: sparse.csr_array) -> sparse.csr_array:
+    """The rows with any weight, each with a sum of 1."""
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    some = np.flatnonzero(sums)
+    return sparse.csr_array(sparse.diags_array(1 / sums[some]) @ weights[some])

@@ -1,0 +1,119 @@
+"""What to train, and how."""
+
+from dataclasses import dataclass
+from datetime import date as calendar_date
+
+from audiosim.errors import InputError
+from audiosim.features.registry import AUDIO, FEATURES
+from audiosim.features.table import check_terms, factors, needs_judgments
+from audiosim.training.folds import AT_HOME
+from audiosim.training.own_judgment import AFFECTED
+
+LISTS = {
+    "output": ("fSYS", "OV", "fSYS:OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),
+    "teams": ("fTEAM", "OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),
+    "judgment": ("fSYS", "aSYS", "aART"),
+    "audio": tuple(feature.name for feature in AUDIO),
+}
+JOINT = "joint"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train, and how.
+
+    terms         features and products a:b
+    name          of the model
+    folds         parts into which the queries are dealt for validation; 0 for none
+    eliminate     level of significance for backward elimination; None for none
+    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
+    fallback      name or file of the model for pairs with an unknown feature; None: the historical one of the
+                  same levels, or where none is published the shares of the levels here
+    date          of the training, ISO 8601
+    judged        shares, in [0, 1), of each held-out query that are judged in further rounds of the validation
+    seed          of the draws of these
+    joint         whether the model also knows how judgments hang together; the terms must then read none
+    """
+
+    terms: tuple[str, ...]
+    name: str = "trained"
+    folds: int = 10
+    eliminate: float | None = None
+    own_judgment: bool = False
+    fallback: str | None = None
+    date: str | None = None
+    judged: tuple[float, ...] = ()
+    seed: int = 0
+    joint: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise InputError("the list of features is empty")
+        twice = next((term for term in self.terms if self.terms.count(term) > 1), None)
+        if twice is not None:
+            raise InputError(f"feature {twice} is given twice")
+        check_terms(self.terms)
+        if self.folds < 0 or self.folds == 1:
+            raise InputError(f"expected at least 2 folds, or 0 for none, got {self.folds}")
+        if self.eliminate is not None and not 0 < self.eliminate < 1:
+            raise InputError(f"the level of elimination must be between 0 and 1, got {self.eliminate:g}")
+        if self.own_judgment and not set(AFFECTED) & self.features:
+            raise InputError("own_judgment changes aSYS and aART, neither of which is among the features")
+        readers = sorted(name for name in self.features if needs_judgments([name]))
+        if self.joint and readers:
+            raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
+        if self.date is not None:
+            _check_date(self.date)
+        if self.judged:
+            self._check_judged()
+
+    def _check_judged(self) -> None:
+        out = next((share for share in self.judged if not 0 <= share < 1), None)
+        if out is not None:
+            raise InputError(f"a judged share must be from 0 to below 1, got {out:g}")
+        if self.seed < 0:
+            raise InputError(f"the seed must be 0 or more, got {self.seed}")
+        if not self.folds:
+            raise InputError("judged shares are of held-out queries: they need folds")
+        if self.own_judgment:
+            raise InputError("own_judgment shows every judgment: it does not go with judged shares")
+        if not self.joint and not any(FEATURES[name].reads in AT_HOME for name in self.features):
+            raise InputError("judged shares change nothing: no feature reads the judgments of its own query")
+
+    @property
+    def features(self) -> set[str]:
+        """The features that the terms multiply."""
+        return {name for term in self.terms for name in factors(term)}
+
+
+def parse_terms(text: str) -> tuple[str, ...]:
+    """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs.
+
+    `joint` is no term, see `is_joint`; where nothing else is named it stands for `teams`.
+    """
+    words = [word for word in _words(text) if word != JOINT] or (["teams"] if is_joint(text) else [])
+    return tuple(term for word in words for term in LISTS.get(word, (word,)))
+
+
+def is_joint(text: str) -> bool:
+    """Whether a list of features has `joint` among them: the model then also knows how judgments hang together."""
+    return JOINT in _words(text)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def parse_shares(text: str) -> tuple[float, ...]:
+    """The shares of a list such as `0.05,0.1`."""
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(f"expected shares such as 0.05,0.1,0.2, got {text!r}") from None
+
+
+def _check_date(text: str) -> None:
+    try:
+        calendar_date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"expected a date such as 2011-10-24, got {text!r}") from None

@@ -1,0 +1,136 @@
+"""How good predictions of levels are, on the rows of a fit and on rows that it never saw."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+from audiosim.stats.ordinal import expectation, level_probabilities, variance
+from audiosim.stats.ordinal_fit import Fit, fit
+from audiosim.training.examples import Sample
+
+CURVE = tuple(round(0.05 * step, 2) for step in range(1, 20))
+GROUPS = 10  # of rows of about the same expectation, for the picture of calibration
+
+
+class Forecast(NamedTuple):
+    """What is predicted of some rows.
+
+    probabilities  (n, l)
+    predictor      (n,) the linear predictor; None where every row is predicted the same
+    """
+
+    probabilities: Array
+    predictor: Array | None
+
+
+class Score(NamedTuple):
+    """How good predictions are; grades, levels and variances are over the scale's maximum.
+
+    predictor          who predicts: model, historical, uniform
+    sample             which rows, and whether their judgments were used
+    rmse               root of the mean squared difference of grade and expectation
+    mean_variance      the mean squared difference that the predictions promise
+    log_score          mean of -log P(true level), in nats
+    coverage_50 to 95  share of true levels within predictive sets, see `coverage`
+    calibration_slope  see `calibration_slope`; None for a predictor that says the same of every row
+    """
+
+    predictor: str
+    sample: str
+    rows: int
+    rmse: float
+    mean_variance: float
+    log_score: float
+    coverage_50: float
+    coverage_80: float
+    coverage_95: float
+    calibration_slope: float | None
+
+
+class Calibrated(NamedTuple):
+    """Rows of about the same expectation: the mean of what was expected and of what was so."""
+
+    expected: float
+    actual: float
+    rows: int
+
+
+def forecast(found: Fit, features: Array) -> Forecast:
+    """What a fit predicts of some rows.
+
+    features  (n, k) of its terms
+    """
+    predictor = features @ found.coefficients
+    return Forecast(level_probabilities(found.thresholds, predictor), predictor + found.thresholds.mean())
+
+
+def constant_forecast(shares: Array, sample: Sample) -> Forecast:
+    """The same prediction of every row."""
+    return Forecast(np.tile(shares, (len(sample.level), 1)), None)
+
+
+def score(predictor: str, where: str, predicted: Forecast, sample: Sample) -> Score:
+    """How good the predictions of some rows are."""
+    probabilities = predicted.probabilities
+    true = probabilities[np.arange(len(sample.level)), sample.level]
+    missed = expectation(probabilities, sample.levels_truth) - sample.truth
+    return Score(
+        predictor=predictor,
+        sample=where,
+        rows=len(sample.level),
+        rmse=float(np.sqrt(np.mean(missed**2))),
+        mean_variance=float(variance(probabilities, sample.levels_truth).mean()),
+        log_score=float(-np.log(true).mean()),
+        coverage_50=coverage(probabilities, sample.level, 0.5),
+        coverage_80=coverage(probabilities, sample.level, 0.8),
+        coverage_95=coverage(probabilities, sample.level, 0.95),
+        calibration_slope=calibration_slope(predicted, sample),
+    )
+
+
+def coverage(probabilities: Array, level: Integers, nominal: float) -> float:
+    """The share of rows whose true level is in the row's predictive set; `nominal` if the probabilities are right.
+
+    The set takes the levels from the most probable on until they sum to `nominal`. Whole levels seldom do, so
+    the last one taken belongs to it in part, by as much as is still wanting over its probability, as if drawn by
+    lot; that part is what a row of this level counts. Levels of equal probability are taken together, in equal
+    parts. Nothing is drawn: this is the mean over all draws.
+
+    probabilities  (n, l)
+    level          (n,) the true ones
+    """
+    true = probabilities[np.arange(len(level)), level][:, None]
+    tied = np.isclose(probabilities, true, rtol=1e-12, atol=0)
+    before = np.sum(probabilities, axis=1, where=(probabilities > true) & ~tied)
+    return float(np.clip((nominal - before) / np.sum(probabilities, axis=1, where=tied), 0, 1).mean())
+
+
+def coverage_curve(probabilities: Array, level: Integers) -> list[tuple[float, float]]:
+    """The coverage of predictive sets of .05, .1, ..., .95: (nominal, actual)."""
+    return [(nominal, coverage(probabilities, level, nominal)) for nominal in CURVE]
+
+
+def calibration_slope(predicted: Forecast, sample: Sample) -> float | None:
+    """The coefficient of the linear predictor in an ordinal model of its own; 1 is right, below 1 too bold.
+
+    1 on the rows of the fit. None where the predictor is the same for all rows, or separates the levels.
+    Cox (1958), doi:10.1093/biomet/45.3-4.562.
+    """
+    if predicted.predictor is None:
+        return None
+    try:
+        return float(fit(predicted.predictor[:, None], sample.level, labels=sample.labels).coefficients[0])
+    except InputError:
+        return None
+
+
+def calibration(probabilities: Array, sample: Sample) -> list[Calibrated]:
+    """Ten groups of rows, from the lowest expectation to the highest."""
+    expected = expectation(probabilities, sample.levels_truth)
+    order = np.argsort(expected, kind="stable")
+    return [
+        Calibrated(float(expected[rows].mean()), float(sample.truth[rows].mean()), len(rows))
+        for rows in np.array_split(order, min(GROUPS, len(order)))
+    ]

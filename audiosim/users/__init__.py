@@ -1,0 +1,1 @@
+"""People: answers and preferences, satisfaction, studies, grading, and the agreement of listeners."""

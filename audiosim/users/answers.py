@@ -1,0 +1,146 @@
+"""People's answers to which of two result lists is better, read from a file.
+
+    answer  query  A1 ... Ak  B1 ... Bk  broad_A1 ... broad_Ak  broad_B1 ... broad_Bk
+
+A tab-separated table with a header: one answer per line, `a`, `b`, both `good` or both `bad`; the documents
+of the two lists, best first; and the grade of each on a scale, whose name leads the column. There may be the
+grades of several scales; other columns, such as who answered, are left unread.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans
+from audiosim.corpus.lines import finite, read_lines
+from audiosim.corpus.model import SCALES, Scale
+from audiosim.corpus.tables import check_identifier, read_rows
+from audiosim.errors import FormatError, InputError
+from audiosim.users.grading import Grading
+
+CHOICES = ("a", "b", "good", "bad")
+LISTS = ("A", "B")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What people said about pairs of lists.
+
+    choices  (n,) each a, b, good or bad: the better list, or both
+    grades   (n, 2, k) of the documents of the two lists, best rank first
+    scale    of the grades
+    """
+
+    choices: tuple[str, ...]
+    grades: Array
+    scale: Scale
+
+    def __post_init__(self) -> None:
+        if self.grades.ndim != 3 or self.grades.shape[:2] != (len(self.choices), 2) or not self.grades.size:
+            raise InputError(
+                f"the grades of {len(self.choices)} answers must be (answers, 2, cutoff), got {self.grades.shape}"
+            )
+        for choice in sorted(set(self.choices) - {*CHOICES}):
+            raise InputError(f"unknown answer {choice!r}, expected {', '.join(CHOICES)}")
+        for grade in np.unique(self.grades).tolist():
+            self.scale.check(grade)
+
+    @property
+    def cutoff(self) -> int:
+        """The length of the lists."""
+        return int(self.grades.shape[2])
+
+    def read_as(self, grading: Grading) -> "Answers":
+        """The answers with their grades read on another scale."""
+        if self.scale.levels != grading.source.levels:
+            raise InputError(f"expected grades on the {grading.source.name} scale, got {self.scale.name}")
+        return replace(self, grades=grading(self.grades), scale=grading.target)
+
+    def said(self, *choices: str) -> Booleans:
+        """(n,) whether an answer is one of these."""
+        return np.isin(self.choices, choices)
+
+
+def read_answers(path: str | Path, scale: str | None = None) -> Answers:
+    """The answers of a file.
+
+    scale  name of the scale whose grades to take; not needed where the file has the grades of one only
+    """
+    path = Path(path)
+    lines = read_lines(path, "a header with answer, query and the documents and grades of the lists A and B")
+    number, text = next(lines)
+    header = text.split("\t")
+    picked, cutoff = _scale(path, number, header, scale), _cutoff(path, number, header)
+    rows = read_rows(
+        path, chain([(number, text)], lines), lambda _, line: line.split("\t"), _columns(picked, cutoff), None
+    )
+    said = [(_choice(path, line, row), _grades(path, line, row, picked, cutoff)) for line, row in rows]
+    if not said:
+        raise FormatError(path, number, "there is no answer below the header, expected at least one")
+    return Answers(tuple(choice for choice, _ in said), np.array([grades for _, grades in said]), picked)
+
+
+def documents(cutoff: int) -> list[str]:
+    """The columns of the documents: A1 ... Ak, B1 ... Bk."""
+    return [f"{name}{rank}" for name in LISTS for rank in range(1, cutoff + 1)]
+
+
+def grade_columns(scale: str, cutoff: int) -> list[str]:
+    """The columns of the grades, such as broad_A1."""
+    return [f"{scale}_{column}" for column in documents(cutoff)]
+
+
+def _columns(scale: Scale, cutoff: int) -> list[str]:
+    return ["answer", "query", *documents(cutoff), *grade_columns(scale.name, cutoff)]
+
+
+def _scale(path: Path, number: int, header: list[str], name: str | None) -> Scale:
+    if name is not None and name not in SCALES:
+        raise InputError(f"unknown scale {name!r}, expected {', '.join(SCALES)}")
+    there = [known for known in SCALES if f"{known}_A1" in header]
+    if not there:
+        expected = ", ".join(f"{known}_A1" for known in SCALES)
+        raise FormatError(path, number, f"no grades: expected one of the columns {expected}")
+    if name is None and len(there) > 1:
+        raise InputError(f"{path} has grades on the scales {', '.join(there)}: say which")
+    if name is not None and name not in there:
+        raise InputError(f"{path} has no grades on the {name} scale, only {', '.join(there)}")
+    return SCALES[name or there[0]]
+
+
+def _cutoff(path: Path, number: int, header: list[str]) -> int:
+    """How many of A1, A2, ... there are without a gap."""
+    cutoff = 0
+    while f"A{cutoff + 1}" in header:
+        cutoff += 1
+    if not cutoff or f"B{cutoff}" not in header or f"B{cutoff + 1}" in header:
+        raise FormatError(path, number, "expected columns A1, A2, ... and as many B1, B2, ... in the header")
+    return cutoff
+
+
+def _choice(path: Path, number: int, row: Mapping[str, str]) -> str:
+    check_identifier(path, number, "query", row["query"])
+    if row["answer"] not in CHOICES:
+        raise FormatError(path, number, f"unknown answer {row['answer']!r}, expected {', '.join(CHOICES)}")
+    return row["answer"]
+
+
+def _grades(path: Path, number: int, row: Mapping[str, str], scale: Scale, cutoff: int) -> list[list[float]]:
+    for name in LISTS:
+        listed = [row[f"{name}{rank}"] for rank in range(1, cutoff + 1)]
+        if len(set(listed)) < cutoff:
+            raise FormatError(path, number, f"list {name} names a document twice")
+    return [
+        [_grade(path, number, row, scale, f"{scale.name}_{name}{rank}") for rank in range(1, cutoff + 1)]
+        for name in LISTS
+    ]
+
+
+def _grade(path: Path, number: int, row: Mapping[str, str], scale: Scale, column: str) -> float:
+    grade = finite(path, number, column, row[column])
+    if grade not in scale:
+        raise FormatError(path, number, f"grade {grade:g} in {column} is not on the {scale.name} scale ({scale})")
+    return grade

@@ -1,0 +1,236 @@
+"""What people's answers say about a measure: satisfaction by score, agreement by difference of scores."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure
+from audiosim.users.answers import Answers
+from audiosim.users.satisfaction import SatisfactionMapping, user_form, user_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BINS = 10
+WIDTH = 1000 // BINS  # of a bin, in thousandths
+MIDDLES = (np.arange(BINS) + 0.5) / BINS
+
+
+def thousandths(scores: Array) -> Integers:
+    """(...) scores in [0, 1], rounded to three decimals, as whole thousandths.
+
+    The thesis bins rounded scores, and differences of rounded scores: only so do its tables come out.
+    """
+    return np.rint(scores * 1000).astype(np.int64)
+
+
+def bins(rounded: Integers) -> Integers:
+    """(...) the bin of each score or difference in thousandths: [0, .1), [.1, .2), ... [.9, 1] are 0 to 9."""
+    return np.minimum(rounded // WIDTH, BINS - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """The share of cases in each bin that are of some kind.
+
+    counts  (10,) cases
+    shares  (10,) of them of the kind; NaN where there are no cases
+    errors  (10,) standard error of the share; NaN where there are no cases, 0 where all cases agree
+    """
+
+    counts: Integers
+    shares: Array
+    errors: Array
+
+
+def shares(places: Integers, hits: Booleans, answers: Integers) -> Shares:
+    """The share of hits in each bin.
+
+        error = sqrt(sum over answers of (sum over its cases of hit - share)^2) / cases
+
+    places   (m,) the bin of each case
+    hits     (m,) whether it is of the kind
+    answers  (m,) number of the answer that the case comes from
+
+    Two lists of one answer are no two opinions, so answers are what is taken for independent. With one case
+    per answer the error is the binomial sqrt(p (1 - p) / n).
+    """
+    counts = np.bincount(places, minlength=BINS)
+    known = np.where(counts > 0, counts, np.nan)
+    share = np.bincount(places, weights=hits, minlength=BINS) / known
+    cells, cell = np.unique(answers * BINS + places, return_inverse=True)
+    deviations = np.bincount(cell, weights=hits - share[places])
+    spread = np.bincount(cells % BINS, weights=deviations**2, minlength=BINS)
+    return Shares(counts, share, np.sqrt(spread) / known)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A cubic fitted to the shares of satisfied users.
+
+    mapping   the cubic
+    r2        share of the variance of the bins' shares that it explains; 1 where they are all one
+    residual  root mean squared distance from the bins' shares
+    """
+
+    mapping: SatisfactionMapping
+    r2: float
+    residual: float
+
+
+def fit_cubic(satisfied: Shares, source: str) -> Fit | None:
+    """The unweighted least-squares cubic through the middles of the bins; None where fewer than four hold answers.
+
+    With four bins it meets every share exactly, and its fit says nothing. Urbano (2013), equation 4.3 and Table 4.2.
+    """
+    there = satisfied.counts > 0
+    if there.sum() < 4:
+        return None
+    x, y = MIDDLES[there], satisfied.shares[there]
+    coefficients = np.polynomial.polynomial.polyfit(x, y, 3)
+    squares = float(np.sum((y - np.polynomial.polynomial.polyval(x, coefficients)) ** 2))
+    total = float(np.sum((y - y.mean()) ** 2))
+    a0, a1, a2, a3 = coefficients.tolist()
+    r2 = 1 - squares / total if total > 0 else 1.0
+    return Fit(SatisfactionMapping((a0, a1, a2, a3), source), r2, float(np.sqrt(squares / len(x))))
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """What people's answers say about a measure.
+
+    measure    what was measured of the lists
+    scale      name of the scale of the grades
+    answers    number of answers
+    ties       how many of them are about two lists of one score: nobody can agree or disagree with those
+    satisfied  share of good lists, by the score of a list, where people found both good or both bad
+    agreeing   share of answers that prefer the list of the higher score, by the difference
+    opposed    share of answers that prefer the list of the lower score, by the difference
+    """
+
+    measure: str
+    scale: str
+    answers: int
+    ties: int
+    satisfied: Shares
+    agreeing: Shares
+    opposed: Shares
+
+    @cached_property
+    def cubic(self) -> Fit | None:
+        """The mapping from scores to P(Sat), and how well it fits; None where fewer than four bins hold answers."""
+        return fit_cubic(self.satisfied, f"{self.answers} answers, {self.measure} on the {self.scale} scale")
+
+    @property
+    def endpoint_bias(self) -> float:
+        """How far the first and the last bin are from what their scores promise; NaN where one of them is empty.
+
+            sqrt(((P(Sat in [0, .1)) - .05)^2 + (.95 - P(Sat in [.9, 1]))^2) / 2)
+
+        Urbano (2013), equation 3.11 as Table 3.2 was computed: with the middles of the bins, not 0 and 1.
+        """
+        first, last = self.satisfied.shares[[0, -1]]
+        return float(np.sqrt(((first - MIDDLES[0]) ** 2 + (MIDDLES[-1] - last) ** 2) / 2))
+
+    @property
+    def distance_from_agreement(self) -> float:
+        """Root mean squared distance of P(Agr = 1) from 1 over the bins that hold answers; (3.12), Table 3.3."""
+        return float(np.sqrt(np.nanmean((1 - self.agreeing.shares) ** 2)))
+
+    @property
+    def distance_from_no_opposition(self) -> float:
+        """Root mean squared distance of P(Agr = -1) from 0 over the bins that hold answers; (3.13), Table 3.4."""
+        return float(np.sqrt(np.nanmean(self.opposed.shares**2)))
+
+    def agreement(self, differences: Array) -> Array:
+        """(m, 3) the shares of users who prefer the better list, neither, and the worse, at differences of scores.
+
+        differences  (m,) better minus worse, in [0, 1]
+
+        Each takes the shares of its bin; NaN where that holds no answers.
+        """
+        if not np.all((differences >= 0) & (differences <= 1)):
+            raise InputError("differences of scores must lie in [0, 1], better minus worse")
+        place = bins(thousandths(differences))
+        better, worse = self.agreeing.shares[place], self.opposed.shares[place]
+        return np.stack([better, 1 - better - worse, worse], axis=-1)
+
+    def bin_rows(self) -> list[dict[str, Any]]:
+        """One row per bin, of scores as of differences; None where it holds no answers."""
+        columns: dict[str, Array | Integers] = {
+            "low": np.arange(BINS) / BINS,
+            "high": np.arange(1, BINS + 1) / BINS,
+            "lists": self.satisfied.counts,
+            "satisfied": self.satisfied.shares,
+            "satisfied_error": self.satisfied.errors,
+            "pairs": self.agreeing.counts,
+            "agree": self.agreeing.shares,
+            "agree_error": self.agreeing.errors,
+            "disagree": self.opposed.shares,
+            "disagree_error": self.opposed.errors,
+        }
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, map(_known, row), strict=True)) for row in rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole as plain values, ready for JSON; what cannot be said is None."""
+        fit = self.cubic
+        return {
+            "measure": self.measure,
+            "scale": self.scale,
+            "answers": self.answers,
+            "ties": self.ties,
+            "bins": self.bin_rows(),
+            "cubic": fit and {"coefficients": list(fit.mapping.coefficients), "r2": fit.r2, "residual": fit.residual},
+            "endpoint_bias": _known(self.endpoint_bias),
+            "distance_from_agreement": self.distance_from_agreement,
+            "distance_from_no_opposition": self.distance_from_no_opposition,
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The bins as a pandas table; NaN where one holds no answers."""
+        import pandas as pd
+
+        return pd.DataFrame(self.bin_rows()).astype(float).astype({"lists": int, "pairs": int})
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def compare(answers: Answers, scores: Array, measure: str) -> Preferences:
+    """What the answers say about the scores of the lists.
+
+    scores   (n, 2) of the two lists of each answer, in [0, 1]
+    measure  what they are, in words
+    """
+    if scores.shape != (len(answers.choices), 2) or not np.all((scores >= 0) & (scores <= 1 + 1e-9)):
+        raise InputError(f"the scores of {measure} must be two in [0, 1] for each of {len(answers.choices)} answers")
+    rounded = thousandths(scores)
+    number = np.arange(len(rounded))
+    both = answers.said("good", "bad")
+    satisfied = shares(
+        bins(rounded[both]).ravel(), np.repeat(answers.said("good")[both], 2), np.repeat(number[both], 2)
+    )
+    difference = rounded[:, 0] - rounded[:, 1]
+    preferred = answers.said("a").astype(int) - answers.said("b")
+    place, product = bins(np.abs(difference)), np.sign(difference) * preferred
+    agreeing, opposed = shares(place, product > 0, number), shares(place, product < 0, number)
+    ties = int(np.sum(difference == 0))
+    return Preferences(measure, answers.scale.name, len(number), ties, satisfied, agreeing, opposed)
+
+
+def preferences(answers: Answers, measure: str | Measure) -> Preferences:
+    """What the answers say about a measure: satisfaction by score, agreement by difference.
+
+    measure  down to a cutoff that the lists reach; taken in its user-oriented form, as there are no judgments but
+             those of the lists themselves
+    """
+    measure = user_form(measure)
+    if measure.cutoff > answers.cutoff:
+        raise InputError(f"{measure} needs lists of {measure.cutoff} documents, the answers are about {answers.cutoff}")
+    return compare(answers, user_scores(measure, answers.scale, answers.grades), str(measure))

@@ -1,0 +1,99 @@
+"""The sound files of a collection, by the identifiers of its documents; and what a waveform needs of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.audio.decode import Samples, read
+from audiosim.audio.sound_limits import Limits
+from audiosim.corpus.collection import Collection
+
+PEAKS = 800
+LOUDEST = 127
+RATE_HZ = 22_050
+LIMITS = Limits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
+KEPT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """What is drawn of a recording, and how loud it is.
+
+    low, high   of each of up to 800 stretches of equal length, the lowest and the highest sample; full scale is 127
+    duration_s  in seconds
+    loudness_db root mean square in decibels of full scale, of the mean of the channels; None where it is silent
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    duration_s: float
+    loudness_db: float | None
+
+
+class Sounds:
+    """Which documents of a collection have a sound file, and where.
+
+    Files are looked up once, when this is made; only those inside the collection's folder count, links followed.
+    """
+
+    def __init__(self, collection: Collection, folder: str | Path | None) -> None:
+        self._paths: dict[str, Path] = {}
+        if folder is not None:
+            root = Path(folder).resolve()
+            named = ((one.identifier, one.path) for one in collection.documents.values() if one.path)
+            self._paths = dict(_inside(root, named))
+
+    def path(self, document: str) -> Path | None:
+        """The sound file of a document; None where it has none, or has none any more."""
+        path = self._paths.get(document)
+        # What was a file at the start may be a link by now.
+        return path if path is not None and path.is_file() and path.resolve() == path else None
+
+    def __contains__(self, document: str) -> bool:
+        return document in self._paths
+
+
+def _inside(root: Path, named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, Path]]:
+    for document, name in named:
+        path = _resolved(root / name)
+        if path is not None and path.is_relative_to(root) and path.is_file():
+            yield document, path
+
+
+def _resolved(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL in the name
+        return None
+
+
+def peaks(path: Path) -> Peaks:
+    """What is drawn of a sound file; remembered until the file changes."""
+    status = path.stat()
+    return _peaks(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=KEPT)
+def _peaks(path: Path, _changed: int, _size: int) -> Peaks:
+    signal = read(path, RATE_HZ, LIMITS)
+    low, high = extremes(signal.samples, PEAKS)
+    return Peaks(_whole(low), _whole(high), signal.duration_s, loudness_db(signal.samples))
+
+
+def extremes(samples: Samples, count: int) -> tuple[Samples, Samples]:
+    """The lowest and the highest sample of each of `count` stretches; of as many as there are samples, if fewer."""
+    starts = np.unique(np.linspace(0, len(samples), count, endpoint=False).astype(np.int64))
+    return np.minimum.reduceat(samples, starts), np.maximum.reduceat(samples, starts)
+
+
+def loudness_db(samples: Samples) -> float | None:
+    """10 log10 of the mean square; None where it is 0."""
+    power = float(np.mean(np.square(samples, dtype=np.float64)))
+    return 10 * float(np.log10(power)) if power > 0 else None
+
+
+def _whole(values: Samples) -> tuple[int, ...]:
+    return tuple(np.clip(np.rint(values * LOUDEST), -LOUDEST, LOUDEST).astype(int).tolist())

@@ -1,0 +1,259 @@
+"""Expected scores where gains hang together, against matrices in full and draws from the field."""
+
+from dataclasses import replace
+from math import log2
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from audiosim.corpus.pool import build_pool
+from audiosim.expected.linear import LinearScores
+from audiosim.expected.ratio import RatioScores
+from audiosim.expected.sampled import SampledScores
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.simulate import Design, synthetic_collection
+from audiosim.stats.field import Field
+
+COLLECTION = synthetic_collection(np.random.default_rng(0), Design(5, 3, 6, 4, 9))
+POOL = build_pool(COLLECTION)
+N = len(POOL.pairs)
+
+
+def known(mean, deviation, shares=(0.4, 0.3)):
+    """What a prediction with correlated pairs says: an effect of the query, two of all, and what is a pair's own.
+
+    mean, deviation  (n,) of the gains, in shares of the highest
+    shares           of the variance: the query's, and those of effects of all queries
+
+    The level probabilities are those of the same normal distributions, on the Fine scale.
+    """
+    rng = np.random.default_rng(1)
+    common = rng.normal(size=(N, 2))
+    common *= (deviation * np.sqrt(shares[1]) / np.linalg.norm(common, axis=1))[:, None]
+    blocks = tuple(np.flatnonzero(POOL.query == code) for code in range(len(POOL.queries)))
+    within = tuple(
+        np.outer(deviation[rows], deviation[rows]) * (shares[0] + (1 - sum(shares)) * np.eye(len(rows)))
+        for rows in blocks
+    )
+    field = Field(mean, blocks, within, tuple(common[rows] for rows in blocks), np.eye(2))
+    reached = norm.cdf((np.arange(100) + 0.5) / 100, mean[:, None], np.sqrt(field.variance)[:, None])
+    probabilities = np.diff(reached, axis=1, prepend=0, append=1)
+    prior = Prediction(np.array(POOL.scale.levels), probabilities, ("normal",), np.zeros(N, dtype=np.int64))
+    nothing = np.full(N, np.nan)
+    return Relevance(JointPrediction(prior, field, field, nothing, 100.0), nothing, 100.0)
+
+
+def in_full(field):
+    return np.array([field.column(place) for place in range(N)])
+
+
+@pytest.fixture(scope="module")
+def broad():
+    """Gains of .3 to .7 that vary by .1."""
+    rng = np.random.default_rng(2)
+    return known(rng.uniform(0.3, 0.7, N), np.full(N, 0.1))
+
+
+@pytest.fixture(scope="module")
+def sharp():
+    """Gains of .2 to .9 in even steps within each query, that vary by .012: their order hardly does."""
+    rng, mean = np.random.default_rng(3), np.empty(N)
+    for code in range(len(POOL.queries)):
+        rows = np.flatnonzero(POOL.query == code)
+        mean[rows] = rng.permutation(np.linspace(0.2, 0.9, len(rows)))
+    return known(mean, np.full(N, 0.012))
+
+
+def judged(relevance, count, seed=0):
+    """The same after some pairs were judged about as was expected."""
+    rng = np.random.default_rng(seed)
+    for place in rng.permutation(N)[:count].tolist():
+        field = relevance.gains
+        drawn = field.mean[place] + np.sqrt(field.variance[place]) * rng.normal()
+        relevance = relevance.know(place, float(np.round(100 * drawn)))
+    return relevance
+
+
+def weights(discount):
+    """(s, n) the discount of each pair in each system's ranking over the number of queries, from the runs."""
+    found = np.zeros((len(COLLECTION.runs), N))
+    for row, run in zip(found, COLLECTION.runs, strict=True):
+        for query, documents in run.rankings.items():
+            for rank, document in enumerate(documents, start=1):
+                row[POOL.positions[query, document]] = discount(rank) / len(POOL.queries)
+    return found
+
+
+LINEAR = {"CG@4": lambda rank: 1 / 4, "nDCG(ideal=user)@4": lambda rank: 1 / log2(rank + 1) / 2.561606}
+
+
+@pytest.mark.parametrize("count", [0, 15])
+@pytest.mark.parametrize("written", LINEAR)
+def test_a_linear_measure_has_the_moments_of_weighted_sums_of_the_field(broad, written, count):
+    relevance = judged(broad, count)
+    found = LinearScores(parse_measure(written), POOL).scores(relevance)
+    dense = weights(LINEAR[written])
+    np.testing.assert_allclose(found.mean, dense @ relevance.gains.mean, rtol=1e-6)
+    expected = dense @ in_full(relevance.gains) @ dense.T
+    np.testing.assert_allclose(found.covariance, expected, rtol=1e-6, atol=1e-12)
+    assert np.all(found.variance > 1.2 * np.vecdot(dense**2, relevance.gains.variance))
+
+
+MEASURES = ["CG@4", "DCG@4", "DCG(gain=exponential)@4", "RBP(ideal=user)@4", "nDCG@4", "nDCG(ideal=user)@4"]
+
+
+def expected_of(written, draws=100):
+    measure = parse_measure(written)
+    if written == "nDCG@4":
+        return RatioScores(measure, POOL)
+    return SampledScores(measure, POOL, draws) if written == "AP(min=50)@4" else LinearScores(measure, POOL)
+
+
+@pytest.mark.parametrize("written", [*MEASURES, "AP(min=50)@4"])
+def test_one_more_judgment_gives_the_moments_from_scratch(broad, written):
+    if "exponential" in written:  # 2^100 takes all: on a scale up to 4 a gain of .5 still counts
+        broad = replace(broad, maximum=4.0, prediction=replace(broad.prediction, maximum=4.0, prior=up_to_4(broad)))
+    expected, before = expected_of(written), broad
+    scores = expected.scores(before)
+    for place in np.random.default_rng(4).permutation(N)[:12].tolist():
+        after = before.know(place, broad.maximum * 0.58)
+        scores, before = expected.after(scores, before, after, place), after
+        fresh = expected.scores(after)
+        np.testing.assert_allclose(scores.mean, fresh.mean, rtol=1e-10)
+        np.testing.assert_allclose(scores.covariance, fresh.covariance, rtol=0, atol=1e-10 * fresh.covariance.max())
+
+
+def up_to_4(relevance):
+    prior = relevance.prediction.prior
+    return replace(prior, levels=prior.levels / 25)
+
+
+@pytest.mark.parametrize("written", [*MEASURES, "AP(min=50)@4"])
+def test_a_judgment_taken_back_or_changed_moves_no_score_to_what_is_no_number(broad, written):
+    # Until the next prediction the scores stay those of the judgment as it was, or are those of the other grade.
+    expected, before = expected_of(written), judged(broad, 3)
+    place = int(np.flatnonzero(before.judged)[0])
+    for grade in (np.nan, 20.0):
+        after = before.know(place, grade)
+        found = expected.after(expected.scores(before), before, after, place)
+        fresh = expected.scores(after)
+        np.testing.assert_allclose(found.mean, fresh.mean, rtol=1e-10)
+        np.testing.assert_allclose(found.covariance, fresh.covariance, rtol=0, atol=1e-12)
+
+
+def test_with_everything_judged_the_scores_are_known(broad):
+    grades = np.random.default_rng(5).integers(0, 101, N).astype(float)
+    relevance = broad
+    for place, grade in enumerate(grades.tolist()):
+        relevance = relevance.know(place, grade)
+    found = LinearScores(parse_measure("CG@4"), POOL).scores(relevance)
+    np.testing.assert_allclose(found.mean, weights(LINEAR["CG@4"]) @ grades / 100, rtol=1e-12)
+    for written in ("CG@4", "nDCG@4", "AP(min=50)@4"):
+        assert not expected_of(written).scores(relevance).covariance.any()
+
+
+def drawn_gains(relevance, draws, seed):
+    """(draws, n) from the field in full."""
+    rng = np.random.default_rng(seed)
+    return rng.multivariate_normal(relevance.gains.mean, in_full(relevance.gains), draws, method="eigh")
+
+
+def ratio_by_definition(gains, discount):
+    """(s, draws) nDCG or RBP of drawn gains (draws, n): over the best four of each query."""
+    total = np.zeros((len(COLLECTION.runs), len(gains)))
+    for query in POOL.queries:
+        rows = [place for place, pair in enumerate(POOL.pairs) if pair.query == query]
+        best = -np.sort(-gains[:, rows], axis=1)[:, :4] @ [discount(rank) for rank in range(1, 5)]
+        for row, run in zip(total, COLLECTION.runs, strict=True):
+            for rank, document in enumerate(run.rankings[query], start=1):
+                row += discount(rank) * gains[:, POOL.positions[query, document]] / best
+    return total / len(POOL.queries)
+
+
+def assert_within_error(found, scores, bias=0.0, skew=0.0):
+    """Moments against drawn scores (s, draws), within five standard errors and what a formula may be off.
+
+    bias  of a mean
+    skew  of a covariance, in shares of the largest
+    """
+    draws, covariance = scores.shape[1], np.cov(scores)
+    variance = np.diagonal(covariance)
+    assert np.all(np.abs(found.mean - scores.mean(axis=1)) <= 5 * np.sqrt(variance / draws) + bias)
+    allowed = 5 * np.sqrt((np.outer(variance, variance) + covariance**2) / draws) + skew * variance.max()
+    assert np.all(np.abs(found.covariance - covariance) <= allowed)
+
+
+RATIOS = {"nDCG@4": lambda rank: 1 / log2(rank + 1), "RBP@4": lambda rank: 0.8 ** (rank - 1)}
+
+
+# The delta method leaves out terms of the order of the squared relative deviation of a sum, (.012 / .5)^2 = 6e-4.
+@pytest.mark.parametrize("count", [0, 12])
+@pytest.mark.parametrize("written", RATIOS)
+def test_ratios_have_the_moments_of_draws_from_the_field(sharp, written, count):
+    relevance = judged(sharp, count)
+    found = RatioScores(parse_measure(written), POOL).scores(relevance)
+    scores = ratio_by_definition(drawn_gains(relevance, 20_000, 6), RATIOS[written])
+    assert_within_error(found, scores, bias=6e-4, skew=0.02)
+    apart = RatioScores(parse_measure(written), POOL).scores(
+        replace(relevance, prediction=relevance.prediction.apart())
+    )
+    with pytest.raises(AssertionError):
+        assert_within_error(apart, scores, bias=6e-4, skew=0.02)
+
+
+@pytest.mark.parametrize("count", [0, 12])
+def test_simulated_cumulative_gain_is_that_of_the_field(broad, count):
+    # Simulated and exact: grades in whole hundredths add 1 / 12 of a hundredth squared, less than .1 % of .01.
+    relevance, draws = judged(broad, count), 20_000
+    exact = LinearScores(parse_measure("CG@4"), POOL).scores(relevance)
+    found = SampledScores(parse_measure("CG@4"), POOL, draws).scores(relevance)
+    assert np.all(np.abs(found.mean - exact.mean) <= 4 * np.sqrt(exact.variance / draws) + 1e-5)
+    variance = exact.variance
+    allowed = 5 * np.sqrt((np.outer(variance, variance) + exact.covariance**2) / draws) + 2e-3 * variance.max()
+    assert np.all(np.abs(found.covariance - exact.covariance) <= allowed)
+
+
+def test_simulated_ratios_are_those_of_draws_from_the_field(sharp):
+    relevance = judged(sharp, 12)
+    found = SampledScores(parse_measure("nDCG@4"), POOL, 20_000).scores(relevance)
+    # Grades are whole hundredths, which is coarse beside .012. Both are drawn: their errors add up.
+    scores = ratio_by_definition(drawn_gains(relevance, 20_000, 7).round(2), RATIOS["nDCG@4"])
+    assert_within_error(found, scores, bias=5 * np.sqrt(found.variance.max() / 20_000), skew=0.04)
+
+
+def test_simulation_sees_that_queries_hang_together(broad):
+    # What all queries share is .3 of the variance of a pair; more of that of the mean over six queries.
+    measure = parse_measure("P(min=50)@4")
+    joint = SampledScores(measure, POOL, 4000).scores(broad)
+    apart = SampledScores(measure, POOL, 4000).scores(replace(broad, prediction=broad.prediction.apart()))
+    np.testing.assert_allclose(joint.mean, apart.mean, atol=0.03)
+    assert np.all(joint.variance > 1.3 * apart.variance)
+    # Of binary grades P is linear: its covariance is that of pairs of orthants, drawn here from the field in full.
+    top = drawn_gains(broad, 20_000, 8) >= 0.495
+    assert_within_error(
+        joint, weights(LINEAR["CG@4"]) @ top.T, bias=4 * np.sqrt(joint.variance.max() / 4000), skew=0.12
+    )
+
+
+def test_the_same_seed_gives_the_same_scores_and_another_one_others(broad):
+    measure = parse_measure("AP(min=50)@4")
+    first, again, other = (SampledScores(measure, POOL, 200, seed).scores(broad) for seed in (7, 7, 8))
+    np.testing.assert_array_equal(first.covariance, again.covariance)
+    assert np.any(first.mean != other.mean)
+
+
+def test_slopes_of_a_ratio_are_differences_of_the_scores_where_nothing_is_in_doubt(sharp):
+    # The gain of one document raised by a hundredth, all others certain: the ideal ranking moves with it.
+    grades = np.round(100 * sharp.gains.mean)
+    expected = RatioScores(parse_measure("nDCG@4"), POOL)
+    certain = sharp.certain(grades)
+    slopes = expected.slopes(certain).toarray()
+    for place in range(0, N, 5):
+        up, down = grades.copy(), grades.copy()
+        up[place], down[place] = grades[place] + 0.01, grades[place] - 0.01
+        gains = np.stack([up, down]) / 100
+        scores = ratio_by_definition(gains, RATIOS["nDCG@4"])
+        np.testing.assert_allclose(slopes[:, place], (scores[:, 0] - scores[:, 1]) / 2e-4, rtol=1e-4, atol=1e-9)

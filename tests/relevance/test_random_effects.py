@@ -1,0 +1,265 @@
+"""The covariance of a pool's grades, against what its pairs have in common, pair by pair."""
+
+from dataclasses import replace
+from math import exp, pi, sin
+
+import numpy as np
+import pytest
+
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.mfcc import Parameters
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.relevance import random_effects
+from audiosim.relevance.random_effects import METADATA, SOUND, closeness, layout_of, sound_kernels, standing
+from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.layout import REST
+
+SIZES = dict(zip((*METADATA, REST), [0.5, 0.45, 0.3, 0.4, 0.25, 0.15, 0.1, 0.65], strict=True))
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Four systems of three teams, four queries, cutoff 3; each sort of known and unknown in it.
+
+    query  A          B        C        D        genre of the query
+    q1     a b e      b a c    c f b    a g f    rock
+    q2     c a t (h)  d c u    e d b    c h f    jazz
+    q3     a c e      c e a    b h a    f e b    unknown
+    q4     b g a      a b d    g a f    d b a    rock
+
+    Artists X (a, c), Y (b) and Z (d, e) are in several queries, so is W (g); T (t, u) and folk for jazz are in q2
+    alone. Of e the genre is unknown, of h the artist, of f both.
+    """
+    documents = [
+        Document("a", "X", "rock"),
+        Document("b", "Y", "rock"),
+        Document("c", "X", "jazz"),
+        Document("d", "Z", "jazz"),
+        Document("e", "Z"),
+        Document("g", "W", "rock"),
+        Document("h", None, "jazz"),
+        Document("t", "T", "folk"),
+        Document("u", "T", "folk"),
+        Document("q1", "Q", "rock"),
+        Document("q2", "Q", "jazz"),
+        Document("q4", "Q", "rock"),
+    ]
+    runs = (
+        Run("A", {"q1": ("a", "b", "e"), "q2": ("c", "a", "t", "h"), "q3": ("a", "c", "e"), "q4": ("b", "g", "a")}),
+        Run("B", {"q1": ("b", "a", "c"), "q2": ("d", "c", "u"), "q3": ("c", "e", "a"), "q4": ("a", "b", "d")}),
+        Run("C", {"q1": ("c", "f", "b"), "q2": ("e", "d", "b"), "q3": ("b", "h", "a"), "q4": ("g", "a", "f")}),
+        Run("D", {"q1": ("a", "g", "f"), "q2": ("c", "h", "f"), "q3": ("f", "e", "b"), "q4": ("d", "b", "a")}),
+    )
+    by_name = {document.identifier: document for document in documents}
+    return Collection("small", "small", FINE, 3, runs, by_name, teams={"A": "one", "B": "one", "C": "two"})
+
+
+def in_full(found, sizes):
+    field = found.field(sizes, np.zeros(len(found.scale)))
+    return np.array([field.column(place) for place in range(len(found.scale))])
+
+
+def test_the_covariance_is_that_of_what_the_pairs_have_in_common(small, in_common):
+    pool = build_pool(small)
+    scale = np.random.default_rng(0).uniform(0.5, 2, len(pool.pairs))
+    found = layout_of(pool, scale)
+    assert found.names == (*METADATA, REST)
+    np.testing.assert_allclose(in_full(found, SIZES), in_common(small).covariance(SIZES, scale), atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", METADATA)
+def test_each_component_alone_is_what_its_definition_says(small, in_common, kind):
+    pool = build_pool(small)
+    ones, alone = np.ones(len(pool.pairs)), {kind: 1.0, REST: 2.0}
+    found = layout_of(pool, ones)
+    expected = in_common(small).covariance(alone, ones)
+    np.testing.assert_allclose(in_full(found, dict.fromkeys(SIZES, 0.0) | alone), expected, atol=1e-14)
+
+
+def test_some_entries_by_hand(small):
+    # a and b for q1: query, genre, and rock for rock. a and c for q1: query and artist, both within it and at large.
+    pool = build_pool(small)
+    covariance = in_full(layout_of(pool, np.ones(len(pool.pairs))), {**SIZES, "team": 0.0, "system": 0.0})
+
+    def between(*pairs):
+        return covariance[tuple(pool.positions[pair] for pair in pairs)]
+
+    assert between(("q1", "a"), ("q1", "b")) == pytest.approx(0.5**2 + 0.45**2 + 0.4**2)
+    assert between(("q1", "a"), ("q1", "c")) == pytest.approx(0.5**2 + 0.3**2 + 0.25**2)
+    # X in two queries; rock for rock in two queries; an unknown genre of the query, and of a document, share nothing.
+    assert between(("q1", "a"), ("q2", "c")) == pytest.approx(0.25**2)
+    assert between(("q1", "b"), ("q4", "g")) == pytest.approx(0.4**2)
+    assert between(("q3", "b"), ("q4", "g")) == 0
+    assert between(("q1", "e"), ("q2", "d")) == pytest.approx(0.25**2)
+    # T and folk for jazz are in q2 alone.
+    assert between(("q2", "t"), ("q2", "u")) == pytest.approx(0.5**2 + 0.45**2 + 0.3**2 + 0.4**2 + 0.25**2)
+    # Nothing is known of f; q1 and q2 retrieve it.
+    assert between(("q1", "f"), ("q2", "f")) == 0
+    assert between(("q1", "f"), ("q1", "c")) == pytest.approx(0.5**2)
+
+
+def test_a_pair_s_variance_does_not_depend_on_what_is_known_of_it(small):
+    pool = build_pool(small)
+    ones, sizes = np.ones(len(pool.pairs)), {**SIZES, "team": 0.0, "system": 0.0}
+    for collection in (small, replace(small, documents={})):
+        variance = np.diagonal(in_full(layout_of(build_pool(collection), ones), sizes))
+        np.testing.assert_allclose(variance, sum(size**2 for size in sizes.values()), rtol=1e-14)
+
+
+def by_lot(seed):
+    """A collection in which things are unknown by lot; an artist is a letter, and some letters are rare."""
+    rng = np.random.default_rng(seed)
+    names = [f"d{i}" for i in range(40)]
+    letters = [*"AAAAABBBBCCCDDEFGHIJ", *[None] * 4]
+    documents = {
+        name: Document(name, letters[rng.integers(24)], [*"rjf", None][rng.integers(4)]) for name in [*names, *"uvwx"]
+    }
+    rankings = [
+        {query: tuple(map(str, rng.permutation(names)[:4])) for query in rng.permutation([*"uvwxyz"])} for _ in range(5)
+    ]
+    runs = tuple(Run(f"s{code}", ranking) for code, ranking in enumerate(rankings))
+    return Collection("lot", "lot", FINE, 3, runs, documents, teams={"s0": "t", "s3": "t"})
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("most", [0, 1, 3, 256])
+def test_where_effects_are_too_many_the_rarest_are_shared_within_queries_only(in_common, monkeypatch, seed, most):
+    monkeypatch.setattr(random_effects, "EFFECTS", most)
+    collection = by_lot(seed)
+    pool, reference = build_pool(collection), in_common(collection, most)
+    scale = np.random.default_rng(seed).uniform(0.5, 2, len(pool.pairs))
+    found = layout_of(pool, scale)
+    # Of effects that equally many pairs have either may be kept: what is kept is told by the columns.
+    for kind, key in (("genres", reference.genres), ("artist", reference.artist)):
+        counts = {value: sum(key(pair) == value for pair in pool.pairs) for value in map(key, pool.pairs)}
+        columns = [np.flatnonzero(column) for column in found.shared[kind].T]
+        kept = {key(pool.pairs[rows[0]]) for rows in columns}
+        assert len(kept) == len(columns) == len(reference.kept[kind]) <= most
+        assert sorted(map(counts.get, kept)) == sorted(map(counts.get, reference.kept[kind]))
+        reference.kept[kind] = kept
+    np.testing.assert_allclose(in_full(found, SIZES), reference.covariance(SIZES, scale), atol=1e-14)
+
+
+def test_a_query_for_which_nothing_was_retrieved_does_no_harm(small, in_common):
+    nothing = replace(small, runs=(Run("N", {"q0": (), **dict.fromkeys(small.runs[0].rankings, ())}), *small.runs))
+    pool = build_pool(nothing)
+    ones = np.ones(len(pool.pairs))
+    found = layout_of(pool, ones, sound=True)
+    assert len(found.blocks[0]) == 0
+    expected = in_common(nothing).covariance(SIZES, ones) + 0.2**2 * np.eye(len(ones))
+    np.testing.assert_allclose(in_full(found, SIZES | {SOUND: 0.2}), expected, atol=1e-14)
+
+
+def test_systems_without_a_team_are_each_a_team_of_their_own(small, in_common):
+    alone = replace(small, teams={})
+    pool = build_pool(alone)
+    found = layout_of(pool, np.ones(len(pool.pairs)))
+    np.testing.assert_array_equal(found.shared["team"], found.shared["system"])
+    np.testing.assert_allclose(found.shared["team"].sum(axis=1), 1)
+
+
+def test_a_pair_stands_where_its_systems_stand_among_all():
+    # A has 1 and 3, B 3 and 5, C only 5; N nothing. Their means 2, 4 and 5 are on average 11 / 3.
+    runs = (
+        Run("A", {"q": ("a",), "r": ("b",)}),
+        Run("N", {}),
+        Run("B", {"r": ("b", "c")}),
+        Run("C", {"r": ("c",)}),
+    )
+    pool = build_pool(Collection("few", "few", FINE, 2, runs))
+    assert pool.pairs == (("q", "a"), ("r", "b"), ("r", "c"))
+    expected = np.array([2.0, 3.0, 4.5]) - 11 / 3
+    np.testing.assert_allclose(standing(pool, np.array([1.0, 3.0, 5.0])), expected, rtol=1e-12)
+
+
+def test_standings_are_those_of_the_runs_and_a_single_system_stands_at_0(small, in_common):
+    pool = build_pool(small)
+    mean = np.random.default_rng(4).uniform(size=len(pool.pairs))
+    np.testing.assert_allclose(standing(pool, mean), in_common(small).standing(mean), atol=1e-14)
+    alone = build_pool(replace(small, runs=small.runs[:1]))
+    np.testing.assert_allclose(standing(alone, mean[: len(alone.pairs)]), 0, atol=1e-15)
+
+
+def sounding(collection, folder, places):
+    """The pool of a collection with recordings at points of a plane: of variance 1, they are D = |x - y|^2 apart."""
+    gaussians = {name: Gaussian(np.array(at, dtype=float), np.eye(2)) for name, at in places.items()}
+    AudioIndex.of(gaussians, Parameters(coefficients=2)).save(folder)
+    return build_pool(replace(collection, sounds=folder))
+
+
+def one_query(documents):
+    return Collection("one", "one", FINE, len(documents), (Run("S", {"q": tuple(documents)}),))
+
+
+def test_recordings_around_a_circle_are_as_alike_as_the_formula_says(tmp_path):
+    # Twelve even steps: the seventh nearest is the fourth step to either side, of all; every kernel exp(-c |x - y|^2)
+    # is positive definite. The chord of k steps is 2 sin(pi k / 12).
+    names = [f"d{i:02}" for i in range(12)]
+    places = {name: (np.cos(2 * pi * i / 12), np.sin(2 * pi * i / 12)) for i, name in enumerate(names)}
+    pool = sounding(one_query(names), tmp_path / "i", places)
+    (kernel,) = sound_kernels(pool, (np.arange(12),))
+    chord = [[(2 * sin(pi * abs(i - j) / 12)) ** 2 for i in range(12)] for j in range(12)]
+    expected = [[exp(-apart / (2 * sin(pi * 4 / 12)) ** 2) for apart in row] for row in chord]
+    np.testing.assert_allclose(kernel, expected, atol=1e-6)  # Gaussians are kept in single precision
+
+
+def test_bandwidths_are_those_of_each_recording_and_of_the_farthest_where_there_are_few(tmp_path):
+    # On a line at 0, 1 and 3: h is 9, 4 and 9, the farthest each. exp(-1 / 6), exp(-4 / 6), exp(-1): an eigenvalue
+    # check by hand: determinant .05 > 0, so that nothing is put to 0.
+    pool = sounding(one_query("abc"), tmp_path / "i", {"a": (0, 0), "b": (1, 0), "c": (3, 0)})
+    (kernel,) = sound_kernels(pool, (np.arange(3),))
+    expected = [[1, exp(-1 / 6), exp(-1)], [exp(-1 / 6), 1, exp(-4 / 6)], [exp(-1), exp(-4 / 6), 1]]
+    assert np.linalg.det(expected) > 0.05
+    np.testing.assert_allclose(kernel, expected, atol=1e-6)
+
+
+def test_what_is_alike_is_a_correlation_and_pairs_without_a_recording_are_like_themselves_only(small, tmp_path):
+    rng = np.random.default_rng(3)
+    pool = sounding(small, tmp_path / "i", {name: rng.normal(size=2) for name in "abcdeguq"})
+    found = layout_of(pool, np.ones(len(pool.pairs)), sound=True)
+    assert found.names == (*METADATA[:5], SOUND, *METADATA[5:], REST)
+    for rows, kernel in zip(found.blocks, found.kernels[SOUND], strict=True):
+        np.testing.assert_allclose(kernel, kernel.T, atol=1e-15)
+        np.testing.assert_allclose(np.diagonal(kernel), 1, rtol=1e-12)
+        assert np.linalg.eigvalsh(kernel).min() > -1e-12
+        for place, row in enumerate(rows):
+            if pool.pairs[row].document in "fht":
+                np.testing.assert_array_equal(kernel[place], np.eye(len(rows))[place])
+        heard = [place for place, row in enumerate(rows) if pool.pairs[row].document not in "fht"]
+        assert np.all(kernel[np.ix_(heard, heard)] > 0)
+
+
+@pytest.mark.parametrize("copies", [2, 5, 9, 12])
+def test_identical_recordings_sound_alike_whole_and_as_like_others_as_each_other(tmp_path, copies):
+    # With nine and more the seventh nearest of each is itself again: nothing else is near.
+    rng = np.random.default_rng(copies)
+    places = {f"x{i}": (0.3, -0.2) for i in range(copies)} | {f"d{i}": rng.normal(size=2) for i in range(6)}
+    pool = sounding(one_query(list(places)), tmp_path / "i", places)
+    (kernel,) = sound_kernels(pool, (np.arange(len(places)),))
+    np.testing.assert_allclose(kernel[:copies, :copies], 1, atol=1e-9)
+    np.testing.assert_allclose(kernel[:copies], kernel[[0] * copies], atol=1e-9)
+    assert np.linalg.eigvalsh(kernel).min() > -1e-12
+    if copies >= 9:
+        np.testing.assert_allclose(kernel[:copies, copies:], 0, atol=1e-9)
+
+
+def test_what_is_no_correlation_becomes_one():
+    # Divergences of no points anywhere: 0 and 2 are far apart, though 1 is next to both.
+    apart = np.array([[0, 0.01, 9], [0.01, 0, 0.01], [9, 0.01, 0]])
+    kernel = closeness(apart)
+    plain = np.exp(-apart / np.sqrt(np.outer([9, 0.01, 9], [9, 0.01, 9])))
+    assert np.linalg.eigvalsh(plain).min() < -0.1
+    assert np.linalg.eigvalsh(kernel).min() > -1e-12
+    np.testing.assert_allclose(np.diagonal(kernel), 1, rtol=1e-12)
+    assert kernel[0, 1] == pytest.approx(kernel[1, 2])
+    assert kernel[0, 1] > kernel[0, 2] > 0
+
+
+def test_without_an_index_or_with_one_recording_pairs_sound_like_themselves_only(small, tmp_path):
+    pool = build_pool(small)
+    one = sounding(small, tmp_path / "i", {"a": (0, 0)})
+    for found in (layout_of(pool, np.ones(len(pool.pairs)), True), layout_of(one, np.ones(len(pool.pairs)), True)):
+        for rows, kernel in zip(found.blocks, found.kernels[SOUND], strict=True):
+            np.testing.assert_array_equal(kernel, np.eye(len(rows)))

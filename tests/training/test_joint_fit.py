@@ -1,0 +1,192 @@
+"""Joint models that are trained on collections whose effects are of known sizes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import null_space
+from scipy.stats import chi2, multivariate_normal
+
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.mfcc import Parameters
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.prediction import FREEDOM
+from audiosim.relevance.published import load_model, save_model
+from audiosim.relevance.random_effects import METADATA, SOUND
+from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.layout import REST
+from audiosim.training.joint_fit import START, UNTOLD, fit_joint
+from audiosim.training.plan import Plan
+from audiosim.training.train import train
+
+# So small that next to no grade is cut off at an end of the scale.
+EFFECTS = Effects(
+    query=0.06,
+    query_genre=0.06,
+    query_artist=0.05,
+    genres=0.05,
+    team=0.05,
+    system=0.03,
+    rest=0.07,
+    mean=0.5,
+    same_genre=0.05,
+)
+TRUE = {name: getattr(EFFECTS, name) for name in (*METADATA, REST) if name != "artist"}
+PLAN = Plan(("sGEN",), "joined", folds=0, joint=True)
+SEEDS = range(4)
+
+
+@pytest.fixture(scope="module")
+def collections():
+    """About 1,300 pairs each, all judged."""
+    design = Design(12, 6, 40, 5, 100)
+    drawn = [synthetic_collection(np.random.default_rng(seed), design, EFFECTS) for seed in SEEDS]
+    return [replace(collection, identifier=f"drawn{seed}") for seed, collection in enumerate(drawn)]
+
+
+@pytest.fixture(scope="module")
+def models(collections):
+    return [train([collection], PLAN).model for collection in collections]
+
+
+def typical(collection, model):
+    """The standard deviation of a pair's grade by the ordinal model alone, root mean square, in shares of the scale."""
+    pool = build_pool(collection)
+    prior = estimator_of(pool, replace(model, components=None, trend=None)).predict(np.full(len(pool.pairs), np.nan))
+    return np.sqrt(prior.variance.mean()) / 100
+
+
+def test_training_finds_the_sizes_of_the_effects_within_their_standard_errors(collections, models):
+    off = []
+    for collection, model in zip(collections, models, strict=True):
+        assert set(model.components) == {*METADATA, REST}
+        unit = typical(collection, model)
+        off.append([(size * unit - TRUE[name]) / (error * unit) for name, (size, error) in named(model, TRUE)])
+        # Of artists as such there is no effect: none is found, or one that is no more than its error lets it seem.
+        size, error = model.components["artist"]
+        assert size * unit < 0.01 if error is None else size < 3 * error
+    assert np.abs(off).max() < 3
+    # The 28 squared standardised errors are about chi-squared.
+    assert np.sum(np.square(off)) < chi2(len(SEEDS) * len(TRUE)).ppf(0.99)
+
+
+def named(model, names):
+    return [(name, model.components[name]) for name in names]
+
+
+def test_several_collections_together_tell_more_than_one(collections, models):
+    found = train(collections[:2], PLAN).model
+    for name in ("query", "query_genre", "query_artist", REST):
+        sizes, errors = zip(*(model.components[name] for model in models[:2]), strict=True)
+        size, error = found.components[name]
+        assert error < 0.85 * min(errors)
+        assert min(sizes) - min(errors) < size < max(sizes) + min(errors)
+
+
+def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collections, models):
+    # Of another collection from the same effects a fifth is judged. Were pairs independent, the mean squared
+    # standardised error would have a standard error of sqrt(2 / 1000) = .04; they are not: three times that.
+    pool = build_pool(collections[1])
+    truth = pool.spread(collections[1].grades())
+    shown = np.random.default_rng(0).random(len(truth)) < 0.2
+    grades = np.where(shown, truth, np.nan)
+    joint = estimator_of(pool, models[0]).predict(grades)
+    alone = estimator_of(pool, replace(models[0], components=None, trend=None)).predict(grades)
+    off = [(prediction.expectation - truth)[~shown] for prediction in (joint, alone)]
+    assert np.mean(off[0] ** 2) < 0.75 * np.mean(off[1] ** 2)
+    # The heavier tails of single grades have a quarter more variance than the field, of which these grades are.
+    assert np.mean(off[0] ** 2 / joint.variance[~shown]) * FREEDOM / (FREEDOM - 2) == pytest.approx(1, abs=0.13)
+    by_field = (joint.field.mean - truth / 100)[~shown] ** 2 / joint.field.variance[~shown]
+    assert np.mean(by_field) == pytest.approx(1, abs=0.13)
+
+
+def test_a_trained_joint_model_is_its_file(models, collections, tmp_path):
+    save_model(models[0], tmp_path / "m.json")
+    assert load_model(tmp_path / "m.json") == models[0]
+    made = estimator_of(build_pool(collections[0]), str(tmp_path / "m.json"))
+    assert isinstance(made, JointEstimator)
+    assert made.version == models[0].version
+
+
+def test_the_same_training_gives_the_same_sizes(models, collections):
+    assert train([collections[0]], PLAN).model.components == models[0].components
+
+
+def test_without_joint_there_are_no_components(collections):
+    assert train([collections[0]], replace(PLAN, joint=False)).model.components is None
+
+
+def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_better(
+    some_hundreds, joined, in_common
+):
+    # Of two thirds of the pairs, the covariance written out in full, pair by pair; see test_components of the room of
+    # statistics for the density of contrasts.
+    pool, model = build_pool(some_hundreds), joined(components=None, trend=None)
+    shown = np.random.default_rng(5).random(len(pool.pairs)) < 0.67
+    grades = np.where(shown, pool.spread(some_hundreds.grades()), np.nan)
+    found = fit_joint([(pool, grades)], model)
+    prior = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan))
+    mean, scale, common = prior.expectation / 100, np.sqrt(prior.variance) / 100, in_common(some_hundreds)
+    parts = {kind: common.covariance({kind: 1.0}, scale)[np.ix_(shown, shown)] for kind in found.components}
+    trend = (np.column_stack([np.ones(len(mean)), common.standing(mean)]) * (scale / scale.mean())[:, None])[shown]
+    values, contrasts = (grades / 100 - mean)[shown], null_space(trend.T)
+
+    def covariance(sizes):
+        return sum(sizes[kind] ** 2 * part for kind, part in parts.items())
+
+    def density(sizes):
+        of = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ covariance(sizes) @ contrasts)
+        return of.logpdf(contrasts.T @ values)
+
+    sizes = {kind: size for kind, (size, _) in found.components.items()}
+    best = density(sizes)
+    for kind, (size, error) in found.components.items():
+        for factor in (0.9, 1.1) if error is not None else (300.0,):
+            assert density(sizes | {kind: factor * size}) < best + 1e-6
+    told = trend.T @ np.linalg.solve(covariance(sizes), trend)
+    coefficients = np.linalg.solve(told, trend.T @ np.linalg.solve(covariance(sizes), values))
+    constant = np.sum(values - coefficients[1] * trend[:, 1]) / trend[:, 0].sum()
+    np.testing.assert_allclose([found.trend.constant, found.trend.standing], [constant, coefficients[1]], rtol=1e-6)
+    of_both = np.diag([covariance(sizes).sum() / trend[:, 0].sum() ** 2, np.linalg.inv(told)[1, 1]])
+    np.testing.assert_allclose(found.trend.covariance, of_both, rtol=1e-6)
+
+
+def test_systems_that_all_stand_alike_do_not_tell_how_much_standing_counts(collections):
+    alone = replace(collections[0], runs=collections[0].runs[:1])
+    trend = train([alone], PLAN).model.trend
+    assert (trend.standing, trend.covariance[1][1]) == (0, pytest.approx(UNTOLD**2))
+
+
+def test_recordings_are_a_component_where_a_collection_has_an_index(collections, models, tmp_path):
+    # Sound lies on a line, and grades are moved by a smooth function along it, another one for each query.
+    rng, (bare, other) = np.random.default_rng(9), (replace(one, runs=one.runs[::2]) for one in collections[2:])
+    place = {document: rng.uniform(0, 60) for document in bare.documents}
+    sounds = {document: Gaussian(np.array([at]), np.eye(1)) for document, at in place.items()}
+    AudioIndex.of(sounds, Parameters(coefficients=1)).save(tmp_path / "i")
+    phase = {query: rng.uniform(0, 6) for query in bare.runs[0].rankings}
+
+    def moved(judgment):
+        grade = judgment.grade + 15 * np.sin(place[judgment.document] / 5 + phase[judgment.query])
+        return replace(judgment, grade=float(np.clip(np.round(grade), 0, 100)))
+
+    judgments = tuple(map(moved, bare.judgments))
+    heard = replace(bare, judgments=judgments, sounds=tmp_path / "i")
+    with_sound, both = (train(of, PLAN).model for of in ([heard], [heard, other]))
+    assert SOUND not in models[2].components
+    size, error = with_sound.components[SOUND]
+    assert size > 5 * error
+    # A collection without an index has all the same effects but hears nothing.
+    assert set(both.components) == set(with_sound.components) == {*METADATA, SOUND, REST} == set(START)
+    size, error = both.components[SOUND]
+    assert size > 5 * error
+    assert both.components[REST][1] < with_sound.components[REST][1]
+
+
+def test_a_fallback_that_reads_judgments_is_refused(collections):
+    message = "^a joint model reads the judgments itself: aSYS must not be among its features$"
+    with pytest.raises(InputError, match=message):
+        train([collections[0]], replace(PLAN, fallback="mjud"))

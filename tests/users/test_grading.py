@@ -1,0 +1,61 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.model import BROAD, FINE, Judgment, Scale
+from audiosim.errors import InputError
+from audiosim.users.grading import Grading, artificial_binary, artificial_graded, graded, regrade
+
+EVERY_GRADE = np.arange(101.0)
+
+
+def test_three_artificial_levels_split_where_the_thesis_says():
+    # Urbano (2013), section 3.1.2: 0 below 34, 1 from 34 on, 2 from 67 on.
+    expected = [0] * 34 + [1] * 33 + [2] * 34
+    assert artificial_graded(3)(EVERY_GRADE).tolist() == expected
+
+
+@pytest.mark.parametrize(("levels", "thresholds"), [(4, (25, 51, 76)), (5, (20, 40, 61, 81))])
+def test_four_and_five_artificial_levels_are_equal_intervals_to_the_nearest_grade(levels, thresholds):
+    # 101 i / 4 = 25.25, 50.5, 75.75; 101 i / 5 = 20.2, 40.4, 60.6, 80.8.
+    assert artificial_graded(levels).thresholds == thresholds
+    sizes = np.unique(artificial_graded(levels)(EVERY_GRADE), return_counts=True)[1]
+    assert sizes.max() - sizes.min() <= 2
+    assert sizes.sum() == 101
+
+
+@pytest.mark.parametrize("minimum", [20, 40, 60, 80])
+def test_artificial_binary_scales_are_relevant_from_their_minimum_on(minimum):
+    assert artificial_binary(minimum)(EVERY_GRADE).tolist() == [float(grade >= minimum) for grade in range(101)]
+
+
+def test_any_function_that_does_not_fall_makes_a_scale():
+    grading = graded(BROAD, lambda grade: grade**2)
+    assert grading.target.levels == (0, 1, 4)
+    assert grading(np.array([2.0, 0, 1, np.nan])).tolist()[:3] == [4, 0, 1]
+    assert np.isnan(grading(np.array([np.nan]))[0])
+
+
+def test_a_collection_is_read_on_another_scale(tiny, tiny_truth):
+    judged = replace(tiny, judgments=tuple(tiny_truth))
+    read = regrade(judged, artificial_graded(3))
+    assert read.scale.levels == (0, 1, 2)
+    assert [judgment.grade for judgment in read.judgments] == [2, 1, 0, 0, 0, 2, 0]
+    assert read.judgments[0] == Judgment("q1", "a", 2.0)
+    assert read.runs == judged.runs
+
+
+def test_a_scale_that_cannot_be_made_is_refused(tiny):
+    with pytest.raises(InputError, match="a scale needs at least two levels, got 1"):
+        artificial_graded(1)
+    with pytest.raises(InputError, match="the lowest relevant grade must be above 0 and at most 100, got 101"):
+        artificial_binary(101)
+    with pytest.raises(InputError, match="the levels of a scale must not fall as the grades rise"):
+        graded(BROAD, lambda grade: -grade)
+    with pytest.raises(InputError, match=r"expected 2 rising thresholds for 0 1 2, got \[50.0\]"):
+        Grading(FINE, BROAD, (50.0,))
+    with pytest.raises(InputError, match=r"expected 2 rising thresholds for 0 1 2, got \[50.0, 50.0\]"):
+        Grading(FINE, BROAD, (50.0, 50.0))
+    with pytest.raises(InputError, match="expected judgments on the custom scale, got fine"):
+        regrade(tiny, artificial_binary(2, Scale("custom", (0.0, 1.0, 2.0, 3.0))))
