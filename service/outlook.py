@@ -11,7 +11,6 @@ from audiosim.campaign import Standing
 from audiosim.simulate.remaining import DRAWS, Remaining, remaining
 from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
-from service.learning import Settled
 from service.served import ServedCollection
 
 HISTORY_S = 1.0
@@ -66,7 +65,7 @@ class Outlook:
             if self._last is None or self._last[0].number != standing.number:
                 rng = np.random.default_rng([self._one.judging.settings.seed, standing.number])
                 now = standing.selection
-                chosen = replace(now, estimator=Settled(now.estimator), batch=max(COARSE, now.batch))
+                chosen = replace(now, batch=max(COARSE, now.batch))
                 self._last = standing, remaining(chosen, self._one.judging.goal, rng, DRAWS, Leisure(seconds))
             return self._last
 

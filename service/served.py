@@ -133,11 +133,12 @@ class ServedCollection:
     ) -> None:
         self.collection, self.judging = collection, judging
         self.sounds = Sounds(collection, folder)
-        self._folder, self._store = folder, judging.store(collection) if store is None else store
+        self._folder = folder
+        self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
         estimator = make_estimator(build_pool(collection, cutoff), self._model)
-        self.campaign = judging.open(collection, estimator, self._store)
+        self.campaign = judging.open(collection, estimator, self.store)
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
@@ -148,7 +149,7 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self._model, self.judging, self._folder, self._store)
+        return ServedCollection(self.collection, self._model, self.judging, self._folder, self.store)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
         """The predictor of a model and a cutoff, those of the campaign where none is given.

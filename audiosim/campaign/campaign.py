@@ -15,7 +15,7 @@ from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.standing import Count, Lesson, Standing
+from audiosim.campaign.standing import Count, Lesson, Reach, Standing
 from audiosim.campaign.store import MemoryStore, Store, used
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
@@ -90,7 +90,7 @@ class Campaign:
         start = partial(_start, settings, self._pool, measure)
         self._count = Count(self._pool, built_in(self._pool, model), start, collection.judgments)
         self._log.sync()
-        self._count.count(settings.patience_s, learn=True)
+        self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
 
     @property
@@ -123,10 +123,15 @@ class Campaign:
         """The number of the last line of the log that is known."""
         return self._ledger.number
 
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the log; empty where the last reading or writing of it worked within a second."""
+        return self._log.trouble
+
     def sync(self) -> int:
         """Take in what others wrote to the log; the number of its last line."""
         self._log.sync()
-        self._count.count(self._settings.patience_s)
+        self._count.count(self._settings.patience_s, Reach.AT_HAND if self._settings.learn_later else Reach.ALL)
         return self.number
 
     def refresh(self) -> int:
@@ -135,7 +140,7 @@ class Campaign:
         Where somebody is writing, or the log does not answer, what is known already has to do.
         """
         self._log.refresh()
-        self._count.count(COUNT_S)
+        self._count.count(COUNT_S, Reach.JUDGMENTS if self._settings.learn_later else Reach.ALL)
         return self.number
 
     def ask(self, count: int = 1, assessor: str = "", by_query: bool = False) -> list[Pair]:
@@ -167,6 +172,7 @@ class Campaign:
         """Go on with what the model learned from a state, by `Lesson.learned`; the log says from where on."""
         self._count.teach(state, estimator)
         self._write(lambda: [self._learn(state)] if self._count.unsaid == state else [])
+        self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
     def tell(self, said: Judgment | Event) -> Record:
         """Take in a judgment, or another event but a lease: checked first, then written to the log, then counted.
@@ -290,8 +296,10 @@ class Campaign:
             return events
 
         records = self._log.append(checked)
-        self._count.count(COUNT_S if self._settings.learn_later else self._settings.patience_s)
-        if not self._settings.learn_later:
+        if self._settings.learn_later:
+            self._count.count(COUNT_S)
+        else:
+            self._count.count(self._settings.patience_s, Reach.ALL)
             self._learn_now()
         return records
 

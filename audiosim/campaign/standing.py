@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from threading import Lock
 from typing import NamedTuple
 
@@ -40,6 +41,14 @@ class Lesson:
     def learned(self) -> RelevanceEstimator:
         """The estimator that has learned; this may take seconds."""
         return relearned(self.estimator, self.grades)
+
+
+class Reach(Enum):
+    """How far a count goes by itself: over judgments; over what was learned and is at hand; over all, learning it."""
+
+    JUDGMENTS = 0
+    AT_HAND = 1
+    ALL = 2
 
 
 class _Learning(NamedTuple):
@@ -119,34 +128,37 @@ class Count:
         """Take in what was learned from a state; it counts from where the log says so."""
         self._estimators[state] = estimator
 
-    def count(self, wait_s: float, learn: bool = False) -> bool:
-        """Bring the standing up to the last line noted; whether it was not busy elsewhere for so long.
+    def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
+        """Bring the standing up to the last line noted; whether nobody else was busy with that for so long.
 
-        learn  what the log says was learned, and is not at hand, now: else the count stops before it
+        reach  where a line says that the model has learned, which costs time, the count stops unless this says more
         """
-        while self._behind(learn):
+        while self._behind(reach):
             if not self._counting.acquire(timeout=wait_s):
                 return False
             try:
-                self._go_on(learn)
+                self._go_on(reach)
             finally:
                 self._counting.release()
         return True
 
-    def _behind(self, learn: bool) -> bool:
+    def _behind(self, reach: Reach) -> bool:
         waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
-        if waits and not learn and not self.knows(self._learnings[self._learned].state):
-            return False
+        if waits and self._ends(self._learnings[self._learned], reach):
+            return self.standing.number < self._learnings[self._learned].number - 1
         return self.standing.number != self._noted
 
-    def _go_on(self, learn: bool) -> None:
-        """Count to the last line noted when this begins, or to what was learned and is not at hand."""
+    def _ends(self, one: _Learning, reach: Reach) -> bool:
+        return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
+
+    def _go_on(self, reach: Reach) -> None:
+        """Count to the last line noted when this begins, or to what was learned and is out of reach."""
         with self._noting:
             noted, end, learnings = self._noted, len(self._changes), self._learnings[:]
-        reach = next((one for one in learnings[self._learned :] if not learn and not self.knows(one.state)), None)
-        if reach is not None:
-            noted, end = reach.number - 1, reach.place
-            learnings = learnings[: learnings.index(reach)]
+        stop = next((one for one in learnings[self._learned :] if self._ends(one, reach)), None)
+        if stop is not None:
+            noted, end = stop.number - 1, stop.place
+            learnings = learnings[: learnings.index(stop)]
         selection, place, known = self.standing.selection, self._counted, self._learned
         if end - place > AT_ONCE:
             # After a whole batch only the grades count, not how they came.

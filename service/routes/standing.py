@@ -112,7 +112,8 @@ class Followers:
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
-        if one.campaign.refresh() != last:
+        one.campaign.refresh()
+        if one.campaign.standing.number != last:
             return ChangeOut.from_domain(one)
     return None
 
