@@ -8,6 +8,7 @@ from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping import Confidence, Stop
+from service.questions import Question
 
 WAIT_S = 1.0  # for others who write, and for an answer of the database
 
@@ -19,12 +20,14 @@ class Judging:
     database  URL of the logs; in memory where None: they end with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
     goal      when judging may stop; nothing stops by itself
+    questions the organiser's own, asked of every pair beside its grade
     settings  the rest
     """
 
     database: str | None = None
     measure: str | None = None
     goal: Stop = field(default_factory=lambda: Confidence(0.95))
+    questions: tuple[Question, ...] = ()
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
 
     def store(self, collection: Collection) -> Store:
