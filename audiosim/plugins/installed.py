@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from audiosim.audio.decode import DECODERS, Decoder
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.features.feature import Feature
 from audiosim.features.registry import BUILT_IN, register_feature
@@ -94,7 +94,8 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
     if point is None:
         known = {model.rpartition("-")[0] for model in model_names()}
         known |= {installed.name for installed in ESTIMATOR_POINT.installed()}
-        raise InputError(f"unknown model {name!r}, expected a .json file or one of {', '.join(sorted(known))}")
+        expected = f"a .json file or one of {', '.join(sorted(known))}{did_you_mean(name, known)}"
+        raise InputError(f"unknown model {name!r}, expected {expected}")
     return ESTIMATOR_POINT.load(point), text
 
 

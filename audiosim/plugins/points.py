@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from audiosim.deprecation import UNTIL, warn_deprecated
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 
 OWN = "audiosim"
 Thing = TypeVar("Thing")
@@ -58,7 +58,9 @@ class ExtensionPoint(Generic[Thing]):
             return own[name]
         point = self.choose(name)
         if point is None:
-            raise InputError(f"unknown {self.kind} {name!r}, expected one of {', '.join(self.names())}")
+            known = self.names()
+            expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
+            raise InputError(f"unknown {self.kind} {name!r}, expected {expected}")
         return self.load(point)
 
     def load(self, point: EntryPoint) -> Thing:

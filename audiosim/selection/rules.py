@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
@@ -249,5 +249,6 @@ def make_selection_rule(
     known  more than audiosim's own where a program brings others
     """
     if name not in known:
-        raise InputError(f"unknown selection rule {name!r}, expected one of {', '.join(known)}")
+        names = f"{', '.join(known)}{did_you_mean(name, known)}"
+        raise InputError(f"unknown selection rule {name!r}, expected one of {names}")
     return known[name](expected, seed)

@@ -113,7 +113,7 @@ def _published() -> dict[tuple[str, str], SatisfactionMapping]:
 
 
 def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
-    """What a combination is called in the file: that of Table 4.1 which it is the same as."""
+    """Name of a combination in the file: that of Table 4.1 which it is the same as."""
     definition, parameters = measure.definition, dict(measure.parameters)
     if definition == nDCG:
         definition, parameters = DCG, _without(parameters, "ideal")
