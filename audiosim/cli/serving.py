@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
@@ -90,6 +91,7 @@ def serve(
     cannot_limit: settings.CannotLimit = 2,
     rule: settings.RuleName = None,
     seed: settings.Seed = 0,
+    questions: settings.QuestionsFile = None,
     log: settings.Log = settings.LogForm.text,
 ) -> None:
     """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
@@ -105,7 +107,9 @@ def serve(
     """
     from service.access import parse_proxies
     from service.app import create_app, run_server
-    from service.campaigns import Judging
+    from service.campaigns import WAIT_S, Judging
+    from service.questions import read_questions
+    from service.wire_judging import JudgmentIn
 
     db, tokens, proxies = (
         settings.kept(db, "--db"),
@@ -113,7 +117,9 @@ def serve(
         parse_proxies(trusted_proxy or ()),
     )
     access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
-    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal))
+    own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
+    going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
+    judging = Judging(db, measure, parse_stop(goal), own, going)
 
     def make() -> "FastAPI":
         loaded = [Collection.load(folder, judgments) for folder in collections]
