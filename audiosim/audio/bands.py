@@ -18,27 +18,26 @@ INSIDE = 0.9  # of the highest frequency that is heard: filters that limit a ban
 def band_descriptors(levels: Samples) -> Array:
     """Four descriptors of each frame: (frames, 4).
 
-        flatness           mean L - 10 log10 of the mean of P, in dB
-        onset flux         mean of max(0, L(t) - L(t - 1)), in dB, 0 in the first frame
-        centroid of power  sum of b P / sum of P, b = 0, 1, ... counting bands
-        centroid of level  sum of b (L - m) / sum of (L - m), m the least level told apart; the middle for silence
+        flatness               mean L - 10 log10 of the mean of P, in dB
+        onset flux             mean of max(0, L(t) - L(t - 1)), in dB, 0 in the first frame
+        centroid of power      sum of b P / sum of P, b = 0, 1, ... counting bands
+        centroid of magnitude  the same of the root of P
 
     levels  (frames, bands) L in dB; P = 10^(L / 10)
 
     Each within 1e-3 of librosa's spectral_flatness (as a level), onset_strength (of lag 1, not centred) and
-    spectral_centroid, of the same levels and powers.
+    spectral_centroid, of the same levels, powers and magnitudes.
     """
-    bands, lowest = np.arange(levels.shape[1], dtype=np.float32), levels.max() - np.float32(RANGE_DB)
-    relative = levels - lowest
-    power = np.power(np.float32(10), relative / np.float32(10))
+    bands = np.arange(levels.shape[1], dtype=np.float32)
+    relative = levels - levels.max()
+    magnitude = np.power(np.float32(10), relative / np.float32(20))
+    power = magnitude * magnitude
     flatness = relative.mean(axis=1) - 10 * np.log10(power.mean(axis=1))
     flux = np.zeros(len(levels), np.float32)
     rise = np.diff(relative, axis=0)
     np.maximum(rise, 0, out=rise).mean(axis=1, out=flux[1:])
-    total = relative.sum(axis=1)
-    middle = np.full(len(levels), bands.mean())
-    of_level = np.divide(relative @ bands, total, out=middle, where=total > 0)
-    return np.column_stack([flatness, flux, power @ bands / power.sum(axis=1), of_level]).astype(float)
+    centroids = [(part @ bands) / part.sum(axis=1) for part in (power, magnitude)]
+    return np.column_stack([flatness, flux, *centroids]).astype(float)
 
 
 def band_limit_hz(levels: Samples, parameters: Parameters) -> float | None:

@@ -15,7 +15,7 @@ FrameFeature = Callable[..., Array]  # librosa-style: called with y=samples, sr=
 MFCC, CONTRAST, BANDS = "mfcc", "contrast", "bands"
 OCTAVES = 7  # of spectral contrast
 LOWEST_OCTAVE_HZ = 200.0
-BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of level")
+BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of magnitude")
 
 
 @dataclass(frozen=True, slots=True)

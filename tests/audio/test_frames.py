@@ -15,8 +15,6 @@ from audiosim.audio.frames import frames
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import PLAIN, STANDARD, Descriptor, Parameters, described_by
 from audiosim.errors import InputError
-from audiosim.stats import jensen_shannon
-from audiosim.stats.gaussian import Gaussian
 
 librosa = pytest.importorskip("librosa")
 CONTRAST, BANDS = slice(20, 27), slice(27, 31)
@@ -56,17 +54,15 @@ def test_spectral_contrast_is_librosa_s_on_real_clips(real_clips):
 def assert_bands_are_librosa_s(samples):
     mel = librosa.feature.melspectrogram(y=samples, sr=22_050)
     level = librosa.power_to_db(mel)
-    power, relative = 10 ** (level / 10), level - level.max() + 80
-    order = np.arange(128.0)
+    power, order = 10 ** (level / 10), np.arange(128.0)
     expected = [
         10 * np.log10(librosa.feature.spectral_flatness(S=power, power=1.0, amin=1e-30)[0]),
         librosa.onset.onset_strength(S=level, center=False),
         librosa.feature.spectral_centroid(S=power, freq=order)[0],
-        librosa.feature.spectral_centroid(S=relative, freq=order)[0],
+        librosa.feature.spectral_centroid(S=np.sqrt(power), freq=order)[0],
     ]
-    heard = relative.sum(axis=0) > 1  # elsewhere the last divides nothing by nothing
     ours = frames(signal(samples)).values[:, BANDS]
-    np.testing.assert_allclose(ours[heard], np.array(expected).T[heard], rtol=0, atol=1e-3)
+    np.testing.assert_allclose(ours, np.array(expected).T, rtol=0, atol=1e-3)
 
 
 def test_band_descriptors_are_librosa_s(music):
@@ -88,7 +84,7 @@ def test_the_dimensions_have_names():
     assert STANDARD.dimensions[:2] == ("mfcc 0", "mfcc 1")
     assert STANDARD.dimensions[20:] == (
         *(f"contrast {octave}" for octave in range(7)),
-        *("flatness", "onset flux", "centroid of power", "centroid of level"),
+        *("flatness", "onset flux", "centroid of power", "centroid of magnitude"),
     )
     assert Parameters(coefficients=2, first=False).dimensions == ("mfcc 1", "mfcc 2")
     assert str(STANDARD).endswith("128 bands, 20 coefficients, spectral contrast, band descriptors")
@@ -153,23 +149,6 @@ def test_a_dull_recording_is_not_taken_as_limited():
 def test_the_level_of_a_recording_moves_no_descriptor_of_bands(music):
     levels = 10 * np.random.default_rng(0).standard_normal((50, 128)).astype(np.float32)
     np.testing.assert_allclose(band_descriptors(levels), band_descriptors(levels + 20), atol=1e-3)
-
-
-def test_a_recording_and_its_limited_copy_are_nearer_than_mfcc_have_them(music):
-    names = [f"{seed}" for seed in range(6)]
-    apart = {}
-    for parameters in (PLAIN, STANDARD):
-        gaussians = []
-        for seed in range(6):
-            for samples in (music(5, seed), limited(music(5, seed), 11_025)):
-                values = frames(signal(samples), parameters).values
-                gaussians.append(Gaussian(values.mean(axis=0), np.cov(values.T)))
-        index = AudioIndex.of({str(i): one for i, one in enumerate(gaussians)}, parameters)
-        divergence = jensen_shannon.divergence(index.rows, None, parameters.dimension)
-        copies = np.mean([divergence[2 * i, 2 * i + 1] for i in range(len(names))])
-        others = np.median(divergence[::2, ::2][np.triu_indices(len(names), 1)])
-        apart[parameters] = copies / others
-    assert apart[STANDARD] < 0.8 * apart[PLAIN]
 
 
 # Descriptors from elsewhere.
