@@ -47,7 +47,7 @@ async def show_ranking(collection: str, served: ServedDep, measure: MeasureQuery
 def show_campaign(collection: str, served: ServedDep) -> Response:
     """How far the campaign is, how fast and how much at one the assessors are, what is open."""
     one = served.collection(collection)
-    one.campaign.sync()
+    one.campaign.refresh()
     return answer(CampaignOut.from_domain(one))
 
 
@@ -113,7 +113,8 @@ class Followers:
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
-        if one.campaign.sync() != last:
+        one.campaign.refresh()
+        if one.campaign.standing.number != last:
             return ChangeOut.from_domain(one)
     return None
 
