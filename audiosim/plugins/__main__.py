@@ -23,6 +23,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins.decoder_contract import check_decoder
 from audiosim.plugins.estimator_contract import check_estimator
 from audiosim.plugins.feature_contract import check_feature
+from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
 from audiosim.plugins.installed import (
     DECODER_POINT,
     ESTIMATOR_POINT,
@@ -56,6 +57,7 @@ CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
     (MEASURE_POINT, lambda definition, _, rng: check_measure(definition, rng)),
     (FEATURE_POINT, lambda feature, _, rng: check_feature(feature, demo_pool(), rng)),
     (DECODER_POINT, lambda decoder, text, rng: check_decoder(decoder, Path(text) if text else None, rng)),
+    (DESCRIPTOR_POINT, lambda descriptor, _, rng: check_descriptor(descriptor)),
     (SELECTION_RULE_POINT, lambda factory, _, rng: check_selection_rule(factory, demo_scores(), rng)),
     (
         STOPPING_RULE_POINT,

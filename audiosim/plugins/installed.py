@@ -22,13 +22,13 @@ Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def an_instance(kind: type[Kind], words: str) -> Callable[[object], Kind]:
+def an_instance(kind: type[Kind], words: str) -> Callable[[object, str], Kind]:
     """Accepts a value of a class.
 
     words  for it, in a complaint
     """
 
-    def accept(loaded: object) -> Kind:
+    def accept(loaded: object, _: str) -> Kind:
         if not isinstance(loaded, kind):
             raise InputError(words)
         return loaded
@@ -36,14 +36,14 @@ def an_instance(kind: type[Kind], words: str) -> Callable[[object], Kind]:
     return accept
 
 
-def _estimator_factory(loaded: object) -> EstimatorFactory:
+def _estimator_factory(loaded: object, _: str) -> EstimatorFactory:
     if not callable(loaded):
         raise InputError("a function of a pool and a text")
     factory: EstimatorFactory = loaded
     return factory
 
 
-def _rule_factory(loaded: object) -> SelectionRuleFactory:
+def _rule_factory(loaded: object, _: str) -> SelectionRuleFactory:
     if not callable(loaded):
         raise InputError("a function of expected scores and a seed")
     factory: SelectionRuleFactory = loaded

@@ -22,15 +22,17 @@ class ExtensionPoint(Generic[Thing]):
     group   of the entry points
     kind    word for one of them
     own     those that come with audiosim, by name
-    accept  a loaded object as what it must be; an InputError says what that is
+    accept  a loaded object and its name as what it must be; an InputError says what that is
     former  the group's name up to the next version: what is installed there is found, with a warning
+    taken   names that stand for something else
     """
 
     group: str
     kind: str
     own: Callable[[], Mapping[str, Thing]]
-    accept: Callable[[object], Thing]
+    accept: Callable[[object, str], Thing]
     former: str | None = None
+    taken: frozenset[str] = frozenset()
 
     def installed(self) -> list[EntryPoint]:
         """Entry points of the group, by name."""
@@ -69,7 +71,7 @@ class ExtensionPoint(Generic[Thing]):
             warn_deprecated(f"entry-point group {self.former} of {package_of(point)}", self.group, UNTIL, 3)
         loaded = load_entry(point)
         try:
-            thing = self.accept(loaded)
+            thing = self.accept(loaded, point.name)
         except InputError as error:
             raise InputError(f"{told(point)} must be {error}, got {type(loaded).__name__}") from None
         name = getattr(thing, "name", point.name)
@@ -79,7 +81,9 @@ class ExtensionPoint(Generic[Thing]):
 
     def hidden(self, point: EntryPoint) -> bool:
         """Whether something that comes with audiosim has the name of what another package installs."""
-        return package_of(point) != OWN and (point.name in self.own() or self.choose(point.name) != point)
+        return package_of(point) != OWN and (
+            point.name in {*self.own(), *self.taken} or self.choose(point.name) != point
+        )
 
 
 def package_of(point: EntryPoint) -> str:
