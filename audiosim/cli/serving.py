@@ -109,12 +109,12 @@ def serve(
     from service.wire_judging import JudgmentIn
 
     database = tokens or db
-    access = Access(host, allowed_host or (), TokenStore(database) if database else None)
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
     judging = Judging(db, measure, parse_stop(goal), own, going)
 
     def make() -> "FastAPI":
+        access = Access(host, allowed_host or (), TokenStore(database) if database else None)
         loaded = [Collection.load(folder, judgments) for folder in collections]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
