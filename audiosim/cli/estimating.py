@@ -1,5 +1,6 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -19,6 +20,7 @@ from audiosim.cli.options import (
     open_collection,
     print_result,
 )
+from audiosim.corpus.pairs import read_pairs
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import Distribution
 from audiosim.expected.sampled import DRAWS
@@ -34,16 +36,25 @@ def predict(
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool; the collection's own if not given.", min=1)
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predict these pairs, a query and a document per line, whether a system retrieved them or not, instead "
+            "of the pool's unjudged ones.",
+        ),
+    ] = None,
     form: As = Format.table,
 ) -> None:
-    """How relevant every unjudged pair is likely to be: expectation, variance and the probability of each level.
+    """Predict how relevant every unjudged pair is: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, pairs)
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
-    rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
+    wanted = np.flatnonzero(np.isnan(grades)) if pairs is None else pool.locate(read_pairs(pairs))
+    rows = prediction.rows(pool.pairs, wanted.tolist())
     if form is Format.csv:
         levels = [f"p{level:g}" for level in prediction.levels]
         rows = [

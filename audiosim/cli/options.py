@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import FormatError
 from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
+from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import console
@@ -93,12 +97,26 @@ def load_collection(folder: Path, judgments: str | None) -> Collection:
 
 
 def open_collection(
-    folder: Path, model: str | None, judgments: str | None, cutoff: int | None
+    folder: Path, model: str | None, judgments: str | None, cutoff: int | None, also: Path | None = None
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
+    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
+
+    also  file of further pairs that the pool is to have, of documents that the collection knows
+    """
     collection = load_collection(folder, judgments)
-    pool = build_pool(collection, cutoff)
+    pool = build_pool(collection, cutoff, () if also is None else _known_pairs(also, collection))
     return collection, pool, after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
+
+
+def _known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
+    pairs, known = read_pairs(path), Known(collection)
+    for pair, number in pairs.items():
+        if pair not in known:
+            what = "query" if pair.document in known.documents else "document"
+            raise FormatError(
+                path, number, f"nothing is known of {what} {getattr(pair, what)}: no run, no metadata, no index names it"
+            )
+    return tuple(pairs)
 
 
 def print_result(
