@@ -1,7 +1,8 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -17,14 +18,19 @@ from audiosim.cli.options import (
     ModelName,
     RuleName,
     Seed,
+    known_pairs,
     open_collection,
+    opened,
     print_result,
 )
-from audiosim.corpus.pairs import read_pairs
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import Distribution
 from audiosim.expected.sampled import DRAWS
 from audiosim.plugins import find_measure, find_rule
+from audiosim.relevance.any_pair import portions
 from audiosim.report.views import ranking_view, rows_view
 from audiosim.selection import Selection, default_rule
 
@@ -40,8 +46,8 @@ def predict(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Predict these pairs, a query and a document per line, whether a system retrieved them or not, instead "
-            "of the pool's unjudged ones.",
+            help="Predict these pairs, a query and a document per line, retrieved by a system or not, instead of the "
+            "pool's unjudged ones.",
         ),
     ] = None,
     form: As = Format.table,
@@ -50,11 +56,12 @@ def predict(
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, pairs)
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff)
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
-    wanted = np.flatnonzero(np.isnan(grades)) if pairs is None else pool.locate(read_pairs(pairs))
-    rows = prediction.rows(pool.pairs, wanted.tolist())
+    rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
+    if pairs is not None:
+        rows = _rows_of(known_pairs(pairs, collection), collection, pool, model)
     if form is Format.csv:
         levels = [f"p{level:g}" for level in prediction.levels]
         rows = [
@@ -64,6 +71,17 @@ def predict(
         ]
     best = sorted(rows, key=lambda row: -row["expectation"])
     print_result(form, rows, rows, lambda: rows_view(best, left_out=["probabilities"]))
+
+
+def _rows_of(pairs: Sequence[Pair], collection: Collection, pool: Pool, model: str | None) -> list[dict[str, Any]]:
+    """What is predicted of pairs, in their order, of which the pool need not have all."""
+    rows: dict[Pair, dict[str, Any]] = {}
+    for portion in portions(pool, pairs):
+        _, wider, estimator = opened(collection, model, pool.cutoff, portion)
+        asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
+        found = estimator.predict(wider.spread(collection.grades())).rows(wider.pairs, wider.locate(asked).tolist())
+        rows.update(zip(asked, found, strict=True))
+    return [rows[pair] for pair in pairs]
 
 
 def estimate(

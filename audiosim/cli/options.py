@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -97,24 +97,34 @@ def load_collection(folder: Path, judgments: str | None) -> Collection:
 
 
 def open_collection(
-    folder: Path, model: str | None, judgments: str | None, cutoff: int | None, also: Path | None = None
+    folder: Path, model: str | None, judgments: str | None, cutoff: int | None
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
-
-    also  file of further pairs that the pool is to have, of documents that the collection knows
-    """
+    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
     collection = load_collection(folder, judgments)
-    pool = build_pool(collection, cutoff, () if also is None else _known_pairs(also, collection))
+    return opened(collection, model, cutoff)
+
+
+def opened(
+    collection: Collection, model: str | None, cutoff: int | None, also: Iterable[Pair] = ()
+) -> tuple[Collection, Pool, RelevanceEstimator]:
+    """The same of a collection that is loaded.
+
+    also  further pairs that the pool is to have
+    """
+    pool = build_pool(collection, cutoff, also)
     return collection, pool, after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
 
 
-def _known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
+def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
+    """The pairs of a file, each of a document and a query of which the collection knows anything."""
     pairs, known = read_pairs(path), Known(collection)
     for pair, number in pairs.items():
         if pair not in known:
             what = "query" if pair.document in known.documents else "document"
             raise FormatError(
-                path, number, f"nothing is known of {what} {getattr(pair, what)}: no run, no metadata, no index names it"
+                path,
+                number,
+                f"nothing is known of {what} {getattr(pair, what)}: no run, no metadata, no index names it",
             )
     return tuple(pairs)
 

@@ -1,4 +1,4 @@
-"""Lists of pairs: a query and a document per line, parted by a tab or by spaces; a header `query document` is allowed."""
+"""Lists of pairs: a query and a document per line, parted by a tab or by spaces; a header names them or is absent."""
 
 from pathlib import Path
 
@@ -23,7 +23,9 @@ def read_pairs(path: str | Path) -> dict[Pair, int]:
             raise FormatError(path, number, f"expected 2 fields (query, document), found {len(fields)}")
         pair = Pair(*fields)
         if pair in pairs:
-            raise FormatError(path, number, f"query {pair.query}, document {pair.document} is on line {pairs[pair]} already")
+            raise FormatError(
+                path, number, f"query {pair.query}, document {pair.document} is on line {pairs[pair]} already"
+            )
         pairs[pair] = number
     if not pairs:
         raise FormatError(path, 1, "the file holds no pair, expected a query and a document per line")

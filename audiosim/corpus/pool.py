@@ -154,7 +154,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         raise InputError(f"collection {collection.identifier}: no run retrieves anything")
     for pair in also:
         positions.setdefault(pair, len(positions))
-    ranks.resize(len(collection.runs), len(positions))
+    ranks = sparse.csr_array((ranks.data, ranks.indices, ranks.indptr), shape=(len(collection.runs), len(positions)))
     pairs = tuple(positions)
     genre, query_genre = _codes(
         [collection.genre(pair.document) for pair in pairs],

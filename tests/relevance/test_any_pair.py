@@ -13,7 +13,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import FormatError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import columns
-from audiosim.relevance.any_pair import Known
+from audiosim.relevance.any_pair import Known, portions
 from audiosim.relevance.estimators import built_in
 
 DEMO = shipped.folder("fixtures") / "demo"
@@ -26,7 +26,7 @@ def demo():
 
 @pytest.fixture(scope="module")
 def pools(demo):
-    """The pool of the demo's runs, and the same with all other pairs of queries and documents, and a query of its own."""
+    """The pool of the demo's runs, then with all other pairs of its queries and documents, and one query more."""
     alone = build_pool(demo)
     every = [Pair(query, document) for query in (*alone.queries, "d010") for document in demo.documents]
     return alone, build_pool(demo, also=every)
@@ -58,14 +58,28 @@ def test_no_prediction_of_a_retrieved_pair_changes_when_others_are_asked_for(poo
     alone, more = pools
     judged = dict(list(demo.grades().items())[:300])
     before = built_in(alone, model).predict(alone.spread(judged))
-    after = built_in(more, model).predict(more.spread({pair: judged[pair] for pair in judged if pair in alone.positions}))
+    after = built_in(more, model).predict(
+        more.spread({pair: judged[pair] for pair in judged if pair in alone.positions})
+    )
     np.testing.assert_allclose(after.expectation[: len(alone.pairs)], before.expectation, atol=1e-8)
     np.testing.assert_allclose(after.variance[: len(alone.pairs)], before.variance, atol=1e-6)
 
 
-def test_of_pairs_that_no_system_retrieved_those_of_the_query_s_genre_are_predicted_higher_and_better_than_by_a_constant(
-    pools, demo
-):
+@pytest.mark.parametrize("model", [None, "mjud"])
+def test_judging_a_pair_that_no_system_retrieved_is_learned_from_like_any_other(pools, model):
+    _, more = pools
+    place = more.positions[Pair("q01", "d070")]
+    assert not more.found[place]
+    estimator, grades = built_in(more, model), np.full(len(more.pairs), np.nan)
+    before = estimator.predict(grades)
+    grades[place] = 90
+    fresh = built_in(more, model).predict(grades)
+    after = estimator.predict(grades)
+    np.testing.assert_allclose(after.expectation, fresh.expectation, atol=1e-8)
+    assert model == "mjud" or after.expectation[more.positions[Pair("q01", "d071")]] > before.expectation[place + 1]
+
+
+def test_genre_tells_which_of_the_pairs_that_no_system_retrieved_are_relevant(pools, demo):
     _, more = pools
     left = ~more.found & (np.array(more.query) != more.query.max())
     truth = more.spread(demo.grades())
@@ -85,6 +99,15 @@ def test_what_a_collection_knows_of_is_named_by_runs_metadata_or_queries(demo):
     assert Pair("q99", "d001") not in Known(demo)
     assert Pair("q01", retrieved) in Known(bare)
     assert Known(demo).among([("q01", "d999"), ("q01", "d001"), ("q01", "d001")]) == (Pair("q01", "d001"),)
+
+
+def test_unretrieved_pairs_are_dealt_out_so_that_no_query_gets_many_at_a_time(pools):
+    alone, _ = pools
+    pairs = [*alone.pairs[:5], *(Pair(query, f"x{number}") for query in ("q01", "q02") for number in range(250))]
+    dealt = list(portions(alone, pairs + pairs))
+    assert [len(portion) for portion in dealt] == [400, 100]
+    assert {pair for portion in dealt for pair in portion} == set(pairs[5:])
+    assert list(portions(alone, alone.pairs)) == [()]
 
 
 def test_a_list_of_pairs_is_read_in_its_order(tmp_path):
