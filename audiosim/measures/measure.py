@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.measures import binary, cascade, cumulative, levels
 from audiosim.measures.definition import (
     FORM,
@@ -58,7 +58,7 @@ def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Meas
         raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
     name = parts["name"]
     if name not in known:
-        raise InputError(f"unknown measure {name!r}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown measure {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
     if name in MEASURES and known[name] != MEASURES[name]:
         raise InputError(f"{name} comes with audiosim, expected another name for a measure of your own")
     chosen = tuple(_parse_parameters(text, parts["parameters"]).items())

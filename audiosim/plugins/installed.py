@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.published import model_names
@@ -74,7 +74,8 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
     point = choose(points, head)
     if point is None:
         known = {model.rpartition("-")[0] for model in model_names()} | {point.name for point in points}
-        raise InputError(f"unknown model {name!r}, expected a .json file or one of {', '.join(sorted(known))}")
+        expected = f"a .json file or one of {', '.join(sorted(known))}{did_you_mean(name, known)}"
+        raise InputError(f"unknown model {name!r}, expected {expected}")
     return load_factory(point), text
 
 
@@ -105,7 +106,8 @@ def find_measure(text: str) -> Measure:
     point = choose(points, written["name"])
     if point is None:
         known = dict.fromkeys([*MEASURES, *(point.name for point in points)])
-        raise InputError(f"unknown measure {written['name']!r}, expected one of {', '.join(known)}")
+        expected = f"one of {', '.join(known)}{did_you_mean(written['name'], known)}"
+        raise InputError(f"unknown measure {written['name']!r}, expected {expected}")
     return parse_measure(text, {point.name: load_definition(point)})
 
 
