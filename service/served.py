@@ -30,7 +30,7 @@ from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000
-MOST_BEYOND = 1000  # pairs of one request that no system retrieved
+MOST_BEYOND = 500  # pairs of one request that no system retrieved
 
 
 class NotServedError(InputError):

@@ -43,7 +43,7 @@ def predict_pairs_of_collection(
 ) -> Response:
     """How relevant each pair is, given the judgments of the collection, or those in the body where there are any.
 
-    Pairs that no system retrieved are predicted too, at most a thousand at a time, where anything is known of them.
+    Pairs that no system retrieved are predicted too, at most 500 at a time, where anything is known of them.
     """
     one = served.collection(collection)
     asked = decode(body, PredictionsIn)
