@@ -201,16 +201,21 @@ class ServedCollection:
 
         text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
         """
+        measure = self.measure(text)
         self.campaign.refresh()
         number, selection = self.campaign.standing
-        measure = selection.measure if text is None else find_measure(text)
         if measure == selection.measure:
             return number, selection.ranking
-        if measure.cutoff > DEEPEST_CUTOFF:
-            raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, tuple(_grades(judgments).items()))
+
+    def measure(self, text: str | None = None) -> Measure:
+        """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
+        measure = self.campaign.selection.measure if text is None else find_measure(text)
+        if measure.cutoff > DEEPEST_CUTOFF:
+            raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
+        return measure
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(told)
