@@ -55,7 +55,7 @@ oGEN = Feature(
     "mean grade of this genre on other queries of the query's genre",
     MeanElsewhere(judgment.genre_pairs, judgment.genres),
 )
-qSIM = Feature("qSIM", "audio", "nothing", 1, "closeness to the query as a rank in the index", audio.query_proximity)
+qSIM = Feature("qSIM", "audio", "nothing", 2, "closeness to the query as a rank in the index", audio.query_proximity)
 aSIM = Feature("aSIM", "audio", "own query", 1, "grade of the nearest other document", audio.GradeOfNearest())
 kSIM = Feature(
     "kSIM", "audio", "own query", 1, "mean grade of the others, weighted by closeness", audio.MeanByCloseness()
