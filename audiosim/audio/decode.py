@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.audio.completeness import Completeness, completeness
-from audiosim.audio.sound_limits import STANDARD, Limits
+from audiosim.audio.sound_limits import STANDARD, SoundLimits
 from audiosim.errors import InputError, SoundError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Signal:
 
 
 def read(
-    path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD, decoders: "Sequence[Decoder]" = ()
+    path: str | Path, rate_hz: int = RATE_HZ, limits: SoundLimits = STANDARD, decoders: "Sequence[Decoder]" = ()
 ) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
@@ -145,7 +145,7 @@ class Decoder:
 
     name: str
     suffixes: tuple[str, ...]
-    decode: Callable[[Path, int, Limits], Decoded]
+    decode: Callable[[Path, int, SoundLimits], Decoded]
 
     def __post_init__(self) -> None:
         if not self.name.isalnum():
@@ -173,7 +173,7 @@ def _check_file(path: Path) -> int:
     return status.st_size
 
 
-def _decode(path: Path, size_bytes: int, limits: Limits) -> Decoded:
+def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
     def check(frames: int) -> None:
         problem = limits.problem(frames, file.channels, file.samplerate, size_bytes)
         if problem:

@@ -6,9 +6,9 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.audio.bands import band_descriptors, band_limit_hz, mirrored_bins
-from audiosim.audio.contrast import contrast, extremes
+from audiosim.audio.contrast import contrast, octave_extremes
 from audiosim.audio.decode import Samples, Signal
-from audiosim.audio.mfcc import filtered, hann, levels_of, mfcc
+from audiosim.audio.mfcc import decibels_of, filtered, hann, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD, Descriptor, Parameters
 from audiosim.audio.spectra import powers
 from audiosim.errors import InputError, SoundError
@@ -61,8 +61,8 @@ class _Spectrum:
             block = power if source is None else power[:, source]
             filtered(block, parameters, mel[some])
             if CONTRAST in parameters.names:
-                extremes(block, parameters, self.peaks[some], self.valleys[some])
-        self.levels = levels_of(mel)
+                octave_extremes(block, parameters, self.peaks[some], self.valleys[some])
+        self.levels = decibels_of(mel)
 
 
 def _column(one: str | Descriptor, spectrum: _Spectrum, signal: Signal, parameters: Parameters) -> Array:

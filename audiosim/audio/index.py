@@ -17,15 +17,15 @@ from audiosim.audio.index_store import Appender, Recording, Recordings
 from audiosim.audio.parameters import STANDARD, Descriptor, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
-from audiosim.audio.sources import Source, find_sounds
+from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
 from audiosim.stats.kullback_leibler import Packed, Precision, Reals, pack
-from audiosim.stats.nearest import Field
+from audiosim.stats.nearest import SearchField
 
-Progress = Callable[[int, int, int], object]
+ShowProgress = Callable[[int, int, int], object]
 SAVED = 10_000  # recordings written together
 
 
@@ -141,7 +141,7 @@ class AudioIndex:
         precision  of the result; single is within a relative 1e-4, near duplicates too
         """
         places = [None if ids is None and not self._is_large else self._packed_places(ids) for ids in (rows, columns)]
-        return kullback_leibler.divergence(self._packed, places[0], places[1], precision)
+        return kullback_leibler.kullback_leibler_divergence(self._packed, places[0], places[1], precision)
 
     def neighbours(
         self,
@@ -231,10 +231,10 @@ class AudioIndex:
     def _packed_places(self, ids: Iterable[str] | None) -> Integers:
         return self._inside[self.positions(ids)]
 
-    def _field(self, groups: Integers | None) -> Field:
+    def _field(self, groups: Integers | None) -> SearchField:
         """What is searched: recordings that hold and are to be heard, each by default a group of its own."""
         known = self._outside if groups is None else np.where(self._outside < 0, 0, groups[self._outside])
-        return Field(self._packed, known, self._closed, self._outside)
+        return SearchField(self._packed, known, self._closed, self._outside)
 
     def _named(self, near: Ranked) -> tuple[Neighbour, ...]:
         close = [None] * len(near.place) if near.proximity is None else near.proximity.tolist()
@@ -299,7 +299,7 @@ def extract(
     into: str | Path | None = None,
     parameters: Parameters | None = None,
     read: Read = decode.read,
-    progress: Progress | None = None,
+    progress: ShowProgress | None = None,
     scheduler: str | None = None,
     prune: bool = False,
     decoders: Sequence[Decoder] = (),
@@ -324,7 +324,7 @@ def extract(
     suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
     if decoders:
         read = partial(decode.read, decoders=decoders)
-    sources: Mapping[str, Source] = sound if isinstance(sound, Mapping) else find_sounds(sound, suffixes)
+    sources: Mapping[str, SoundSource] = sound if isinstance(sound, Mapping) else find_sounds(sound, suffixes)
     files, report = listed(sources), progress or _unwatched
     parameters = parameters or _parameters_of(into)
     if into is None:
@@ -362,7 +362,7 @@ def _prune(index: Appender) -> None:
 
 
 def _follow(
-    outcomes: Outcomes, done: int, total: int, progress: Progress, keep: Callable[[Described], object]
+    outcomes: Outcomes, done: int, total: int, progress: ShowProgress, keep: Callable[[Described], object]
 ) -> tuple[Failure, ...]:
     """Keep each outcome as it comes, and say how far it has got; what failed."""
     failed: list[Failure] = []

@@ -20,10 +20,10 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-Source = str | Path | LeftOut  # a str where it is a URL
+SoundSource = str | Path | LeftOut  # a str where it is a URL
 
 
-def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = ()) -> dict[str, Source]:
+def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = ()) -> dict[str, SoundSource]:
     """The sound files that a person means by some paths, in the order found.
 
     paths  each a folder: all below it whose name ends as a sound file's does, sorted, hidden ones left out;
@@ -38,7 +38,7 @@ def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] 
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     suffixes = (*SUFFIXES, *more)
-    found: dict[str, Source] = {}
+    found: dict[str, SoundSource] = {}
     for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
         if found.setdefault(identifier, source) != source:
             raise InputError(
@@ -50,7 +50,7 @@ def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] 
     return found
 
 
-def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
+def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSource]]:
     if is_url(start):
         yield from _remote(str(start), suffixes)
         return
@@ -64,7 +64,7 @@ def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str,
         yield _named(Path(start.name), start)
 
 
-def _named(place: PurePath, source: Source) -> tuple[str, Source]:
+def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
     """A sound by its identifier; what is left out by its place and a slash, which is like no identifier."""
     identifier = place.with_suffix("").as_posix()
     if not isinstance(source, LeftOut) and not _writable(identifier):
@@ -78,7 +78,7 @@ def _writable(identifier: str) -> bool:
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
-def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, Source]]:
+def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, SoundSource]]:
     """The sound files below a folder, in the order of their names."""
     root, waiting = os.path.realpath(folder), _entries(folder)
     while waiting:
@@ -117,7 +117,7 @@ def _is_sound(path: PurePath, suffixes: tuple[str, ...]) -> bool:
     return path.name.lower().endswith(suffixes)
 
 
-def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
+def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSource]]:
     files = list(find_remote(url))
     for place, file in files:
         hidden = any(part.startswith(".") for part in place.parts)
@@ -125,7 +125,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Source]]
             yield _named(place, file)
 
 
-def _documents(table: Path) -> Iterator[tuple[str, Source]]:
+def _documents(table: Path) -> Iterator[tuple[str, SoundSource]]:
     from audiosim.corpus.formats import read_documents  # here, because every worker imports this module
 
     for identifier, document in read_documents(table).items():
@@ -133,5 +133,5 @@ def _documents(table: Path) -> Iterator[tuple[str, Source]]:
             yield identifier, document.path if is_url(document.path) else table.parent / document.path
 
 
-def _place(source: Source) -> str:
+def _place(source: SoundSource) -> str:
     return source.path if isinstance(source, LeftOut) else str(source)

@@ -17,7 +17,7 @@ from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
 from audiosim.report.simulation_page import followed_page
 from audiosim.selection import StoppingRule
-from audiosim.simulate import HeldOut, Part, Trial, follow, repeat
+from audiosim.simulate import HeldOutKind, Part, Trial, follow, repeat
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
@@ -41,7 +41,7 @@ Learn = Annotated[
     ),
 ]
 Held = Annotated[
-    HeldOut | None,
+    HeldOutKind | None,
     typer.Option(
         "--held-out",
         help="With --repeat, what a learned model has not seen. queries: a part is of some queries, the rest is the "

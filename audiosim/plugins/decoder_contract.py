@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from audiosim.audio.decode import Decoded, Decoder
-from audiosim.audio.sound_limits import STANDARD, Limits
+from audiosim.audio.sound_limits import STANDARD, SoundLimits
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins.points import one_line
 
@@ -42,7 +42,7 @@ def check_decoder(decoder: Decoder, sound: Path | None, rng: np.random.Generator
     _check_refuses(decoder, sound, replace(STANDARD, seconds=len(first.samples) / first.rate_hz / 2))
 
 
-def _check_refuses(decoder: Decoder, path: Path, limits: Limits = STANDARD) -> None:
+def _check_refuses(decoder: Decoder, path: Path, limits: SoundLimits = STANDARD) -> None:
     what = path.stem if limits == STANDARD else "a file of more than the limits allow"
     try:
         decoder.decode(path, path.stat().st_size, limits)

@@ -28,7 +28,7 @@ WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?
 LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
 
 
-class Standing(Protocol):
+class LoopState(Protocol):
     """What a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
 
     @property
@@ -45,11 +45,11 @@ class StoppingRule(Protocol):
     Entry-point group `audiosim.stopping_rules`, see `StoppingDefinition`.
     """
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         """Where judging stands, in the unit of the rule's target."""
         ...
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         """Whether enough is judged."""
         ...
 
@@ -63,10 +63,10 @@ class Confidence:
 
     target: float
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return standing.ranking.confidence
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -79,12 +79,12 @@ class EveryConfidence:
 
     target: float
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         ranking = standing.ranking
         known = ranking.differences[1] == 0
         return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -108,10 +108,10 @@ class Difference:
         if not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return _mean(standing.ranking.settled(self.size))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -136,10 +136,10 @@ class Users:
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return _mean(satisfied_users(standing.ranking, standing.pool.scale.name).settled(self.share))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -166,15 +166,15 @@ class Error:
         if not self.size > 0:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         """The error that the rule counts with now: half the width of a 95 % interval, corrected if asked for."""
         deviation = float(np.sqrt(standing.ranking.scores.variance.mean()))
         return deviation / self._deviation(standing) * self.size
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) <= self.size
 
-    def _deviation(self, standing: Standing) -> float:
+    def _deviation(self, standing: LoopState) -> float:
         if self.corrected and standing.ranking.joint:
             return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
@@ -195,10 +195,10 @@ class Judgments:
         if self.count < 0:
             raise InputError(f"a number of judgments must be 0 or more, got {self.count}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return standing.ranking.judged
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) >= self.count
 
     def __str__(self) -> str:
@@ -211,11 +211,11 @@ class AnyOf:
 
     rules: tuple[StoppingRule, ...]
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         """Where judging stands with the first rule."""
         return self.rules[0].level(standing)
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return any(rule.reached(standing) for rule in self.rules)
 
     def __str__(self) -> str:

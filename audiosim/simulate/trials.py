@@ -15,7 +15,7 @@ from audiosim.errors import InputError
 from audiosim.relevance.published import Model
 from audiosim.selection import Selection, StoppingRule
 from audiosim.simulate.calibration import Claims
-from audiosim.simulate.observations import Observation, Truth, claims_of, summary
+from audiosim.simulate.observations import Observation, Truth, claims_of, observation_summary
 from audiosim.simulate.parts import Part
 from audiosim.simulate.replay import check_complete
 
@@ -100,7 +100,7 @@ def repeat(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class TrialCourse:
     """A campaign at its moments and where it reached its goals.
 
     moments  one observation for each number of judgments, of the last there was where the pool has fewer pairs
@@ -124,11 +124,14 @@ class Followed:
     parts: tuple[Part, ...]
     goals: tuple[StoppingRule, ...]
     near: float
-    courses: tuple[Course, ...]
+    courses: tuple[TrialCourse, ...]
 
     def curve(self) -> list[dict[str, Any]]:
-        """One row for each moment; see `observations.summary`."""
-        return [summary(seen, self.near) for seen in zip(*(course.moments for course in self.courses), strict=True)]
+        """One row for each moment; see `observations.observation_summary`."""
+        return [
+            observation_summary(seen, self.near)
+            for seen in zip(*(course.moments for course in self.courses), strict=True)
+        ]
 
     def goal_rows(self) -> list[dict[str, Any]]:
         """One row for each goal: in how many campaigns it was reached, and the means over these when it was."""
@@ -196,7 +199,7 @@ class _ToMoments:
     at: tuple[int, ...]
     goals: tuple[StoppingRule, ...]
 
-    def __call__(self, number: int) -> Course:
+    def __call__(self, number: int) -> TrialCourse:
         truth, states = self.trial.play(self.parts[number])
         seen: list[Observation] = []
         reached: dict[StoppingRule, Observation] = {}
@@ -209,7 +212,7 @@ class _ToMoments:
             if len(seen) == len(self.at):
                 break
         seen += [truth.beside(state) for _ in self.at[len(seen) :]]
-        return Course(tuple(seen), tuple(map(reached.get, self.goals)))
+        return TrialCourse(tuple(seen), tuple(map(reached.get, self.goals)))
 
 
 def _each(

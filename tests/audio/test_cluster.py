@@ -156,7 +156,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
     started = loopback(5)
     monkeypatch.setattr(cluster, "ROUNDS", 1)
     results = list(
-        cluster.spread(
+        cluster.spread_on_cluster(
             wrap_non_picklable_objects(deadly),
             [1, 2, 3, 4, 5],
             started.address,

@@ -6,13 +6,13 @@ from struct import error, unpack
 import numpy as np
 
 from audiosim.audio.decode import Decoded, Decoder
-from audiosim.audio.sound_limits import Limits
+from audiosim.audio.sound_limits import SoundLimits
 from audiosim.errors import SoundError
 
 LINEAR_16 = 3
 
 
-def decode(path: Path, size_bytes: int, limits: Limits) -> Decoded:
+def decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
     """The sound of a file: a head of six numbers, then frames of 16-bit samples, most significant byte first."""
     content = path.read_bytes()
     try:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.selection.stopping import Standing, StoppingDefinition
+from audiosim.selection.stopping import LoopState, StoppingDefinition
 
 
 @dataclass(frozen=True)
@@ -13,14 +13,14 @@ class Winner:
 
     target: float
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         """The least of the confidences in the pairs of the system that is expected to be best."""
         ranking = standing.ranking
         best = int(np.argmax(ranking.scores.mean))
         a, b = ranking.pairs
         return float(ranking.confidences[(a == best) | (b == best)].min(initial=1.0))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         """Whether the winner is known."""
         return self.level(standing) >= self.target
 
