@@ -24,7 +24,7 @@ from audiosim.expected.ranking import Distribution
 from audiosim.expected.sampled import DRAWS
 from audiosim.plugins import find_measure, find_rule
 from audiosim.report.views import ranking_view, rows_view
-from audiosim.selection import Selection, default_rule
+from audiosim.selection import Selection
 
 
 def predict(
@@ -102,7 +102,7 @@ def next_pairs(
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
     expected = expected_scores(what, pool)
-    chosen = find_rule(rule or default_rule(estimator), expected, seed)
+    chosen = None if rule is None else find_rule(rule, expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()

@@ -11,9 +11,8 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import GAINS, score
-from audiosim.relevance.estimators import Relevance
-from audiosim.stats.field import Field
-from audiosim.stats.moments import Moments, Sums
+from audiosim.relevance.belief import Belief
+from audiosim.stats.multivariate import Moments, MultivariateNormal
 
 
 def is_linear(measure: Measure) -> bool:
@@ -48,10 +47,10 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
         )
 
 
-def gains_of(measure: Measure, relevance: Relevance) -> Moments | Field:
-    """Mean and variance of each pair's gain as a measure has it, as a share of the highest; or their field."""
+def gains_of(measure: Measure, belief: Belief) -> MultivariateNormal:
+    """Posterior of the pairs' gains as a measure has them, as shares of the highest."""
     gain = measure.word("gain")
-    return relevance.gains if gain == "linear" else relevance.gains_as(GAINS[gain])
+    return belief.gains if gain == "linear" else belief.gains_as(GAINS[gain])
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,48 +75,33 @@ class LinearScores:
         spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool))
         return sparse.csr_array(spread / len(self.pool.queries))
 
-    @cached_property
-    def _sums(self) -> Sums:
-        return Sums(self.weights)
-
-    @cached_property
-    def _columns(self) -> sparse.csc_array:
-        return self.weights.tocsc()
-
-    def scores(self, relevance: Relevance) -> Moments:
+    def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
-        gains = gains_of(self.measure, relevance)
-        return gains.project(self.weights) if isinstance(gains, Field) else self._sums.project(gains)
+        return self.gains(belief).project(self.weights)
 
-    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+    def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged, of what they were before: a rank-one update.
 
         mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair with all
         """
-        if before.prediction.field is not None and self.measure.word("gain") != "linear":
-            return self.scores(relevance)  # what one judgment moves in the gains of others is not linear
-        old, new = (gains_of(self.measure, known) for known in (before, relevance))
-        if isinstance(old, Field):
-            column = old.column(index)
-            if column[index] <= 0:
-                return scores  # a judgment taken back or changed moves nothing until the next prediction
-            pull = self.weights @ column
-            mean = scores.mean + pull * ((new.mean[index] - old.mean[index]) / column[index])
-            return settled(mean, scores.covariance - np.outer(pull, pull / column[index]))
-        weight = self._columns[:, [index]].toarray()[:, 0]
-        mean = scores.mean + weight * (new.mean[index] - old.mean[index])
-        covariance = scores.covariance + np.outer(weight, weight * (new.variance[index] - old.variance[index]))
-        return settled(mean, covariance)
+        old = self.gains(before)
+        column = old.column(index)
+        linear = self.measure.word("gain") == "linear" or not before.prior.correlated
+        if not linear or column[index] <= 0:  # it moves gains of others otherwise, or was judged before
+            return self.scores(belief)
+        moved = self.weights @ column
+        mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])
+        return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
 
-    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csr_array:
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         return self.weights
 
-    def gains(self, relevance: Relevance) -> Moments | Field:
-        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
-        return gains_of(self.measure, relevance)
+    def gains(self, belief: Belief) -> MultivariateNormal:
+        """Posterior of the (n,) gains of the pairs."""
+        return gains_of(self.measure, belief)
 
-    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csr_array:
         """(s, n) the discount at which each system retrieved each pair, 1 at the first rank of CG and DCG."""
         return sparse.csr_array(self.weights / self.weights.data.max(initial=1e-300))
 

@@ -183,15 +183,15 @@ def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_c
     collection, _, campaign, _ = long
     predictor, pool = served(long).predictor(), build_pool(collection)
     assert np.sum(predictor.own.judged) == 105
-    check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.relevance).tolist())
+    check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.belief).tolist())
     told = {pool.pairs[0]: 80.0, pool.pairs[7]: 10.0}
     given = predictor.given(told).prediction
     plain = make_estimator(pool, "joint").predict(pool.spread(told))
     check_close(given.expectation.tolist(), plain.expectation.tolist())
 
 
-def _expected(relevance):
-    return np.where(relevance.judged, relevance.grades, relevance.prediction.expectation)
+def _expected(belief):
+    return np.where(belief.judged, belief.grades, belief.expectation)
 
 
 def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
