@@ -2,24 +2,52 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test check bench clean
+.PHONY: help demo test test-fast check format bench drawing release clean
+
+help:
+	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
+	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
+	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
+	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
+	@echo "make drawing    docs/architecture.svg, from the imports"
+	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
 
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
 test: $(VENV)/installed-for-tests
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST) -n auto --dist worksteal
+
+test-fast: $(VENV)/installed-for-tests
+	$(PYTEST) -n auto --dist worksteal -q -m "not slow"
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_layers.py
+	$(PYTEST) -q tests/test_layers.py
+
+format: $(VENV)/installed-for-tests
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+drawing: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/python docs/draw_architecture.py
+
+release: check test
+	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
+	@version=$$($(BIN)/python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'); \
+	grep -q "^## $$version" CHANGELOG.md || { echo "CHANGELOG.md says nothing of $$version"; exit 1; }
+	rm -rf dist
+	$(BIN)/python -m build --installer pip
+	@echo "dist/ holds the release: tag it, then upload it"
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,11 +7,9 @@ Processor time on two threads, the median over runs. The limits are for the size
 
 import argparse
 import resource
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
+from figures import Figures, cpu_seconds
 from scipy.stats import permutation_test as one_pair
 from threadpoolctl import threadpool_limits
 
@@ -22,16 +20,6 @@ from audiosim.stats.splithalf import split_half
 
 LIMIT_S = 5.0
 LIMIT_MB = 1000
-
-
-def seconds(work: Callable[[], object], runs: int) -> float:
-    """Median processor time of a call."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
 
 
 def megabytes() -> float:
@@ -61,23 +49,20 @@ def main() -> None:
     scores = rng.normal(size=(given.systems, given.queries)) + np.linspace(0, 0.3, given.systems)[:, None]
     pairs = given.systems * (given.systems - 1) // 2
     drawn = {"samples": given.samples}
-    print(
-        f"{pairs:,} pairs, {given.queries:,} queries, {given.samples:,} samples; p-values, effect sizes and intervals"
-    )
-    with threadpool_limits(2):
-        spent = seconds(lambda: permutation_test(scores, np.random.default_rng(0), **drawn), given.runs)
-        print(f"permutation {spent:8.2f} s   limit {LIMIT_S:.2f} s", end="")
-        print(f"   {megabytes():.0f} MB at most   limit {LIMIT_MB} MB")
-        spent = seconds(lambda: bootstrap_test(scores, np.random.default_rng(0), **drawn), given.runs)
-        print(f"bootstrap   {spent:8.2f} s   limit {LIMIT_S:.2f} s")
+    of = f"{pairs:,} pairs x {given.queries:,} queries"
+    with threadpool_limits(2), Figures("inference") as figures:
+        for name, test in (("permutation", permutation_test), ("bootstrap", bootstrap_test)):
+            spent = cpu_seconds(lambda test=test: test(scores, np.random.default_rng(0), **drawn), given.runs)
+            figures.add(f"{name}, {of}, {given.samples:,} samples", spent, "s", LIMIT_S)
+        figures.add("memory of these", megabytes(), "MB", LIMIT_MB)
         for name, test in (("t", t_test), ("sign", sign_test), ("wilcoxon", wilcoxon_test)):
-            print(f"{name:11} {seconds(lambda test=test: test(scores), 1):8.2f} s")
-        print(f"{'tukey':11} {seconds(lambda: tukey_test(friedman_test(scores)), 1):8.2f} s")
+            figures.add(f"{name}, {of}", cpu_seconds(lambda test=test: test(scores), 1), "s")
+        figures.add(f"tukey, {of}", cpu_seconds(lambda: tukey_test(friedman_test(scores)), 1), "s")
         study = scores[:18, :100]
-        spent = seconds(lambda: split_half(study, "permutation", np.random.default_rng(0), trials=10), 1)
-        print(f"split-half  {spent / 10:8.3f} s a split of 18 systems, 100 queries, permutation, 10,000 samples")
-        theirs = seconds(lambda: by_scipy(scores[0], scores[1], given.samples), 1)
-        print(f"scipy       {theirs:8.2f} s permutation, one pair; times {pairs:,}: {theirs * pairs:,.0f} s")
+        spent = cpu_seconds(lambda: split_half(study, "permutation", np.random.default_rng(0), trials=10), 1)
+        figures.add("split-half, 18 systems x 100 queries, permutation, a split", spent / 10, "s")
+        theirs = cpu_seconds(lambda: by_scipy(scores[0], scores[1], given.samples), 1)
+        figures.add("scipy, permutation of one pair", theirs, "s", note=f"times {pairs:,}: {theirs * pairs:,.0f} s")
 
 
 if __name__ == "__main__":

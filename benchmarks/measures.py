@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
 
 LIMIT_S = 3.0
 CANDIDATES, POSSIBLE = 300, 7000
@@ -102,14 +103,14 @@ def measured(script: str, arguments: list[str], runs: int) -> tuple[float, dict[
     return min(times), means
 
 
-def compare(peer: str, script: str, names: list[str], folder: list[str], runs: int) -> bool:
-    """Whether we are faster than a peer on the measures that it has, with the same means."""
+def compare(peer: str, script: str, names: list[str], folder: list[str], runs: int, figures: Figures) -> bool:
+    """Compare with a peer on the measures that it has: true if we are faster, with the same means."""
     theirs, their_means = measured(script, [*folder, *names], runs)
     ours, our_means = measured(OURS, [*folder, *names], runs)
     close = 1e-9 if "ERR" not in names else 1e-5  # that one prints five decimals
     agree = all(np.allclose(our_means[name], their_means[name], rtol=0, atol=close) for name in names)
-    verdict = f"{theirs / ours:.1f} times as fast" if agree else "MEANS DIFFER"
-    print(f"{peer:12} {'+'.join(names):10} {theirs:8.2f} s   audiosim {ours:6.2f} s   {verdict}")
+    verdict = f"ours {ours:.2f} s, {theirs / ours:.1f} times as fast" if agree else "MEANS DIFFER"
+    figures.add(f"{'+'.join(names)} by {peer}", theirs, "s", note=verdict)
     return agree and ours < theirs
 
 
@@ -121,15 +122,15 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--slow", action="store_true", help="also the ERR of ir_measures, in Perl")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, Figures("measures") as figures:
         write_files(Path(name), options.systems, options.queries, options.documents)
         folder = [name, str(options.documents)]
         ours, _ = measured(OURS, [*folder, "nDCG", "RBP", "ERR"], options.runs)
         lines = options.systems * options.queries * options.documents
-        print(f"audiosim     nDCG+RBP+ERR {ours:6.2f} s for {lines:,} lines   limit {LIMIT_S} s")
+        figures.add(f"nDCG+RBP+ERR of {lines:,} lines, whole process, by the clock", ours, "s", LIMIT_S)
         peers = [(peer, *PEERS[peer]) for peer in PEERS if importlib.util.find_spec(peer)]
         peers += [("ir_measures", IR_MEASURES, ["ERR"])] if options.slow else []
-        faster = [compare(peer, script, names, folder, options.runs) for peer, script, names in peers]
+        faster = [compare(peer, script, names, folder, options.runs, figures) for peer, script, names in peers]
     return 0 if ours <= LIMIT_S and all(faster) else 1
 
 

@@ -9,11 +9,9 @@ and where they end in reasonable time.
 import argparse
 import importlib.util
 import resource
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
+from figures import Figures, cpu_seconds
 from threadpoolctl import threadpool_limits
 
 from audiosim.arrays import Array, Integers
@@ -32,16 +30,6 @@ def drawn(rows: int) -> tuple[Array, Integers]:
     features = rng.normal(size=(rows, COLUMNS))
     latent = features @ np.linspace(-1, 1, COLUMNS) + rng.logistic(size=rows)
     return features, np.searchsorted(np.quantile(latent, np.arange(1, LEVELS) / LEVELS), latent)
-
-
-def seconds(work: Callable[[], object], runs: int) -> float:
-    """Median processor time of a call."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
 
 
 def by_statsmodels(features: Array, level: Integers) -> Array:
@@ -67,34 +55,32 @@ def megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def compare(rows: int, runs: int) -> None:
-    """Print our time and the peers'."""
+def compare(rows: int, runs: int, figures: Figures) -> None:
+    """Add our time and the peers'."""
     features, level = drawn(rows)
-    before = megabytes()
-    ours = seconds(lambda: fit(features, level), runs)
-    print(
-        f"{rows:>9,} x {COLUMNS} x {LEVELS}   audiosim {1000 * ours:9.1f} ms   limit {1000 * LIMITS_S[rows]:6.0f} ms",
-        end="",
-    )
-    print(f"   +{megabytes() - before:.0f} MB, limit {MEMORY_LIMIT_MB} MB" if rows > 100_000 else "")
-    for name, peer in PEERS.items() if rows < 100_000 else ():
+    before, size = megabytes(), f"{rows:,} x {COLUMNS} x {LEVELS}"
+    ours = cpu_seconds(lambda: fit(features, level), runs)
+    figures.add(f"fit of {size}", 1000 * ours, "ms", 1000 * LIMITS_S[rows])
+    if rows > 100_000:
+        figures.add(f"memory of a fit of {size}", megabytes() - before, "MB", MEMORY_LIMIT_MB)
+        return
+    for name, peer in PEERS.items():
         if importlib.util.find_spec(name) is None:
-            print(f"{'':>18} {name} is not installed")
+            print(f"{name} is not installed")
             continue
-        theirs = seconds(lambda peer=peer: peer(features, level), max(1, runs // 2))
+        theirs = cpu_seconds(lambda peer=peer: peer(features, level), max(1, runs // 2))
         apart = np.abs(peer(features, level) - fit(features, level).coefficients).max()
-        ratio = f"{theirs / ours:5.0f} times ours   coefficients {apart:.1e} apart"
-        print(f"{'':>18} {name:>11} {1000 * theirs:9.1f} ms   {ratio}")
+        figures.add(f"the same by {name}", 1000 * theirs, note=f"{theirs / ours:.0f} times ours, {apart:.1e} apart")
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the figures, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
-    with threadpool_limits(1):
+    with threadpool_limits(1), Figures("ordinal") as figures:
         for rows in LIMITS_S:
-            compare(rows, runs)
+            compare(rows, runs, figures)
         features, level = drawn(1_000_000)
         found = fit(features, level)
         levels = np.arange(5.0, 100.0, 10.0)
@@ -103,8 +89,7 @@ def main() -> None:
             probabilities = level_probabilities(found.thresholds, features @ found.coefficients)
             return expectation(probabilities, levels), variance(probabilities, levels)
 
-        spent = seconds(moments, runs)
-        print(f"E and Var of 1,000,000 rows {1000 * spent:9.1f} ms   limit {1000 * MOMENTS_LIMIT_S:6.0f} ms")
+        figures.add("E and Var of 1,000,000 rows", 1000 * cpu_seconds(moments, runs), "ms", 1000 * MOMENTS_LIMIT_S)
 
 
 if __name__ == "__main__":

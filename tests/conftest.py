@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,38 @@ from audiosim.corpus.model import FINE, Document, Judgment, Run
 settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
+# What `make test-fast` leaves out: tests of these fixtures, and those that are marked slow themselves.
+SLOW_FIXTURES = {"postgres", "chromium"}
+# What to install for tests that were skipped, by a word of the reason that they give.
+WANTED = {
+    "Chromium": "apt-get install chromium",
+    "PostgreSQL": "apt-get install postgresql",
+    "psycopg": 'pip install "audiosim[postgres]"',
+    "data": "the public data beside the checkout, see README.md",
+}
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what needs a browser or PostgreSQL."""
+    for item in items:
+        chosen = getattr(item, "callspec", None)
+        if SLOW_FIXTURES & {*getattr(item, "fixturenames", ()), *(map(str, chosen.params.values()) if chosen else ())}:
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line at the end how many tests were skipped for want of what, and how to have it."""
+    reasons = [
+        str(report.longrepr[2]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    ]
+    parts = []
+    for reason, count in Counter(reasons).most_common():
+        remedy = next((command for word, command in WANTED.items() if word.lower() in reason.lower()), None)
+        parts.append(f"{count} ({reason}{f': {remedy}' if remedy else ''})")
+    if parts:
+        terminalreporter.write_line(f"skipped: {', '.join(parts)}", yellow=True)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from audiosim.cli.options import (
     JudgmentsFile,
     MeasureName,
     ModelName,
+    NamedBy,
     RuleName,
     Seed,
     open_collection,
@@ -34,13 +35,14 @@ def predict(
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool; the collection's own if not given.", min=1)
     ] = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """How relevant every unjudged pair is likely to be: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from)
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
     rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
@@ -65,6 +67,7 @@ def estimate(
     distribution: Annotated[
         Distribution, typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper.")
     ] = "t",
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
@@ -75,7 +78,7 @@ def estimate(
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool, ideal, draws)
     ranking = estimate_pool(expected, estimator, pool.spread(collection.grades()), distribution)
     print_result(form, ranking.to_dict(), ranking.system_rows(), lambda: ranking_view(ranking))
@@ -90,6 +93,7 @@ def next_pairs(
     by_query: ByQuery = False,
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Which pairs to judge next, the most informative first.
@@ -100,7 +104,7 @@ def next_pairs(
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool)
     chosen = None if rule is None else find_rule(rule, expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)

@@ -7,26 +7,20 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.measures.gains import gain_of, linear_gain
 from audiosim.measures.measure import Measure
-from audiosim.measures.scores import GAINS, score
+from audiosim.measures.scores import score
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 
 
-def is_linear(measure: Measure) -> bool:
-    """Whether a ranking's score is a sum over its ranks of gain times a weight that no judgment changes."""
-    if measure.name in {"CG", "DCG"}:
-        return True
-    constant = measure.word("ideal") == "user" or (measure.name == "RBP" and measure.word("form") == "original")
-    return measure.name in {"nDCG", "RBP"} and constant
-
-
-def weights_of_ranks(measure: Measure, pool: Pool) -> Array:
+def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
     """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0."""
-    alone = np.where(np.eye(measure.cutoff) > 0, pool.scale.maximum, 0.0)
-    return score(measure, pool.scale, alone, np.zeros((measure.cutoff, 1)))
+    alone = np.where(np.eye(measure.cutoff) > 0, scale.maximum, 0.0)
+    return score(measure, scale, alone, np.zeros((measure.cutoff, 1)))
 
 
 def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csr_array:
@@ -49,8 +43,8 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
 
 def gains_of(measure: Measure, belief: Belief) -> MultivariateNormal:
     """Posterior of the pairs' gains as a measure has them, as shares of the highest."""
-    gain = measure.word("gain")
-    return belief.gains if gain == "linear" else belief.gains_as(GAINS[gain])
+    gain = gain_of(measure)
+    return belief.gains if gain is linear_gain else belief.gains_as(gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +66,7 @@ class LinearScores:
     @cached_property
     def weights(self) -> sparse.csr_array:
         """(s, n) sparse: W."""
-        spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool))
+        spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool.scale))
         return sparse.csr_array(spread / len(self.pool.queries))
 
     def scores(self, belief: Belief) -> Moments:
@@ -86,7 +80,7 @@ class LinearScores:
         """
         old = self.gains(before)
         column = old.column(index)
-        linear = self.measure.word("gain") == "linear" or not before.prior.correlated
+        linear = gain_of(self.measure) is linear_gain or not before.prior.correlated
         if not linear or column[index] <= 0:  # it moves gains of others otherwise, or was judged before
             return self.scores(belief)
         moved = self.weights @ column

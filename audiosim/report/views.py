@@ -1,4 +1,4 @@
-"""What each command shows on a terminal."""
+"""Terminal views of the commands."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def ranking_view(ranking: Ranking, note: str = "") -> RenderableType:
 
 
 def _drawn(ranking: Ranking) -> str:
-    """How good scores are that come from drawing grades; empty where they do not."""
+    """Precision of scores that come from drawing grades; empty where they do not."""
     if ranking.errors is None:
         return ""
     return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
@@ -84,13 +84,13 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
 
 
 def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
-    """How an extraction went."""
+    """Outcome of an extraction."""
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
     return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
 
 
 def replay_view(result: Mapping[str, Any]) -> RenderableType:
-    """How a replayed campaign went: its curve, and its end."""
+    """Course of a replayed campaign: its curve, and its end."""
     end = (
         f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: confidence {result['confidence']:.3f}, "
         f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']})."
