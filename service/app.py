@@ -6,8 +6,8 @@ import signal
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe_types
 from service.guarded import Guarded
+from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
@@ -68,9 +69,17 @@ def create_app(
     access   who may ask; everybody, from this machine alone, if not given
     """
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
-    app = FastAPI(title="audiosim", version=version("audiosim"), redirect_slashes=False, docs_url=None, redoc_url=None)
-    app.state.served = Served(collections, models, judging, folders)
+    app = FastAPI(
+        title="audiosim",
+        version=version("audiosim"),
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_kept,
+    )
+    served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
+    app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
@@ -78,6 +87,16 @@ def create_app(
     _include(app, [predictions.direct, open_inference.direct, *(one.router for one in (*plain, sessions, pages))])
     describe_types(app)
     return app
+
+
+@asynccontextmanager
+async def _kept(app: FastAPI) -> AsyncIterator[None]:
+    """For as long as the application lives, what it serves is kept up to date."""
+    app.state.keeper.start()
+    try:
+        yield
+    finally:
+        app.state.keeper.stop()
 
 
 def _include(app: FastAPI, routers: Sequence[APIRouter]) -> None:

@@ -98,5 +98,16 @@ CannotLimit = Annotated[
     int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
 ]
 RuleName = Annotated[str | None, _option("RULE", "What makes a pair worth judging, as for `audiosim next`.")]
+QuestionsFile = Annotated[
+    Path | None,
+    _option(
+        "QUESTIONS",
+        "More questions that assessors answer of every pair, as TOML: one [[question]] each, with name, kind (choice, "
+        "slider or text), text, levels.",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+    ),
+]
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]

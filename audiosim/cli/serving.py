@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
@@ -87,6 +88,7 @@ def serve(
     cannot_limit: settings.CannotLimit = 2,
     rule: settings.RuleName = None,
     seed: settings.Seed = 0,
+    questions: settings.QuestionsFile = None,
     log: settings.Log = settings.LogForm.text,
 ) -> None:
     """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
@@ -101,12 +103,16 @@ def serve(
     """
     from service.access import Access
     from service.app import create_app, run_server
-    from service.campaigns import Judging
+    from service.campaigns import WAIT_S, Judging
+    from service.questions import read_questions
     from service.tokens import TokenStore
+    from service.wire_judging import JudgmentIn
 
     database = tokens or db
     access = Access(host, allowed_host or (), TokenStore(database) if database else None)
-    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal))
+    own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
+    going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
+    judging = Judging(db, measure, parse_stop(goal), own, going)
 
     def make() -> "FastAPI":
         loaded = [Collection.load(folder, judgments) for folder in collections]

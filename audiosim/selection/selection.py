@@ -35,6 +35,7 @@ class Selection:
     scores     moments of the systems' mean scores
     asked      the selection when estimator and rule were last asked; None where they were asked for this one
     tells      judgments told since the start
+    learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     """
 
     expected: ExpectedScores
@@ -47,6 +48,7 @@ class Selection:
     scores: Moments
     asked: "Selection | None" = None
     tells: int = 0
+    learns: bool = True
 
     @classmethod
     def start(
@@ -59,6 +61,7 @@ class Selection:
         rule: str | Rule | None = None,
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
+        learns: bool = True,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
@@ -66,6 +69,7 @@ class Selection:
         rule     name in RULES, or a rule for these expected scores; None: see `default_rule`
         seed     of the draw that breaks ties, and of what the rule draws
         learned  grades that the estimator learns from; where None those of the judgments, in their order
+        learns   whether it learns anew by itself as it goes on
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -80,7 +84,7 @@ class Selection:
         rule = default_rule(belief) if rule is None else rule
         rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
-        return cls(expected, estimator, rule, batch, ties, told, belief, expected.scores(belief))
+        return cls(expected, estimator, rule, batch, ties, told, belief, expected.scores(belief), learns=learns)
 
     @property
     def pool(self) -> Pool:
@@ -170,6 +174,11 @@ class Selection:
             raise InputError(f"{assessor or 'nobody'} has not judged document {pair.document} for query {pair.query}")
         return self._after(pair, {other: grade for other, grade in self.told[pair].items() if other != assessor})
 
+    def taught(self, estimator: RelevanceEstimator) -> "Selection":
+        """The selection whose estimator has learned; estimator and rule are asked now."""
+        belief = estimator.predict(self.grades)
+        return replace(self, estimator=estimator, belief=belief, scores=self.expected.scores(belief), asked=None)
+
     def _after(self, pair: Pair, said: Mapping[str, float]) -> "Selection":
         """The selection in which these are the grades of a pair, by assessor."""
         index = int(self.pool.locate([pair])[0])
@@ -178,13 +187,14 @@ class Selection:
             del told[pair]
         tells, estimator, grades = self.tells + 1, self.estimator, self.grades.copy()
         grades[index] = mean_grade(said)
-        if len(told) > len(self.told) and is_moment(len(told)):
+        if self.learns and len(told) > len(self.told) and is_moment(len(told)):
             estimator = relearned(estimator, grades)
         new, same = pair not in self.told, estimator is self.estimator
         again = not new or not same or tells % self.batch == 0
-        belief = (
-            estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(index, grades[index])
-        )
+        if again:
+            belief = estimator.predict(grades).resumed(self.belief)
+        else:
+            belief = self.belief.condition(index, grades[index])
         if new and belief.prior is self.belief.prior:
             scores = self.expected.after(self.scores, self.belief, belief, index)
         else:

@@ -17,7 +17,8 @@ from service.guarded import caller_of
 from service.routes.judging import recorded, written
 from service.served import ServedCollection
 from service.strict import decode_strictly
-from service.wire_judging import CampaignOut, ChangeOut, RankingOut, TurnIn
+from service.wire_judging import TurnIn
+from service.wire_standing import CampaignOut, ChangeOut, RankingOut
 
 router = APIRouter(prefix="/v1", tags=["campaign"])
 
@@ -46,7 +47,7 @@ async def show_ranking(collection: str, served: ServedDep, measure: MeasureQuery
 def show_campaign(collection: str, served: ServedDep) -> Response:
     """How far the campaign is, how fast and how much at one the assessors are, what is open."""
     one = served.collection(collection)
-    one.campaign.sync()
+    one.campaign.refresh()
     return answer(CampaignOut.from_domain(one))
 
 
@@ -112,7 +113,8 @@ class Followers:
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
-        if one.campaign.sync() != last:
+        one.campaign.refresh()
+        if one.campaign.standing.number != last:
             return ChangeOut.from_domain(one)
     return None
 

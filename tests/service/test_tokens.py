@@ -219,7 +219,7 @@ def test_a_page_of_another_origin_changes_nothing(origin, site, by_cookie, allow
         assert denied.value.status == 403
 
 
-# Role by role, what the table of the README says; c is the collection.
+# Role by role, what the table of docs/service.md says; c is the collection.
 ALLOWED = {
     "client": ["POST predictions", "GET ranking", "GET", "POST /v1/models/m/predictions", "GET /metrics"],
     "assessor": ["POST next", "POST judgments", "POST undo", "GET answers", "GET", "GET /v1/documents/a/b/sound"],
