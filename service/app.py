@@ -23,7 +23,7 @@ from service.connections import Connection
 from service.exchange import describe_types
 from service.guarded import Guarded
 from service.keeper import Keeper
-from service.limits import Gate, Limited, Limits
+from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics, Progresses
@@ -48,6 +48,7 @@ from service.starting import Starting
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
+RANKINGS, RANKINGS_WAITING = 2, 4  # by other measures than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 
@@ -81,6 +82,7 @@ def create_app(
     app.state.access = Access() if access is None else access
     app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
+    app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
     # Routes are tried in this order.
@@ -128,7 +130,11 @@ def _watch(app: FastAPI, limits: Limits) -> None:
 
 
 def run_server(
-    make: FastAPI | Callable[[], FastAPI], host: str = "127.0.0.1", port: int = 8000, log: Form = "text"
+    make: FastAPI | Callable[[], FastAPI],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    log: Form = "text",
+    proxies: Sequence[str] = (),
 ) -> None:
     """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
 
@@ -137,16 +143,18 @@ def run_server(
     make  the application, or what makes it: then the service lives at once, and is ready when that is done
     port  0 for any that is free; the start line, on stderr, says which
     log   one line per request on stderr, for people or as JSON
+    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed; nobody's others
     """
     listening = listen(host, port)
     start_logging(log)
     keep_freed_memory()
     with listening, _stopping_cleanly():
-        _run(lambda: _checked((lambda: make) if isinstance(make, FastAPI) else make, host), listening, log)
+        made = (lambda: make) if isinstance(make, FastAPI) else make
+        _run(lambda: _checked(made, host), listening, log, proxies)
     LOG.info("stopped")
 
 
-def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> None:
+def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form, proxies: Sequence[str]) -> None:
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
@@ -160,7 +168,7 @@ def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> No
         failures.append(error)
         server.should_exit = True
 
-    server = _Server(_config(Starting(make, made, failed)))
+    server = _Server(_config(Starting(make, made, failed), proxies))
     server.run(sockets=[listening])
     if failures:
         raise failures[0]
@@ -184,6 +192,8 @@ class _Server(uvicorn.Server):
 
 def _notes(app: FastAPI) -> Iterator[str]:
     """What whoever starts a service should know of it."""
+    if app.state.access.deserted:
+        yield "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
     if not app.state.access.locked:
         yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
     if any(one.judging.database is None for one in app.state.served.collections.values()):
@@ -197,7 +207,7 @@ def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
     return app
 
 
-def _config(app: Starting) -> uvicorn.Config:
+def _config(app: Starting, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,
@@ -207,6 +217,8 @@ def _config(app: Starting) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

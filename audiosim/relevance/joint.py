@@ -55,7 +55,9 @@ class Prior:
         ordinal = OrdinalEstimator(pool, models).predict(np.full(len(pool.pairs), np.nan))
         scale, mean = np.maximum(LEAST, np.sqrt(ordinal.prior.variance)), ordinal.prior.mean
         # Without the scale the trend and large effects of systems could together stand for a term in the scale itself.
-        trend = np.column_stack([np.ones(len(mean)), standing(pool, mean)]) * (scale / scale.mean())[:, None]
+        trend = (
+            np.column_stack([np.ones(len(mean)), standing(pool, mean)]) * (scale / scale[pool.found].mean())[:, None]
+        )
         return cls(ordinal, replace(layout_of(pool, scale, sound), trend=trend), mean)
 
     def belief(self, sizes: Mapping[str, float], trend: Trend) -> Belief:

@@ -38,7 +38,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False) -> Layout:
     )
     genres, genres_alone = _shared(pairing, pool.query)
     artist, artist_alone = _shared(pool.artist, pool.query)
-    retrievers = np.asarray(pool.retrieved.T.toarray()) / np.asarray(pool.retrieved.sum(axis=0)).reshape(-1, 1)
+    retrievers = np.asarray(pool.retrieved.T.toarray()) / np.maximum(1, pool.retrieved.sum(axis=0))[:, None]
     kernels: dict[str, tuple[Array | Booleans, ...]] = {
         "query": tuple(np.ones((len(rows), len(rows)), dtype=np.bool_) for rows in blocks),
         "query_genre": _alike(pool.genre, blocks),
@@ -64,13 +64,14 @@ def standing(pool: Pool, mean: Array) -> Array:
 
     mean  (n,) mu, what is expected of each pair
 
-    Systems that retrieved nothing stand nowhere.
+    Systems that retrieved nothing stand nowhere; 0 for a pair that no system retrieved.
 
     The mean of a group beside a member's own value: Mundlak (1978), doi:10.2307/1913646.
     """
     counts = pool.retrieved.sum(axis=1)
     systems = (pool.retrieved @ mean) / np.maximum(1, counts)
-    return np.asarray(((systems - systems[counts > 0].mean()) @ pool.retrieved) / pool.retrieved.sum(axis=0))
+    above = (systems - systems[counts > 0].mean()) @ pool.retrieved
+    return np.asarray(above / np.maximum(1, pool.retrieved.sum(axis=0)))
 
 
 def _shared(code: Integers, query: Integers) -> tuple[Array, Booleans]:
