@@ -5,7 +5,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
-from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.belief import Belief
 
 
 class Even:
@@ -16,7 +16,7 @@ class Even:
     def __init__(self, expected: ExpectedScores, seed: int) -> None:
         self._query = expected.pool.query
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         """(n,) how much the judgment of each pair is worth now."""
-        judged = np.bincount(self._query, relevance.judged)
+        judged = np.bincount(self._query, belief.judged)
         return np.asarray(1 / (1 + judged[self._query]))
