@@ -30,7 +30,7 @@ from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.published import Model
-from audiosim.relevance.relearning import FIRST, relearned
+from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
 from audiosim.simulate.parts import HeldOutKind, Part, queries_of, teams_of
 from audiosim.training.examples import judged_pools, place_levels
@@ -69,7 +69,7 @@ def seen_at(pool: Pool, grades: np.ndarray, share: float, seed: int) -> np.ndarr
 
 def in_use(estimator: RelevanceEstimator, seen: np.ndarray) -> RelevanceEstimator:
     """An estimator after these judgments: in a campaign it learns from them once they are FIRST."""
-    return relearned(estimator, seen) if np.sum(~np.isnan(seen)) >= FIRST else estimator
+    return relearned(estimator, seen) if np.sum(~np.isnan(seen)) >= FIRST_LEARNING else estimator
 
 
 def losses(pool: Pool, model: Model, probabilities: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

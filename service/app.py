@@ -39,10 +39,9 @@ from service.routes import (
     predictions,
     sessions,
     sounds,
-    standing,
 )
 from service.routes import judging as judging_routes
-from service.routes.standing import Followers
+from service.routes.campaign_standing import Followers
 from service.served import Served
 from service.starting import Starting
 
@@ -86,7 +85,9 @@ def create_app(
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
     # Routes are tried in this order.
-    _include(app, [predictions.direct, open_inference.direct, *(one.router for one in (*plain, sessions, pages))])
+    _include(
+        app, [predictions.direct, open_inference.direct_inference, *(one.router for one in (*plain, sessions, pages))]
+    )
     describe_types(app)
     return app
 

@@ -24,7 +24,7 @@ BYTES = 8
 EXTENSIONS = ["binary_tensor_data"]
 OUTPUTS = ("expectation", "variance", "probabilities", "levels")
 
-Parameters = dict[str, bool | int | float | str]
+RequestParameters = dict[str, bool | int | float | str]
 
 
 class TensorIn(Struct):
@@ -34,14 +34,14 @@ class TensorIn(Struct):
     shape: list[int]
     datatype: str
     data: list[float | list[float | None] | None] | None = None
-    parameters: Parameters = {}
+    parameters: RequestParameters = {}
 
 
 class OutputIn(Struct):
     """An output that is wanted."""
 
     name: str
-    parameters: Parameters = {}
+    parameters: RequestParameters = {}
 
 
 class InferIn(Struct):
@@ -50,7 +50,7 @@ class InferIn(Struct):
     inputs: list[TensorIn]
     outputs: list[OutputIn] = []
     id: str = ""
-    parameters: Parameters = {}
+    parameters: RequestParameters = {}
 
 
 class TensorOut(Struct, omit_defaults=True):
@@ -60,7 +60,7 @@ class TensorOut(Struct, omit_defaults=True):
     shape: list[int]
     datatype: str
     data: list[float | None] = []
-    parameters: Parameters = {}
+    parameters: RequestParameters = {}
 
 
 class InferOut(Struct):

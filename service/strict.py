@@ -9,14 +9,14 @@ from service.exchange import decode
 
 MOST_BYTES = 64 * 2**10
 
-Body = TypeVar("Body")
+StrictBody = TypeVar("StrictBody")
 
 
 class _TwiceError(ValueError):
     pass
 
 
-def decode_strictly(body: bytes, kind: type[Body]) -> Body:
+def decode_strictly(body: bytes, kind: type[StrictBody]) -> StrictBody:
     """The value that a short body of JSON spells, as `decode` has it; a key twice or half a character is 422.
 
     Of a key that stands twice readers take the first value or the last (RFC 8259, section 4), so that what was meant

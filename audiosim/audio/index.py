@@ -11,10 +11,10 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio import decode, index_store, packing
-from audiosim.audio.decode import Decoder
+from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
-from audiosim.audio.parameters import STANDARD, Descriptor, Parameters
+from audiosim.audio.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import SoundSource, find_sounds
@@ -51,7 +51,7 @@ class AudioIndex:
 
     recordings: Sequence[Recording]
     table: Singles
-    parameters: Parameters = STANDARD
+    parameters: Parameters = STANDARD_FRAMES
     failed: tuple[Failure, ...] = ()
     places: Integers | None = None
     folder: Path | None = None
@@ -67,7 +67,7 @@ class AudioIndex:
             raise InputError(f"two recordings are called {twice!r}")
 
     @classmethod
-    def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD) -> Self:
+    def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD_FRAMES) -> Self:
         """An index of Gaussians that are known already, by identifier."""
         return cls(tuple(map(Recording, gaussians)), _rows(map(pack_row, gaussians.values()), parameters), parameters)
 
@@ -347,7 +347,7 @@ def extract(
 def _parameters_of(folder: str | Path | None) -> Parameters:
     """Those of an index, STANDARD where there is none."""
     if folder is None or not (Path(folder) / index_store.HEAD).exists():
-        return STANDARD
+        return STANDARD_FRAMES
     parameters = index_store.read_head(Path(folder))
     for one in parameters.descriptors:
         if isinstance(one, Descriptor):

@@ -47,4 +47,4 @@ class SoundLimits:
 
 
 DENSEST = 100  # samples per byte
-STANDARD = SoundLimits()
+STANDARD_LIMITS = SoundLimits()

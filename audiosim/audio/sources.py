@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from audiosim.audio.decode import SUFFIXES
+from audiosim.audio import more_formats
+from audiosim.audio.decoder import SUFFIXES
 from audiosim.audio.remote import find_remote, is_url
 from audiosim.errors import InputError
 
@@ -26,7 +27,8 @@ SoundSource = str | Path | LeftOut  # a str where it is a URL
 def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = ()) -> dict[str, SoundSource]:
     """The sound files that a person means by some paths, in the order found.
 
-    paths  each a folder: all below it whose name ends as a sound file's does, sorted, hidden ones left out;
+    paths  each a folder: all below it whose name ends as a sound file's does, of formats that need audiosim[formats]
+           too, sorted, hidden ones left out;
            a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
            any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
     more   suffixes of sound files, beside those that audiosim opens itself
@@ -37,7 +39,8 @@ def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] 
     control character or bytes that are no text cannot be an identifier. Each of these is a LeftOut.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    suffixes = (*SUFFIXES, *more)
+    opened = (*SUFFIXES, *more)
+    suffixes = (*opened, *more_formats.SUFFIXES)
     found: dict[str, SoundSource] = {}
     for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
         if found.setdefault(identifier, source) != source:
@@ -46,7 +49,7 @@ def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] 
             )
     if not found:
         where = ", ".join(str(path) for path in paths) or "no path"
-        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(suffixes)}")
+        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(opened)}")
     return found
 
 

@@ -29,7 +29,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
-from audiosim.expected.ranking import Distribution
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
 from audiosim.plugins import find_measure, find_selection_rule
@@ -96,7 +96,8 @@ def estimate(
     ideal: IdealName = "ordered",
     draws: Annotated[int, typer.Option(help="Draws of grades, for measures that are simulated.", min=2)] = DRAWS,
     distribution: Annotated[
-        Distribution, typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper.")
+        DifferenceDistribution,
+        typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper."),
     ] = "t",
     system_from: NamedBy = None,
     form: As = Format.table,

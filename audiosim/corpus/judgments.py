@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from audiosim.corpus.lines import Lines, columns_hint, finite, read_lines, write_text
+from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
 from audiosim.corpus.runs import check_word
-from audiosim.corpus.tables import check_identifier, read_rows
 from audiosim.errors import FormatError, InputError, did_you_mean, quoted
 
 GRADES = ("grade", "fine", "broad")

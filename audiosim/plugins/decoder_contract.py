@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from audiosim.audio.decode import Decoded, Decoder
-from audiosim.audio.sound_limits import STANDARD, SoundLimits
+from audiosim.audio.decoder import Decoder
+from audiosim.audio.gathering import Decoded
+from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins.points import one_line
 
@@ -39,11 +40,11 @@ def check_decoder(decoder: Decoder, sound: Path | None, rng: np.random.Generator
     first, second = (_check_decoded(decoder, sound) for _ in range(2))
     if not np.array_equal(first.samples, second.samples) or first.rate_hz != second.rate_hz:
         raise InputError(f"decoder {decoder.name}: the same file twice gives other samples")
-    _check_refuses(decoder, sound, replace(STANDARD, seconds=len(first.samples) / first.rate_hz / 2))
+    _check_refuses(decoder, sound, replace(STANDARD_LIMITS, seconds=len(first.samples) / first.rate_hz / 2))
 
 
-def _check_refuses(decoder: Decoder, path: Path, limits: SoundLimits = STANDARD) -> None:
-    what = path.stem if limits == STANDARD else "a file of more than the limits allow"
+def _check_refuses(decoder: Decoder, path: Path, limits: SoundLimits = STANDARD_LIMITS) -> None:
+    what = path.stem if limits == STANDARD_LIMITS else "a file of more than the limits allow"
     try:
         decoder.decode(path, path.stat().st_size, limits)
     except SoundError as error:
@@ -57,7 +58,7 @@ def _check_refuses(decoder: Decoder, path: Path, limits: SoundLimits = STANDARD)
 
 def _check_decoded(decoder: Decoder, path: Path) -> Decoded:
     try:
-        found: object = decoder.decode(path, path.stat().st_size, STANDARD)
+        found: object = decoder.decode(path, path.stat().st_size, STANDARD_LIMITS)
     except Exception as error:
         raise InputError(f"decoder {decoder.name}: {path} raises {one_line(error)}") from error
     if not isinstance(found, Decoded):

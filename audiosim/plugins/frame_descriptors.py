@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.audio.index_store import HEAD, read_head
-from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD, Descriptor, Parameters
+from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError
 from audiosim.plugins.points import ExtensionPoint, one_line
 
-OWN_FRAMES = {"standard": STANDARD, "mfcc": PLAIN}
+OWN_FRAMES = {"standard": STANDARD_FRAMES, "mfcc": PLAIN}
 OWN_NAMES = frozenset({*OWN_FRAMES, MFCC, CONTRAST, BANDS})
-RATE_HZ, HOP = STANDARD.rate_hz, STANDARD.hop
+RATE_HZ, HOP = STANDARD_FRAMES.rate_hz, STANDARD_FRAMES.hop
 
 
 def find_frames(text: str) -> Parameters:
@@ -34,7 +34,7 @@ def installed_frames(folder: Path) -> Parameters:
     STANDARD where there is no index.
     """
     if not (folder / HEAD).exists():
-        return STANDARD
+        return STANDARD_FRAMES
     parameters = read_head(folder)
     return replace(parameters, descriptors=find_frames(",".join(parameters.names)).descriptors)
 

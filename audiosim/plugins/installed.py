@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from audiosim.audio.decode import DECODERS, Decoder
+from audiosim.audio.decode import DECODERS
+from audiosim.audio.decoder import Decoder
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores

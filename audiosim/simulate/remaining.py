@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection, StoppingRule
 
-DRAWS = 20
+REMAINING_DRAWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def remaining(
     selection: Selection,
     stop: float | StoppingRule,
     rng: np.random.Generator,
-    draws: int = DRAWS,
+    draws: int = REMAINING_DRAWS,
     proceed: Callable[[], bool] = lambda: True,
 ) -> Remaining:
     """Play a campaign on to its goal, several times, as its model takes the rest to be.

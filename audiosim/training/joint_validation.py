@@ -14,7 +14,7 @@ from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.published import Model, fallbacks
-from audiosim.relevance.relearning import FIRST
+from audiosim.relevance.relearning import FIRST_LEARNING
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import Examples
 from audiosim.training.folds import Judged, Way, deal, draw
@@ -178,7 +178,7 @@ def _predictions(
     ):
         chosen = wanted[rows.examples]
         if chosen.any():
-            learned = estimator.relearned(grades) if np.sum(~np.isnan(grades)) >= FIRST else estimator
+            learned = estimator.relearned(grades) if np.sum(~np.isnan(grades)) >= FIRST_LEARNING else estimator
             yield _Rows(place, rows.examples[chosen], rows.pairs[chosen]), learned.predict(grades)
 
 

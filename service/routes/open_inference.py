@@ -27,7 +27,7 @@ JSON_BYTES = "Inference-Header-Content-Length"
 SHORT_BYTES = 32 * 2**10
 
 router = APIRouter(tags=["Open Inference Protocol"])
-direct = APIRouter(tags=["Open Inference Protocol"], route_class=DirectRoute)
+direct_inference = APIRouter(tags=["Open Inference Protocol"], route_class=DirectRoute)
 
 
 @router.get("/v2", **described(ServerMetadata, wrong=ErrorOut))
@@ -37,13 +37,13 @@ async def server_metadata() -> Response:
 
 
 @router.get("/v2/health/live", **described(LiveOut, wrong=ErrorOut))
-async def live() -> Response:
+async def server_live() -> Response:
     """Whether the process answers at all."""
     return answer(LiveOut(True))
 
 
 @router.get("/v2/health/ready", **described(ReadyOut, wrong=ErrorOut))
-async def ready() -> Response:
+async def server_ready() -> Response:
     """Whether the models are loaded."""
     return answer(ReadyOut("audiosim", True))
 
@@ -76,13 +76,13 @@ MODEL = path_parameters(model="such as mout-fine")
 VERSION = path_parameters(model="such as mout-fine", version="the one that is served")
 
 
-@direct.post("/v2/models/{model}/infer", **described(InferOut, InferIn, MODEL, ErrorOut))
+@direct_inference.post("/v2/models/{model}/infer", **described(InferOut, InferIn, MODEL, ErrorOut))
 async def infer(request: Request) -> Response:
     """What a model says of rows of features."""
     return await _infer(request, served_by(request).model(request.path_params["model"]))
 
 
-@direct.post("/v2/models/{model}/versions/{version}/infer", **described(InferOut, InferIn, VERSION, ErrorOut))
+@direct_inference.post("/v2/models/{model}/versions/{version}/infer", **described(InferOut, InferIn, VERSION, ErrorOut))
 async def infer_version(request: Request) -> Response:
     """What a version of a model says of rows of features."""
     named = request.path_params

@@ -417,7 +417,7 @@ def test_limits_can_be_raised_and_lowered(write, music):
     assert read(path, limits=SoundLimits(seconds=5)).duration_s == 5
     with pytest.raises(SoundError, match=r": lasts 5 s or more, expected at most 4 s$"):
         read(path, limits=SoundLimits(seconds=4))
-    with pytest.raises(InputError, match=r"^limits must be above 0, got Limits\(seconds=0, .*\)$"):
+    with pytest.raises(InputError, match=r"^limits must be above 0, got SoundLimits\(seconds=0, .*\)$"):
         SoundLimits(seconds=0)
 
 

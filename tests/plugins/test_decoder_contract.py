@@ -1,9 +1,14 @@
 """Decoders: audiosim's own keeps the contract; those that break it are told how."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from audiosim.audio.decode import DECODERS, Decoded, Decoder, read
+from audiosim.audio.completeness import Completeness
+from audiosim.audio.decode import DECODERS, read
+from audiosim.audio.decoder import Decoder, decoded_whole
+from audiosim.audio.gathering import Decoded
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins import check_decoder, other_decoders
 
@@ -29,7 +34,7 @@ def right(path, size_bytes, limits):
     problem = limits.problem(len(samples), 1, 8000, size_bytes)
     if problem:
         raise SoundError(f"{path}: {problem}")
-    return Decoded.of(samples[:, None], 8000)
+    return decoded_whole(samples[:, None], 8000)
 
 
 def changed(**fields):
@@ -37,7 +42,7 @@ def changed(**fields):
 
     def decode(path, size_bytes, limits):
         found = right(path, size_bytes, limits)
-        kept = {"samples": found.samples, "rate_hz": found.rate_hz, "peak": found.peak}
+        kept = dataclasses.asdict(found) | {"known": Completeness()}
         return Decoded(**(kept | fields))
 
     return decode
@@ -58,13 +63,13 @@ def test_a_decoder_of_one_s_own_keeps_the_contract_and_is_read_by_its_suffix(cli
 
 
 def test_the_mean_of_channels_and_the_loudest_of_all():
-    found = Decoded.of(np.array([[0.5, -1.0], [0.25, 0.0]], dtype=np.float32), 8000)
+    found = decoded_whole(np.array([[0.5, -1.0], [0.25, 0.0]], dtype=np.float32), 8000)
     assert found.samples.tolist() == [-0.25, 0.125]
     assert (found.peak, found.at_full_scale) == (1.0, 0.25)
 
 
 def blank(path, size_bytes, limits):
-    return Decoded.of(np.zeros((8000, 1), dtype=np.float32), 8000)
+    return decoded_whole(np.zeros((8000, 1), dtype=np.float32), 8000)
 
 
 def unnamed(path, size_bytes, limits):
@@ -84,7 +89,7 @@ NOISE = np.random.default_rng(1)
 
 def other_each_time(path, size_bytes, limits):
     found = right(path, size_bytes, limits)
-    return Decoded.of(found.samples[:, None] * NOISE.random(), 8000)
+    return decoded_whole(found.samples[:, None] * NOISE.random(), 8000)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
     samples = np.round((tone + noise) * 2**14).astype(">i2")
     head = struct.pack(">4s5I", b".snd", 24, samples.nbytes, 3, rate_hz, 1)
     (tmp_path / "sounds").mkdir()
-    (tmp_path / "sounds" / "clip.au").write_bytes(head + samples.tobytes())
+    (tmp_path / "sounds" / "clip.sun").write_bytes(head + samples.tobytes())
     found = parsed(
         command("audiosim.cli", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json")
     )

@@ -1,11 +1,12 @@
-"""A decoder of Sun audio files (.au) of 16 bits."""
+"""A decoder of Sun audio files of 16 bits, under a suffix of their own (.sun)."""
 
 from pathlib import Path
 from struct import error, unpack
 
 import numpy as np
 
-from audiosim.audio.decode import Decoded, Decoder
+from audiosim.audio.decoder import Decoder, decoded_whole
+from audiosim.audio.gathering import Decoded
 from audiosim.audio.sound_limits import SoundLimits
 from audiosim.errors import SoundError
 
@@ -26,7 +27,7 @@ def decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
     if problem:
         raise SoundError(f"{path}: {problem}")
     samples = np.frombuffer(content, ">i2", frames * channels, start).reshape(frames, channels)
-    return Decoded.of((samples / 2**15).astype(np.float32), rate_hz)
+    return decoded_whole((samples / 2**15).astype(np.float32), rate_hz)
 
 
-AU = Decoder("au", (".au",), decode)
+AU = Decoder("au", (".sun",), decode)
