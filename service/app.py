@@ -83,7 +83,17 @@ def create_app(
     app.state.followers = Followers()
     app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
-    plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
+    plain = (
+        predictions,
+        health,
+        catalogue,
+        open_inference,
+        judging_routes,
+        exports,
+        campaign_standing,
+        organising,
+        sounds,
+    )
     # Routes are tried in this order.
     _include(
         app, [predictions.direct, open_inference.direct_inference, *(one.router for one in (*plain, sessions, pages))]
