@@ -30,6 +30,7 @@ from service.metrics import Metrics, Progresses
 from service.observed import Observed, Seen
 from service.problems import answer_problems
 from service.routes import (
+    campaign_standing,
     catalogue,
     exports,
     health,
