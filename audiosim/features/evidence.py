@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.evidence import Evidence
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.audio import REFERENCES, SEED, SHAPE, query_proximity, sounds_of
 from audiosim.features.feature import once_per_pool

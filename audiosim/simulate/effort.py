@@ -26,7 +26,7 @@ from audiosim.simulate.remaining import drawn_grades, played
 if TYPE_CHECKING:
     import pandas as pd
 
-CAMPAIGNS = 20
+SIMULATED_CAMPAIGNS = 20
 SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
@@ -107,7 +107,7 @@ def plan(
     *,
     goal: str | float | StoppingRule = SETTLED,
     batch: int = 20,
-    campaigns: int = CAMPAIGNS,
+    campaigns: int = SIMULATED_CAMPAIGNS,
     seconds: float | None = None,
     listeners: int = 1,
     rng: np.random.Generator | None = None,
