@@ -95,9 +95,9 @@ def other_each_time(path, size_bytes, limits):
 @pytest.mark.parametrize(
     ("decode", "message"),
     [
-        (blank, "empty must be refused with a SoundError"),
+        (blank, "noise must be refused with a SoundError"),
         (unnamed, "its SoundError must name the file, got cannot be decoded"),
-        (raising, "empty must be a SoundError, raises ValueError: no head"),
+        (raising, "noise must be a SoundError, raises ValueError: no head"),
         (unlimited, "a file of more than the limits allow must be refused with a SoundError"),
         (changed(samples=np.zeros(8000)), "samples must be a row of float32, the mean of the channels"),
         (
