@@ -119,6 +119,8 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
 
     try:
         with soundfile.SoundFile(path) as file:
+            if file.format == "RAW":  # libsndfile takes whatever is named .au for a telephone call
+                raise SoundError(f"{path}: cannot be decoded (it has no header), expected {FORMATS}")
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
             decoded = _samples(file, lambda frames: check(frames, file.channels, file.samplerate))
             known = _completeness(completeness(path, file.format), file, decoded)

@@ -1,8 +1,8 @@
 """Contract of decoders, as checks that say in words what a decoder does wrong.
 
 A file of noise, under each of its suffixes, is refused with a SoundError that names the file; an empty one it never
-sees. Of a sound file it gives the mean of the channels as float32, twice the same, at the file's own rate, and how loud the
-loudest sample was; a file of more than the limits allow is refused.
+sees. Of a sound file it gives the mean of the channels as float32, twice the same, at the file's own
+rate, and how loud the loudest sample was; a file of more than the limits allow is refused.
 """
 
 from dataclasses import replace
