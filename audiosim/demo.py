@@ -16,7 +16,6 @@ from audiosim.corpus.formats import write_judgments_csv, write_run
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.measures.measure import Measure
 from audiosim.simulate import Moment, agreement, moment, true_scores
 
 MARK = ".audiosim-demo"
@@ -35,7 +34,7 @@ FILES = {
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """What the demo found.
+    """Result of the demo.
 
     ranking  of the systems, when judging stopped
     curve    confidence and accuracy after each judgment
@@ -73,7 +72,7 @@ def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoRes
     start = time.monotonic()
     collection = prepare_demo(folder, say)
     log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", collection.identifier)
-    campaign = Campaign(collection, None, Measure("CG", collection.cutoff), log, BATCH)
+    campaign = Campaign(collection, None, f"CG@{collection.cutoff}", log, BATCH)
     pool = campaign.selection.pool
     say(f"{len(pool.systems)} systems answer {len(pool.queries)} queries: {len(pool.pairs)} pairs, none judged yet")
     truth = pool.spread(Collection.load(folder, folder / "truth.qrels").grades())

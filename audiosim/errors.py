@@ -1,6 +1,11 @@
 """Every error raised on purpose. The command prints one as a single line; the service answers 422."""
 
+from collections.abc import Iterable
 from pathlib import Path
+
+ALIKE = 0.78  # of difflib's ratio: gnere is genre, part is not path
+LONGEST_QUOTE = 40
+MOST_COMPARED = 2000  # names: a comparison takes microseconds
 
 
 class AudiosimError(Exception):
@@ -40,3 +45,33 @@ class LeaseError(InputError):
 
 class ClosedError(InputError):
     """A campaign is paused or closed."""
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Name among the known ones that was probably meant: the same in other case, or of nearly the same letters."""
+    folded: dict[str, str] = {}
+    for other in known:
+        folded.setdefault(other.strip().casefold(), other)
+    wanted = name.strip().casefold()
+    if wanted in folded or len(folded) > MOST_COMPARED:
+        return folded.get(wanted)
+    from difflib import get_close_matches  # takes longer to import than most commands look for anything
+
+    return next((folded[close] for close in get_close_matches(wanted, folded, 1, ALIKE)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End of a complaint about an unknown name: the nearest known one, or nothing."""
+    near = nearest_name(name, known)
+    return "" if near is None else f"; did you mean {near}?"
+
+
+def quoted(text: str) -> str:
+    """Text that was found in a file, in quotes, shortened in its middle where it is long."""
+    return repr(text) if len(text) <= LONGEST_QUOTE else shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Text, without its middle where it is long."""
+    half = LONGEST_QUOTE // 2
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:half]!r}...{text[-half:]!r} ({len(text)} characters)"

@@ -40,7 +40,7 @@ TESTS: dict[str, Callable[[Array, np.random.Generator], Comparison]] = {
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What fully judged systems score, and what may be said of their differences.
+    """Scores of fully judged systems, and statements about their differences.
 
     scores      of the s systems, best first
     intervals   (s) the mean score of each and its 95 % t-interval

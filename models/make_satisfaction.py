@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from audiosim.corpus.lines import write_text
-from audiosim.measures.measure import PARAMETERS, Measure
+from audiosim.measures.measure import MEASURES, Measure
 from audiosim.relevance.published import checksum
 
 HERE = Path(__file__).parent
@@ -87,9 +87,9 @@ def main() -> None:
 
 def user_oriented(name: str, gain: str) -> Measure:
     """The measure at cutoff 5 in the form of chapter 3: relative to the highest grade at every rank."""
-    known = {parameter.name for parameter in PARAMETERS[name]}
+    known = {parameter.name for parameter in MEASURES[name].parameters}
     wanted = (("gain", gain), ("ideal", "user"))
-    return Measure(name, 5, tuple(pair for pair in wanted if pair[0] in known))
+    return Measure(MEASURES[name], 5, tuple(pair for pair in wanted if pair[0] in known))
 
 
 if __name__ == "__main__":

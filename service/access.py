@@ -33,6 +33,7 @@ RULES: tuple[tuple[str, str, Roles], ...] = (
     ("GET|HEAD", r"/health/(live|ready)|/openapi\.json|/favicon\.ico|/|/(judge|organise|static)/.*", PUBLIC),
     ("GET|HEAD|POST|DELETE", r"/v1/session", PUBLIC),
     ("GET|HEAD", r"/v1/collections|" + ONE, ANYONE),
+    ("GET|HEAD", ONE + "/(questions|status)", ANYONE),
     ("GET|HEAD", r"/v1/models(/[^/]+)?", CLIENT),
     ("POST", r"/v1/models/[^/]+/predictions", CLIENT),
     ("POST", ONE + "/predictions", CLIENT),

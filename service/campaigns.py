@@ -10,6 +10,7 @@ from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping import Confidence, Stop
+from service.questions import Question
 
 WAIT_S = 5.0
 
@@ -21,6 +22,7 @@ class Judging:
     database  URL of the logs; in memory where None: they end with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
     goal      when judging may stop; nothing stops by itself
+    questions the organiser's own, asked of every pair beside its grade
     """
 
     database: str | None = None
@@ -32,6 +34,7 @@ class Judging:
     rule: str | None = None
     seed: int = 0
     goal: Stop = field(default_factory=lambda: Confidence(0.95))
+    questions: tuple[Question, ...] = ()
 
     def store(self, collection: Collection) -> Store:
         """Where the log of a collection's campaign is kept."""

@@ -17,16 +17,8 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.prediction import Prediction
 from service.wire import CollectionOut, FeaturesIn, ModelOut, PredictionsIn, PredictionsOut, ProblemOut
-from service.wire_judging import (
-    CampaignOut,
-    ImportedOut,
-    JudgmentIn,
-    NextIn,
-    NextOut,
-    RankingOut,
-    RecordOut,
-    UndoIn,
-)
+from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_standing import CampaignOut, RankingOut
 
 if TYPE_CHECKING:
     import httpx

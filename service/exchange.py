@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
-from service import inference_protocol, wire, wire_judging, wire_organising
+from service import inference_protocol, wire, wire_judging, wire_organising, wire_standing
 from service.served import DEEPEST_CUTOFF, Served
 
 MOST_VALUES = 500_000
@@ -122,7 +122,9 @@ def describe_types(app: FastAPI) -> None:
     """Add the wire types to the OpenAPI document of an application."""
     plain = app.openapi
     known = [
-        kind for module in (wire, wire_judging, wire_organising, inference_protocol) for kind in vars(module).values()
+        kind
+        for module in (wire, wire_judging, wire_organising, wire_standing, inference_protocol)
+        for kind in vars(module).values()
     ]
     structs = [kind for kind in known if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
     schemas = _schemas([kind for kind in structs if kind is not msgspec.Struct])[1]

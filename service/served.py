@@ -24,6 +24,7 @@ from audiosim.relevance.relearning import after_grades
 from service.campaigns import Judging, snapshot
 from service.learning import Remembering
 from service.predicted import State
+from service.questions import Questions
 from service.sound_files import Sounds
 
 KEPT = 8
@@ -133,6 +134,7 @@ class ServedCollection:
     ) -> None:
         self.collection, self.judging = collection, judging
         self.sounds = Sounds(collection, folder)
+        self.questions = Questions(collection.scale, judging.questions)
         self._folder, self._store = folder, judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff

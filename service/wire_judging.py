@@ -1,22 +1,23 @@
 """The wire types of judging: what assessors and organisers send, and what they get."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from msgspec import Meta, Struct
 
-from audiosim.campaign import Campaign, Event, Lease, Progress, Record
-from audiosim.campaign.event import Clock, parse_time, write_time
+from audiosim.campaign import Campaign, Event, Lease, Record
+from audiosim.campaign.event import DETAILS_LIMIT, STATES, Clock, parse_time, write_time
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.selection import Selection
+from service.questions import REASONS, Question, Questions
 from service.served import ServedCollection
 from service.sound_files import Peaks
 
 MOST_ASKED = 100
 AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
+MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s")
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]
@@ -35,8 +36,9 @@ class NextIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
 class JudgmentIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What an assessor says of a pair: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
 
-    `grade` stands for any scale. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with it: seconds
-    taken, seconds listened in all, and to either clip.
+    `grade` stands for any scale. `answers` are those to any question that `questions` lists, by its name; a grade or a
+    note may stand there or in its own field. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with
+    it: seconds taken, seconds listened in all, and to either clip.
     """
 
     query: Name
@@ -52,21 +54,31 @@ class JudgmentIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     query_played_s: Seconds | None = None
     document_played_s: Seconds | None = None
     note: Text | None = None
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = {}
 
-    def to_domain(self, assessor: str, key: str, clock: Clock) -> Event:
+    def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
         """The event that this is.
 
-        key  of the request
+        key        of the request
+        questions  that the collection's assessors are asked
         """
-        grades = {name: grade for name in GRADES if (grade := getattr(self, name)) is not None}
+        said = self._said()
+        grades = {name: said.pop(name) for name in GRADES if name in said}
         if (self.cannot is None) == (not grades):
             raise InputError("expected a grade in fine, broad or grade, or a reason in cannot, and not both")
-        names = ("seconds", "played_s", "query_played_s", "document_played_s", "note")
-        details = {name: value for name in names if (value := getattr(self, name)) is not None}
-        kind = "judgment" if grades else "cannot"
+        details = {name: value for name in MEASURED if (value := getattr(self, name)) is not None}
         reason = {} if self.cannot is None else {"reason": self.cannot}
-        time = _time(self.time, clock)
-        return Event(kind, time, assessor, self.query, self.document, grades, details | reason, key)
+        answers = questions.check(said, bool(grades))
+        kind, time = "judgment" if grades else "cannot", _time(self.time, clock)
+        return Event(kind, time, assessor, self.query, self.document, grades, details | answers | reason, key)
+
+    def _said(self) -> dict[str, Any]:
+        """The answers by question, from wherever they stand."""
+        fields = {name: value for name in (*GRADES, "note") if (value := getattr(self, name)) is not None}
+        twice = next((name for name in fields if name in self.answers), None)
+        if twice is not None:
+            raise InputError(f"{twice} stands twice: in a field of its own, and in answers")
+        return fields | self.answers
 
 
 def _time(said: str | None, clock: Clock) -> str:
@@ -136,6 +148,39 @@ class RecordOut(Struct, omit_defaults=True):
         row = record.event.row()
         row.pop("until")
         return cls(number=record.number, replayed=record.replayed, **row)
+
+
+class StatusOut(Struct):
+    """State of a campaign: open, paused or closed, `by` whom, `since` when, for what `reason`; null where unknown."""
+
+    collection: str
+    status: str
+    by: str | None
+    since: str | None
+    reason: str | None
+
+    @classmethod
+    def from_domain(cls, collection: str, campaign: Campaign) -> "StatusOut":
+        turns = (record.event for record in reversed(campaign.log()) if record.event.kind in STATES)
+        last = next(turns, None)
+        if last is None:
+            return cls(collection, campaign.state, None, None, None)
+        reason = last.details.get("reason")
+        return cls(
+            collection, STATES[last.kind], last.assessor or None, last.time, None if reason is None else str(reason)
+        )
+
+
+class QuestionsOut(Struct):
+    """What an assessor of a collection is asked of each pair, in this order, and `reasons` why one cannot be judged."""
+
+    collection: str
+    questions: list[Question]
+    reasons: list[str]
+
+    @classmethod
+    def from_domain(cls, collection: str, asked: Sequence[Question]) -> "QuestionsOut":
+        return cls(collection, list(asked), list(REASONS))
 
 
 class AnswersOut(Struct):
@@ -228,163 +273,3 @@ class PeaksOut(Struct):
     @classmethod
     def from_domain(cls, peaks: Peaks) -> "PeaksOut":
         return cls(list(peaks.low), list(peaks.high), peaks.duration_s, peaks.loudness_db)
-
-
-class SystemOut(Struct, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
-
-    system: str
-    expectation: float
-    variance: float
-    low: float
-    high: float
-    error: float | None = None
-
-
-class DifferenceOut(Struct):
-    """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is."""
-
-    a: str
-    b: str
-    expectation: float
-    variance: float
-    confidence: float
-
-
-class RankingOut(Struct, omit_defaults=True):
-    """What `audiosim estimate` says, in one state of the campaign."""
-
-    collection: str
-    state: int
-    measure: str
-    model: str
-    judged: int
-    pool: int
-    confidence: float
-    systems: list[SystemOut]
-    pairs: list[DifferenceOut]
-    draws: int | None = None
-
-
-class PaceOut(Struct):
-    """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
-
-    answers: int
-    per_hour: float | None
-    median_s: float | None
-
-
-class GoalOut(Struct):
-    """When judging may stop, where it stands in the unit of the goal, and whether that is enough."""
-
-    goal: str
-    level: float
-    reached: bool
-
-
-class CannotOut(Struct):
-    """A pair that an assessor cannot judge, and why."""
-
-    query: str
-    document: str
-    assessor: str
-    reason: str
-
-
-class PairOut(Struct):
-    """A query and a document."""
-
-    query: str
-    document: str
-
-
-class HeldOut(Struct):
-    """A pair that is with an assessor."""
-
-    query: str
-    document: str
-    assessor: str
-    until: str
-
-
-class CampaignOut(Struct):
-    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
-
-    collection: str
-    state: int
-    status: str
-    measure: str
-    model: str
-    judged: int
-    pool: int
-    judgments: int
-    leased: int
-    twice: int
-    confidence: float
-    goal: GoalOut
-    pace: PaceOut
-    assessors: dict[str, PaceOut]
-    agreement: dict[str, Any]
-    cannot: list[CannotOut]
-    dropped: list[PairOut]
-    leases: list[HeldOut]
-
-    @classmethod
-    def from_domain(cls, served: ServedCollection) -> "CampaignOut":
-        campaign, goal = served.campaign, served.judging.goal
-        progress, selection = _at_rest(campaign)
-        return cls(
-            collection=served.collection.identifier,
-            state=progress.number,
-            status=progress.state,
-            measure=str(selection.measure),
-            model=selection.estimator.name,
-            judged=progress.judged,
-            pool=progress.pool,
-            judgments=progress.judgments,
-            leased=progress.leased,
-            twice=progress.twice,
-            confidence=selection.confidence,
-            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
-            pace=PaceOut(**campaign.pace().to_dict()),
-            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in campaign.assessors()},
-            agreement=campaign.agreement().to_dict(),
-            cannot=[
-                CannotOut(*pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()
-            ],
-            dropped=[PairOut(*pair) for pair in campaign.dropped()],
-            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
-        )
-
-
-class ChangeOut(Struct):
-    """That a campaign has moved on: where it stands now."""
-
-    state: int
-    status: str
-    judged: int
-    pool: int
-    judgments: int
-    confidence: float
-    reached: bool
-
-    @classmethod
-    def from_domain(cls, served: ServedCollection) -> "ChangeOut":
-        progress, selection = _at_rest(served.campaign)
-        return cls(
-            state=progress.number,
-            status=progress.state,
-            judged=progress.judged,
-            pool=progress.pool,
-            judgments=progress.judgments,
-            confidence=selection.confidence,
-            reached=selection.reached(served.judging.goal),
-        )
-
-
-def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
-    """Progress and selection of one state."""
-    while True:
-        progress, standing = campaign.progress, campaign.standing
-        if progress.number == standing.number:
-            return progress, standing.selection

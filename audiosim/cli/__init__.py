@@ -1,5 +1,7 @@
 """The command: one function per verb; reads files, makes one library call, prints."""
 
+import errno
+import os
 import sys
 from collections.abc import Callable
 
@@ -18,6 +20,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": serving.demo,
     "extract": sound.extract,
@@ -25,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": fitting.train,
     "predict": estimating.predict,
     "estimate": estimating.estimate,
+    "compare": estimating.compare,
     "next": estimating.next_pairs,
     "simulate": simulating.simulate,
     "evaluate": evaluating.evaluate,
@@ -42,16 +47,28 @@ app.add_typer(access_tokens.app, name="token")
 def main() -> None:
     """Run the command; what is wrong with the input is one line on stderr and exit code 1."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except AudiosimError as error:
         _fail(str(error))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in UNWRITABLE:
             raise
-        _fail(f"{error.filename}: {error.strerror}")
+        _drop_output()
+        _fail(f"{error.filename or 'output'}: {error.strerror}")
+
+
+def _drop_output() -> None:
+    """Keep Python from writing at its end what could not be written before."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> None:

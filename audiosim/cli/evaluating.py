@@ -13,6 +13,7 @@ from audiosim.cli.options import (
     Format,
     JudgmentsFile,
     ModelName,
+    NamedBy,
     load_collection,
     print_result,
 )
@@ -42,6 +43,7 @@ def evaluate(
     unjudged: OfUnjudged = "error",
     test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(TESTS)}.")] = "t",
     seed: Annotated[int, typer.Option(help="For the tests that draw.", min=0)] = 0,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Score systems whose documents are all judged: means, people satisfied, tests between all pairs.
@@ -50,7 +52,7 @@ def evaluate(
 
     Example: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test permutation`
     """
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from)
     found = {
         measure: evaluate_systems(
             collection, find_measure(measure), unjudged=unjudged, test=test, rng=np.random.default_rng(seed)
@@ -70,6 +72,7 @@ def report(
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     model: ModelName = None,
     judgments: JudgmentsFile = None,
+    system_from: NamedBy = None,
 ) -> None:
     """Write one page that needs no other file: ranking, intervals, all pairs, people, stability.
 
@@ -81,7 +84,7 @@ def report(
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
 
     what = find_measure(measures[0])
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from)
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
     if not np.isnan(grades).any():
@@ -100,13 +103,14 @@ def reliability(
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     judgments: JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """How stable the evaluation is, and how many queries would do: a generalizability study.
 
     Example: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
     """
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from)
     found = {measure: reliability_of(collection, find_measure(measure), unjudged) for measure in measures}
     rows = [{"measure": measure} | study for measure, study in found.items()]
     print_result(form, found, rows, lambda: reliability_view(found))

@@ -2,15 +2,14 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from audiosim.cli.options import As, Format, JudgmentsFile, print_result
-from audiosim.corpus import formats
+from audiosim.cli.options import As, Format, JudgmentsFile, NamedBy, print_result, say_read
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale, parse_scale
 from audiosim.errors import InputError
@@ -80,6 +79,7 @@ def train(
         Path | None, typer.Option(metavar="REPORT.html", help="Where to write the report as a page with plots.")
     ] = None,
     judgments: JudgmentsFile = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Fit a model to the judgments of one or several collections, and report how good it is on held-out queries.
@@ -96,7 +96,7 @@ def train(
     shares = () if judged is None else parse_shares(judged)
     terms, joint = parse_terms(features), is_joint(features)
     plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)
-    collections = _open_judged(folders, judgments, scale)
+    collections = _open_judged(folders, judgments, scale, system_from)
     with progress("validating") as show:
         trained = train_model(collections, plan, _say, show)
     if report is not None:
@@ -109,11 +109,13 @@ def _say(sentence: str) -> None:
     sys.stderr.write(f"note: {sentence}\n")
 
 
-def _open_judged(folders: Sequence[Path], judgments: str | None, scale: str | None) -> list[Collection]:
+def _open_judged(
+    folders: Sequence[Path], judgments: str | None, scale: str | None, system_from: SystemFrom | None
+) -> list[Collection]:
     chosen = None if scale is None else _parse_scale(scale)
-    collections = [_load(folder, judgments, chosen) for folder in folders]
-    for guess in (guess for collection in collections for guess in collection.guesses):
-        _say(guess)
+    collections = [Collection.load(folder, judgments, scale=chosen, system_from=system_from) for folder in folders]
+    for collection in collections:
+        say_read(collection)
     return collections
 
 
@@ -124,15 +126,3 @@ def _parse_scale(text: str) -> Scale:
         if isinstance(error, InputError):
             raise
         return parse_scale(text)
-
-
-def _load(folder: Path, judgments: str | None, scale: Scale | None) -> Collection:
-    """A collection with its judgments read on a scale, its own where None."""
-    if scale is None:
-        return Collection.load(folder, judgments)
-    bare = Collection.load(folder, "none")
-    path = formats.find_file(folder, *formats.JUDGMENTS) if judgments is None else Path(judgments)
-    if path is None or judgments == "none":
-        return replace(bare, scale=scale)
-    guesses = tuple(guess for guess in bare.guesses if not guess.startswith("scale"))
-    return replace(bare, scale=scale, judgments=formats.read_judgments(path, scale)[1], guesses=guesses)

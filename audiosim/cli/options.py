@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
@@ -52,6 +53,15 @@ JudgmentsFile = Annotated[
         "in force there, together with the folder's.",
     ),
 ]
+NamedBy = Annotated[
+    SystemFrom | None,
+    typer.Option(
+        "--system-from",
+        help="What names the systems of run files: their tag or the file. Not given: as collection.toml says, or the "
+        "tag, but the file where several files have one tag.",
+        show_default=False,
+    ),
+]
 IdealName = Annotated[
     Ideal,
     typer.Option(
@@ -78,25 +88,41 @@ Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn b
 As = Annotated[Format, typer.Option("--format", help="table for people, json or csv for programs.")]
 
 
-def load_collection(folder: Path, judgments: str | None) -> Collection:
-    """The collection of a folder, its judgments from elsewhere if asked for; what was guessed is said on stderr."""
+def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom | None = None) -> Collection:
+    """The collection of a folder, its judgments from elsewhere if asked for.
+
+    What is doubtful, and what was guessed, is said on stderr; on a terminal also what was read of each file.
+    """
     if judgments and "://" in judgments:
         from audiosim.campaign import judgments_in
 
-        collection = Collection.load(folder)
+        collection = Collection.load(folder, system_from=system_from)
         collection = replace(collection, judgments=judgments_in(judgments, collection))
     else:
-        collection = Collection.load(folder, judgments=judgments)
-    for guess in collection.guesses:
-        sys.stderr.write(f"note: {guess}\n")
+        collection = Collection.load(folder, judgments=judgments, system_from=system_from)
+    say_read(collection)
     return collection
 
 
+def say_read(collection: Collection) -> None:
+    """Say on stderr what was read of a collection's files, and what was guessed.
+
+    On a terminal a line on each file; elsewhere only on those in which a name was probably misspelt.
+    """
+    everything = sys.stderr.isatty()
+    sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if everything or one.doubtful)
+    sys.stderr.writelines(f"note: {line}\n" for line in collection.guesses)
+
+
 def open_collection(
-    folder: Path, model: str | None, judgments: str | None, cutoff: int | None
+    folder: Path,
+    model: str | None,
+    judgments: str | None,
+    cutoff: int | None,
+    system_from: SystemFrom | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from)
     pool = build_pool(collection, cutoff)
     return collection, pool, after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
 

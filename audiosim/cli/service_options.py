@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 
 
 class LogForm(StrEnum):
@@ -30,7 +30,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     for name, value in settings.items():
         if name not in known:
             expected = ", ".join(other.replace("_", "-") for other in known)
-            raise InputError(f"{path}: unknown setting {name!r}, expected one of {expected}")
+            raise InputError(f"{path}: unknown setting {name!r}, expected one of {expected}{did_you_mean(name, known)}")
         if isinstance(value, list) != (known[name].multiple or known[name].nargs == -1):
             raise InputError(f"{path}: {name} must be {'one value' if isinstance(value, list) else 'a list'}")
     context.default_map = settings
@@ -98,5 +98,16 @@ CannotLimit = Annotated[
     int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
 ]
 RuleName = Annotated[str | None, _option("RULE", "What makes a pair worth judging, as for `audiosim next`.")]
+QuestionsFile = Annotated[
+    Path | None,
+    _option(
+        "QUESTIONS",
+        "More questions that assessors answer of every pair, as TOML: one [[question]] each, with name, kind (choice, "
+        "slider or text), text, levels.",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+    ),
+]
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]

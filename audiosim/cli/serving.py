@@ -87,6 +87,7 @@ def serve(
     cannot_limit: settings.CannotLimit = 2,
     rule: settings.RuleName = None,
     seed: settings.Seed = 0,
+    questions: settings.QuestionsFile = None,
     log: settings.Log = settings.LogForm.text,
 ) -> None:
     """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
@@ -102,11 +103,14 @@ def serve(
     from service.access import Access
     from service.app import create_app, run_server
     from service.campaigns import Judging
+    from service.questions import read_questions
     from service.tokens import TokenStore
+    from service.wire_judging import JudgmentIn
 
     database = tokens or db
     access = Access(host, allowed_host or (), TokenStore(database) if database else None)
-    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal))
+    own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
+    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal), own)
 
     def make() -> "FastAPI":
         loaded = [Collection.load(folder, judgments) for folder in collections]

@@ -17,6 +17,7 @@ from audiosim.cli.options import (
     JudgmentsFile,
     MeasureName,
     ModelName,
+    NamedBy,
     RuleName,
     Seed,
     load_collection,
@@ -75,6 +76,7 @@ def simulate(
     ideal: IdealName = "ordered",
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
@@ -95,7 +97,7 @@ def simulate(
     repeating.check_report(report, repeats, at)
     goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from)
     name = repeating.LEARNED if learner else model or JOINT
     rule = rule or _default_rule(collection, name, learner)
     game = _Game(name, find_measure(measure), rule, batch, ideal, seed)

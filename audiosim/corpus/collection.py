@@ -1,10 +1,11 @@
 """A collection: documents, queries, systems, runs and the judgments made so far."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
+from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
 
@@ -27,6 +28,7 @@ class Collection:
     judgments        in the order they were made
     not_artists      values of `artist` that name no artist and count as unknown
     guesses          one sentence for each thing that the files leave open and that was guessed
+    readings         one line for each file: what was read of it, and how much of that is about what was retrieved
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     """
 
@@ -41,6 +43,7 @@ class Collection:
     judgments: tuple[Judgment, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
     sounds: Path | None = None
 
     def __post_init__(self) -> None:
@@ -56,16 +59,32 @@ class Collection:
             self.scale.check(judgment.grade)
 
     @classmethod
-    def load(cls, folder: str | Path, judgments: str | Path | None = None) -> "Collection":
-        """The collection of a folder.
+    def load(
+        cls,
+        folder: str | Path,
+        judgments: str | Path | None = None,
+        *,
+        scale: Scale | None = None,
+        system_from: formats.SystemFrom | None = None,
+    ) -> "Collection":
+        """The collection of a folder; an InputError where one of its files says nothing of what was retrieved.
 
-        judgments  another file to take the judgments from, `none` for no judgments, None for those of the folder
+        judgments    another file to take the judgments from, `none` for no judgments, None for those of the folder
+        scale        to read the judgments on; None for the folder's
+        system_from  what names the systems of run files, `file` or `tag`; None for what the folder says
         """
         folder = formats.open_folder(folder)
-        settings, documents, query_documents, teams = _read_tables(folder)
+        formats.check_names(folder, judged=judgments is None)
+        files = _Files.find(folder, judgments)
+        settings = formats.read_settings(files.settings) if files.settings else formats.Settings()
+        documents = formats.read_documents(files.documents) if files.documents else {}
+        query_documents = formats.read_queries(files.queries) if files.queries else {}
+        teams = formats.read_systems(files.systems) if files.systems else {}
         exclusions = formats.Exclusions(query_documents, _artists(documents, settings.not_artists))
-        runs = formats.read_runs(formats.find_runs(folder), exclusions)
-        scale, judged = _read_judgments(folder, settings.scale, judgments)
+        notes: list[str] = []
+        runs = formats.read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
+        settings = replace(settings, scale=scale or settings.scale)
+        scale, judged = _read_judgments(files.judgments, settings.scale)
         deepest = max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
         return cls(
             identifier=folder.resolve().name,
@@ -78,7 +97,8 @@ class Collection:
             teams=teams,
             judgments=judged,
             not_artists=settings.not_artists,
-            guesses=_guesses(settings, scale, bool(judged), deepest),
+            guesses=(*notes, *_guesses(settings, scale, bool(judged), deepest)),
+            readings=files.readings(runs, documents, query_documents, teams, judged),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
         )
 
@@ -128,19 +148,49 @@ class Collection:
         return {pair: sum(grades.values()) / len(grades) for pair, grades in last.items()}
 
 
-def _read_tables(
-    folder: Path,
-) -> tuple[formats.Settings, dict[str, Document], dict[str, str], dict[str, str]]:
-    settings = formats.find_file(folder, "collection.toml")
-    documents = formats.find_file(folder, "documents.tsv")
-    queries = formats.find_file(folder, "queries.tsv")
-    systems = formats.find_file(folder, "systems.tsv")
-    return (
-        formats.read_settings(settings) if settings else formats.Settings(),
-        formats.read_documents(documents) if documents else {},
-        formats.read_queries(queries) if queries else {},
-        formats.read_systems(systems) if systems else {},
-    )
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a collection, None for those that there are not."""
+
+    settings: Path | None
+    documents: Path | None
+    queries: Path | None
+    systems: Path | None
+    runs: list[Path]
+    judgments: Path | None
+
+    @classmethod
+    def find(cls, folder: Path, judgments: str | Path | None) -> "_Files":
+        own = formats.find_file(folder, *formats.JUDGMENTS) if judgments is None else Path(judgments)
+        return cls(
+            settings=formats.find_file(folder, "collection.toml"),
+            documents=formats.find_file(folder, "documents.tsv"),
+            queries=formats.find_file(folder, "queries.tsv"),
+            systems=formats.find_file(folder, "systems.tsv"),
+            runs=formats.find_runs(folder),
+            judgments=None if str(judgments) == "none" else own,
+        )
+
+    def readings(
+        self,
+        runs: Sequence[Run],
+        documents: Mapping[str, Document],
+        query_documents: Mapping[str, str],
+        teams: Mapping[str, str],
+        judgments: Sequence[Judgment],
+    ) -> tuple[Reading, ...]:
+        """A line on each file but the settings; an error where one meets nothing of the runs."""
+        matching = Matching(runs)
+        lines = [matching.runs(self.runs)]
+        if self.documents and documents:
+            lines.append(matching.documents(self.documents, documents, query_documents))
+        if self.queries and query_documents:
+            lines.append(matching.queries(self.queries, query_documents))
+        if self.systems and teams:
+            lines.append(matching.systems(self.systems, teams))
+        if self.judgments:
+            lines.append(matching.judgments(self.judgments, judgments))
+        return tuple(lines)
 
 
 def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> dict[str, str]:
@@ -148,12 +198,7 @@ def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> 
     return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}
 
 
-def _read_judgments(
-    folder: Path, scale: Scale | None, judgments: str | Path | None
-) -> tuple[Scale, tuple[Judgment, ...]]:
-    if str(judgments) == "none":
-        return scale or FINE, ()
-    path = formats.find_file(folder, *formats.JUDGMENTS) if judgments is None else Path(judgments)
+def _read_judgments(path: Path | None, scale: Scale | None) -> tuple[Scale, tuple[Judgment, ...]]:
     return formats.read_judgments(path, scale) if path else (scale or FINE, ())
 
 

@@ -17,7 +17,7 @@ from audiosim.corpus.judgments import (
 )
 from audiosim.corpus.lines import write_text, write_texts
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.runs import read_runs, run_lines, write_run
+from audiosim.corpus.runs import SystemFrom, read_runs, run_lines, write_run
 from audiosim.corpus.settings import Settings, read_settings, settings_lines
 from audiosim.corpus.tables import (
     document_lines,
@@ -27,12 +27,14 @@ from audiosim.corpus.tables import (
     read_systems,
     system_lines,
 )
-from audiosim.errors import InputError
+from audiosim.errors import InputError, nearest_name
 
 __all__ = [
     "JUDGMENTS",
     "Exclusions",
     "Settings",
+    "SystemFrom",
+    "check_names",
     "document_lines",
     "find_file",
     "find_runs",
@@ -61,6 +63,25 @@ __all__ = [
 
 JUDGMENTS = ("judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl")
 PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml")
+KINDS = (
+    "",
+    "csv",
+    "json",
+    "jsonl",
+    "ods",
+    "qrels",
+    "run",
+    "tab",
+    "toml",
+    "trec",
+    "tsv",
+    "txt",
+    "xls",
+    "xlsx",
+    "yaml",
+    "yml",
+)
+STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
 
 
 def open_folder(folder: str | Path) -> Path:
@@ -99,6 +120,23 @@ def find_runs(folder: Path) -> list[Path]:
             raise InputError(f"{path}: is a folder, expected a run")
         find_file(many, path.name)
     return paths
+
+
+def check_names(folder: Path, judged: bool) -> None:
+    """An error where a file that would not be read has nearly the name of one that is missing: documents.csv.
+
+    judged  whether the judgments of the folder are wanted
+    """
+    there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
+    found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
+    found["qrels"] = found["judgments"] = found["judgments"] or not judged
+    found["run"] = found["runs"]
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        name = path.name.removesuffix(".gz")
+        own, _, kind = name.partition(".")
+        stem = nearest_name(own, STEMS) if kind.lower() in KINDS else None
+        if name not in PARTS and stem is not None and not found[stem]:
+            raise InputError(f"{path}: would not be read, expected the name {STEMS[stem]}: rename it, or move it away")
 
 
 def prepare_folder(folder: str | Path, names: set[str]) -> Path:

@@ -19,11 +19,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from audiosim.corpus.lines import finite, read_lines, write_text
+from audiosim.corpus.lines import columns_hint, finite, read_lines, write_text
 from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
 from audiosim.corpus.runs import check_word
 from audiosim.corpus.tables import check_identifier, read_rows
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, did_you_mean, quoted
 
 Lines = Iterator[tuple[int, str]]
 GRADES = ("grade", "fine", "broad")
@@ -100,13 +100,18 @@ def _read_statements(path: Path) -> list[Statement]:
         return [_from_row(path, number, row) for number, row in read_rows(path, lines, split, COLUMNS[:2], COLUMNS)]
     columns = len(first.split())
     if columns not in (4, 3):
-        raise FormatError(path, number, f"expected {FORMS}, found {columns} columns")
+        hint = columns_hint(first, "commas or tabs, under a header" if _names_columns(first) else "spaces or tabs")
+        raise FormatError(path, number, f"expected {FORMS}, found {columns} columns{hint}")
     return _read_once(path, lines, columns)
 
 
 def _is_header(line: str) -> bool:
-    names = [name.strip('" ') for name in re.split(r"[,\t]", line)]
+    names = [name.strip('" ').lower() for name in re.split(r"[,\t]", line)]
     return len(names) > 1 and ("query" in names or "document" in names)
+
+
+def _names_columns(line: str) -> bool:
+    return "query" in line.lower() or "document" in line.lower()
 
 
 def _read_once(path: Path, lines: Lines, columns: int) -> list[Statement]:
@@ -151,12 +156,14 @@ def _from_json(path: Path, number: int, text: str) -> Statement:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, number, f"not JSON: {error}, expected one object per line") from None
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise FormatError(path, number, f"not JSON: {problem}, expected one object per line") from None
     if not isinstance(record, dict):
         raise FormatError(path, number, f"expected a JSON object with query and document, found {text[:40]}")
     for key in record:
         if key not in COLUMNS:
-            raise FormatError(path, number, f"unknown key {key}, expected {', '.join(COLUMNS)}")
+            expected = f"expected {', '.join(COLUMNS)}{did_you_mean(key, COLUMNS)}"
+            raise FormatError(path, number, f"unknown key {quoted(key)[1:-1]}, {expected}")
     grades = {name: _json_number(path, number, name, record[name]) for name in GRADES if record.get(name) is not None}
     query, document, assessor, time = (
         _json_text(path, number, record, key) for key in ("query", "document", "assessor", "time")

@@ -1,25 +1,36 @@
 """Text files: read line by line with their numbers, written whole or not at all."""
 
 import gzip
+import io
 import math
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
+LONGEST_LINE = 2**25  # bytes
+EXPANSION = 200  # times as large as its `.gz` a file may be; runs are 5 to 30 times
+UNPACKED = 2**26  # bytes that any `.gz` may hold
+SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
 def every_line(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) and byte order mark; `.gz` is opened."""
-    number = 0
+    number = taken = 0
     try:
         with _open(path) as stream:
-            for number, raw in enumerate(stream, start=1):
+            most = _most_bytes(path)
+            for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
+                taken += len(raw)
+                if len(raw) > LONGEST_LINE or taken > most:
+                    raise _too_much(path, number, len(raw))
                 text = _decode(path, number, raw).rstrip("\r\n")
                 yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -47,19 +58,55 @@ def finite(path: Path, number: int, kind: str, text: str) -> float:
         value = math.nan
     # Python reads 1_000 as a thousand; no other program that meets these files does.
     if not math.isfinite(value) or "_" in text:
-        raise FormatError(path, number, f"expected a finite number for {kind}, found {text!r}")
+        problem = f"expected a finite number for {kind}, found {quoted(text)}"
+        raise FormatError(path, number, f"{problem}{_decimal_comma(text)}")
     return value
 
 
+def _decimal_comma(text: str) -> str:
+    comma = re.fullmatch(r"\s*([+-]?\d{0,30}),(\d{1,30})\s*", text)
+    return f", which looks like a decimal comma: write {comma[1]}.{comma[2]}" if comma else ""
+
+
+def columns_hint(text: str, expected: str) -> str:
+    """End of a complaint about a line of too few columns: what else seems to part them, or nothing.
+
+    expected  what should part them, such as "tabs"
+    """
+    found = [name for sign, name in SEPARATORS.items() if name not in expected and text.count(sign) > 0]
+    return f"; the columns look parted by {found[0]}, expected {expected}: save the file so" if found else ""
+
+
 def _open(path: Path) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+    return cast("BinaryIO", io.BufferedReader(gzip.open(path))) if path.suffix == ".gz" else path.open("rb")
+
+
+def _most_bytes(path: Path) -> float:
+    return max(UNPACKED, EXPANSION * path.stat().st_size) if path.suffix == ".gz" else math.inf
+
+
+def _too_much(path: Path, number: int, length: int) -> FormatError:
+    if length > LONGEST_LINE:
+        return FormatError(path, number, f"the line has no end within {LONGEST_LINE:,} bytes, expected lines of text")
+    return FormatError(path, number, f"the file unpacks to more than {EXPANSION} times its size, expected text")
 
 
 def _decode(path: Path, number: int, raw: bytes) -> str:
+    if number == 1 and _is_utf16(raw):
+        raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise FormatError(path, number, f"byte {raw[error.start]:#04x} is not UTF-8, expected UTF-8 text") from None
+        byte = raw[error.start]
+        latin = bytes([byte]).decode("cp1252", "replace")
+        meant = f" (in Latin-1 it would be {latin})" if latin.isalpha() else ""
+        problem = f"byte {byte:#04x} is not UTF-8{meant}, expected UTF-8 text: save the file as UTF-8"
+        raise FormatError(path, number, problem) from None
+
+
+def _is_utf16(raw: bytes) -> bool:
+    """Whether a file that starts so is UTF-16: by its mark, or as every other byte of plain letters is 0."""
+    return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
 
 
 def write_text(path: str | Path, lines: Iterable[str]) -> None:

@@ -4,23 +4,30 @@ Three forms, told apart by what a file holds; a file has one form throughout.
 
 - TREC: `query Q0 document rank score system`. The score orders, greatest first; equal scores are ordered by document,
   greatest first, as trec_eval does it (form_res_rels.c: scores and then strcmp, both falling; double precision as since
-  its pull request 38). The rank decides nothing, but the same rank twice in one ranking is an error.
+  its pull request 38). The rank decides nothing, as there; the same rank twice in one ranking is noted.
 - Lists: `system query document`, best first; a first line with just these words is a header.
 - MIREX result files: see `audiosim.corpus.mirex`.
+
+A system is named by its tag. Where several files have one tag for rankings of the same queries, these files name their
+systems, as `system_from="file"` has it throughout: a file's name without `.gz` and without a suffix of letters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from sys import intern
+from typing import Literal, get_args
 
-from audiosim.corpus.lines import BYTE_ORDER_MARK, finite, read_lines, write_text
+from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, finite, read_lines, write_text
 from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.corpus.model import Run
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, quoted
 
 Lines = Iterator[tuple[int, str]]
+Say = Callable[[str], object]
+SystemFrom = Literal["file", "tag"]
 TREC = "query Q0 document rank score system"
 LIST = "system query document"
 FORMS = f"a TREC run ({TREC}), lines of {LIST}, or a MIREX result file"
@@ -35,43 +42,100 @@ class _Ranking:
     ranks: set[int] = field(default_factory=set)
     scores: dict[str, float] = field(default_factory=dict)
 
-    def add(self, path: Path, number: int, document: str, rank: str, score: str) -> None:
+    def add(self, path: Path, number: int, document: str, rank: str, score: str) -> bool:
+        """Take in a line; whether its rank is new."""
         try:
             place = int(rank)
         except ValueError:
-            raise FormatError(path, number, f"expected a whole number for the rank, found {rank!r}") from None
-        if place in self.ranks:
-            where = f"the ranking of system {self.system} for query {self.query}"
-            raise FormatError(path, number, f"rank {place} is twice in {where}, expected each rank once")
+            raise FormatError(path, number, f"expected a whole number for the rank, found {quoted(rank)}") from None
         if document in self.scores:
             raise _twice(path, number, self.system, self.query, document)
-        self.ranks.add(place)
         self.scores[intern(document)] = finite(path, number, "score", score)
+        fresh = place not in self.ranks
+        self.ranks.add(place)
+        return fresh
 
     def best_first(self) -> tuple[str, ...]:
         pairs = sorted(zip(self.scores.values(), self.scores, strict=True), reverse=True)
         return tuple([document for _, document in pairs])
 
 
-def read_runs(paths: Iterable[str | Path], exclusions: Exclusions | None = None) -> tuple[Run, ...]:
+def read_runs(
+    paths: Iterable[str | Path],
+    exclusions: Exclusions | None = None,
+    system_from: SystemFrom | None = None,
+    say: Say = lambda _: None,
+) -> tuple[Run, ...]:
     """The runs of one file or several, in the order in which they appear; all of a system stands in one file.
 
-    exclusions  for MIREX result files: which queries count, and what cannot be a result of one
+    exclusions   for MIREX result files: which queries count, and what cannot be a result of one
+    system_from  what names a system; None: its tag, and its file where several files have the same tag
+    say          is told what is not wrong but worth knowing, in a sentence
     """
-    runs: list[Run] = []
-    origins: dict[str, Path] = {}
-    for path in map(Path, paths):
-        for number, run in _read_file(path, exclusions or Exclusions()):
-            if run.system in origins:
-                raise FormatError(
-                    path, number, f"system {run.system} is in {origins[run.system]} already, expected it once"
-                )
-            origins[run.system] = path
-            runs.append(run)
-    return tuple(runs)
+    if system_from not in (None, *get_args(SystemFrom)):
+        raise InputError(f"system_from must be file or tag, got {system_from!r}")
+    found = [
+        _Found(path, *one) for path in map(Path, paths) for one in _read_file(path, exclusions or Exclusions(), say)
+    ]
+    shared = {tag for tag, count in Counter(one.run.system for one in found).items() if count > 1}
+    by_file = {one.path for one in found if system_from == "file" or (system_from is None and one.run.system in shared)}
+    if shared and system_from is None:
+        _check_other_rankings(found)
+        say(f"{len(by_file)} files share the tag {min(shared)}: their systems are named by their files")
+    _check_single([one for one in found if one.path in by_file])
+    return _unique([one.named_by_file() if one.path in by_file else one for one in found])
 
 
-def _read_file(path: Path, exclusions: Exclusions) -> list[tuple[int, Run]]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A run, the file that it stands in, and the line on which it starts."""
+
+    path: Path
+    line: int
+    run: Run
+
+    def named_by_file(self) -> "_Found":
+        name = Path(self.path.name.removesuffix(".gz"))
+        # What ends in letters has a suffix; KL.2 is the second of its kind.
+        return _Found(
+            self.path, self.line, Run(name.stem if name.suffix[1:].isalpha() else name.name, self.run.rankings)
+        )
+
+
+def _check_other_rankings(found: Sequence[_Found]) -> None:
+    """Files of one tag that rank different queries look like parts of one run."""
+    first: dict[str, _Found] = {}
+    for one in found:
+        other = first.setdefault(one.run.system, one)
+        if other is not one and not one.run.rankings.keys() & other.run.rankings.keys():
+            raise _again(one, other, "one system in one file, or --system-from file where they are two systems")
+
+
+def _check_single(found: Sequence[_Found]) -> None:
+    """A file that names its system holds one."""
+    first: dict[Path, _Found] = {}
+    for one in found:
+        other = first.setdefault(one.path, one)
+        if other is not one and other.run.system == one.run.system:
+            raise _again(one, other, "it once")
+        if other is not one:
+            both = f"the file holds systems {other.run.system} and {one.run.system}"
+            raise FormatError(one.path, one.line, f"{both}, expected one where files name the systems")
+
+
+def _unique(found: Sequence[_Found]) -> tuple[Run, ...]:
+    first: dict[str, _Found] = {}
+    for one in found:
+        if (other := first.setdefault(one.run.system, one)) is not one:
+            raise _again(one, other, "it once, or --system-from file where they are two systems")
+    return tuple(one.run for one in found)
+
+
+def _again(one: _Found, other: _Found, expected: str) -> FormatError:
+    return FormatError(one.path, one.line, f"system {one.run.system} is in {other.path} already, expected {expected}")
+
+
+def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, Run]]:
     """Each run of a file with the line on which it starts."""
     lines = read_lines(path, FORMS)
     head = list(islice(lines, 2))
@@ -83,8 +147,9 @@ def _read_file(path: Path, exclusions: Exclusions) -> list[tuple[int, Run]]:
     if is_numbered(second) and not _is_trec(first):
         return [(number, read_matrix(path, lines, exclusions))]
     if columns not in (6, 3):
-        raise FormatError(path, number, f"expected {FORMS}, found {columns} columns")
-    return _read_trec(path, lines) if columns == 6 else _read_list(path, lines)
+        hint = columns_hint(first, "tabs or spaces")
+        raise FormatError(path, number, f"expected {FORMS}, found {columns} columns{hint}")
+    return _read_trec(path, lines, say) if columns == 6 else _read_list(path, lines)
 
 
 def _is_trec(line: str) -> bool:
@@ -93,9 +158,10 @@ def _is_trec(line: str) -> bool:
     return len(fields) == 6 and fields[3].isdecimal()
 
 
-def _read_trec(path: Path, lines: Lines) -> list[tuple[int, Run]]:
+def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
     rankings: dict[tuple[str, str], _Ranking] = {}
     starts: dict[str, int] = {}
+    repeated: list[int] = []
     for number, text in lines:
         try:
             query, _, document, rank, score, system = text.split()
@@ -107,7 +173,12 @@ def _read_trec(path: Path, lines: Lines) -> list[tuple[int, Run]]:
             system, query = intern(system), intern(query)
             ranking = rankings[system, query] = _Ranking(system, query)
             starts.setdefault(system, number)
-        ranking.add(path, number, document, rank, score)
+        if not ranking.add(path, number, document, rank, score):
+            repeated.append(number)
+    if repeated:
+        many = f"{len(repeated)} lines repeat a rank of their ranking"
+        said = many if len(repeated) > 1 else "the line repeats a rank of its ranking"
+        say(f"{path}:{repeated[0]}: {said}; scores decide, as in trec_eval")
     return _runs(starts, {key: ranking.best_first() for key, ranking in rankings.items()})
 
 

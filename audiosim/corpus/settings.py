@@ -5,12 +5,15 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast, get_args
 
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
-from audiosim.errors import FormatError, InputError
+from audiosim.corpus.runs import SystemFrom
+from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "scale", "cutoff", "not_artists")
+KEYS = ("name", "scale", "cutoff", "not_artists", "system_from")
+DEEPEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Settings:
     scale: Scale | None = None
     cutoff: int | None = None
     not_artists: frozenset[str] = frozenset()
+    system_from: SystemFrom | None = None
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -32,13 +36,15 @@ def read_settings(path: str | Path) -> Settings:
     table = _parse(path, text)
     for key in table:
         if key not in KEYS:
-            raise FormatError(path, _line_of(text, key), f"unknown key {key}, expected {', '.join(KEYS)}")
+            expected = f"expected {', '.join(KEYS)}{did_you_mean(key, KEYS)}"
+            raise FormatError(path, _line_of(text, key), f"unknown key {key}, {expected}")
     try:
         return Settings(
             name=_name(table.get("name")),
             scale=_scale(table.get("scale")),
             cutoff=_cutoff(table.get("cutoff")),
             not_artists=_not_artists(table.get("not_artists", [])),
+            system_from=_system_from(table.get("system_from")),
         )
     except _WrongValueError as error:
         raise FormatError(path, _line_of(text, error.key), str(error)) from None
@@ -61,6 +67,10 @@ def _parse(path: Path, text: str) -> dict[str, object]:
         line = re.match(r"line (\d+)", place)
         number = int(line[1]) if line else text.count("\n") + 1
         raise FormatError(path, number, f"not TOML: {problem or error}") from None
+    except (ValueError, RecursionError):
+        raise FormatError(
+            path, 1, "not TOML to be read: a number of thousands of digits, or too deeply nested"
+        ) from None
 
 
 def _line_of(text: str, key: str) -> int:
@@ -84,6 +94,8 @@ def _scale(value: object) -> Scale | None:
         return parse_scale(value)
     except InputError as error:
         raise _WrongValueError("scale", str(error)) from None
+    except OverflowError:
+        raise _WrongValueError("scale", "expected levels that are finite") from None
 
 
 def _is_number(value: object) -> bool:
@@ -91,9 +103,15 @@ def _is_number(value: object) -> bool:
 
 
 def _cutoff(value: object) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise _WrongValueError("cutoff", f"expected a whole number of at least 1, found {value!r}")
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= DEEPEST):
+        raise _WrongValueError("cutoff", f"expected a whole number of 1 to {DEEPEST}, found {shortened(repr(value))}")
     return value
+
+
+def _system_from(value: object) -> SystemFrom | None:
+    if value not in (None, *get_args(SystemFrom)):
+        raise _WrongValueError("system_from", f"expected file or tag, found {value!r}")
+    return cast("SystemFrom | None", value)
 
 
 def _not_artists(value: object) -> frozenset[str]:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from audiosim.corpus.lines import BYTE_ORDER_MARK, read_lines
+from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, read_lines
 from audiosim.corpus.model import Document
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, did_you_mean, nearest_name
 
 Row = tuple[int, dict[str, str]]
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
@@ -13,7 +13,8 @@ DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
 
 def read_documents(path: str | Path) -> dict[str, Document]:
     """The documents of a documents.tsv: `document`, any of `artist`, `genre`, `path`, and more; empty is unknown."""
-    return {identifier: _document(row) for identifier, row in _read_unique(Path(path), "document")}
+    rows = _read_unique(Path(path), "document", known=DOCUMENT_COLUMNS)
+    return {identifier: _document(row) for identifier, row in rows}
 
 
 def _document(row: dict[str, str]) -> Document:
@@ -34,12 +35,18 @@ def read_systems(path: str | Path) -> dict[str, str]:
     return {system: row["team"] for system, row in rows if row["team"]}
 
 
-def _read_unique(path: Path, key: str, others: Sequence[str] | None = None) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a tab-separated file by their identifier; any other columns where `others` is None."""
+def _read_unique(
+    path: Path, key: str, others: Sequence[str] | None = None, known: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a tab-separated file by their identifier; any other columns where `others` is None.
+
+    known  columns that mean something where any are allowed
+    """
     lines = read_lines(path, f"a header with {' and '.join([key, *(others or [])])}")
     seen: dict[str, int] = {}
     required = [key, *(others or [])]
-    for number, row in read_rows(path, lines, lambda _, text: text.split("\t"), required, others and required):
+    rows = read_rows(path, lines, lambda _, text: text.split("\t"), required, others and required, known)
+    for number, row in rows:
         identifier = row[key]
         check_identifier(path, number, key, identifier)
         if identifier in seen:
@@ -56,17 +63,20 @@ def read_rows(
     split: Callable[[int, str], list[str]],
     required: Sequence[str],
     allowed: Sequence[str] | None,
+    known: Sequence[str] = (),
 ) -> Iterator[Row]:
     """Each line after the header as its number and its fields by column.
 
     split     takes a line, given with its number, apart
     required  columns that must be there
     allowed   columns that may be there, None for any
+    known     columns that mean something where any are allowed
     """
     number, text = next(lines)
     header = split(number, text)
     _check_header(path, number, header)
     _check_columns(path, number, header, required, allowed)
+    _check_misspelt(path, number, header, known)
     for number, text in lines:
         fields = split(number, text)
         if len(fields) != len(header):
@@ -87,10 +97,29 @@ def _check_columns(
 ) -> None:
     for column in required:
         if column not in header:
-            raise FormatError(path, number, f"expected a column {column} in the header, found {', '.join(header)}")
+            found = f"expected a column {column} in the header, found {', '.join(header)}"
+            raise FormatError(path, number, f"{found}{_header_hint(column, header)}")
     for column in header if allowed else ():
         if column not in (allowed or ()):
-            raise FormatError(path, number, f"unknown column {column}, expected {', '.join(allowed or ())}")
+            expected = f"expected {', '.join(allowed or ())}{did_you_mean(column, allowed or ())}"
+            raise FormatError(path, number, f"unknown column {column}, {expected}")
+
+
+def _header_hint(column: str, header: list[str]) -> str:
+    """What is probably wrong with a header that lacks a column, or nothing."""
+    if len(header) == 1 and (hint := columns_hint(header[0], "tabs")):
+        return hint
+    near = nearest_name(column, header)
+    return f"; did you mean {column} for {near}?" if near else ""
+
+
+def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[str]) -> None:
+    """An error where a column has nearly the name of a known one that is missing: nobody would miss what it says."""
+    for column in header:
+        near = None if column in known else nearest_name(column, [name for name in known if name not in header])
+        if near:
+            problem = f"unknown column {column}, did you mean {near}? Give it that name, or one less like it"
+            raise FormatError(path, number, problem)
 
 
 def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:

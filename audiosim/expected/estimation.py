@@ -7,9 +7,9 @@ from scipy import sparse
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.linear import LinearScores, is_linear
+from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Distribution, Ranking
-from audiosim.expected.ratio import Ideal, RatioScores, is_ratio
+from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import Relevance, RelevanceEstimator, built_in, relevance
@@ -63,11 +63,9 @@ def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draw
     ideal  see `RatioScores`
     draws  see `SampledScores`
     """
-    if is_linear(measure):
-        return LinearScores(measure, pool)
-    if is_ratio(measure):
-        return RatioScores(measure, pool, ideal)
-    return SampledScores(measure, pool, draws)
+    if measure.rank_weights is None:
+        return SampledScores(measure, pool, draws)
+    return RatioScores(measure, pool, ideal) if measure.relative else LinearScores(measure, pool)
 
 
 def rank(

@@ -7,27 +7,21 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.measures.gains import gain_of, linear_gain
 from audiosim.measures.measure import Measure
-from audiosim.measures.scores import GAINS, score
+from audiosim.measures.scores import score
 from audiosim.relevance.estimators import Relevance
 from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments, Sums
 
 
-def is_linear(measure: Measure) -> bool:
-    """Whether a ranking's score is a sum over its ranks of gain times a weight that no judgment changes."""
-    if measure.name in {"CG", "DCG"}:
-        return True
-    constant = measure.word("ideal") == "user" or (measure.name == "RBP" and measure.word("form") == "original")
-    return measure.name in {"nDCG", "RBP"} and constant
-
-
-def weights_of_ranks(measure: Measure, pool: Pool) -> Array:
+def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
     """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0."""
-    alone = np.where(np.eye(measure.cutoff) > 0, pool.scale.maximum, 0.0)
-    return score(measure, pool.scale, alone, np.zeros((measure.cutoff, 1)))
+    alone = np.where(np.eye(measure.cutoff) > 0, scale.maximum, 0.0)
+    return score(measure, scale, alone, np.zeros((measure.cutoff, 1)))
 
 
 def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csr_array:
@@ -50,8 +44,8 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
 
 def gains_of(measure: Measure, relevance: Relevance) -> Moments | Field:
     """Mean and variance of each pair's gain as a measure has it, as a share of the highest; or their field."""
-    gain = measure.word("gain")
-    return relevance.gains if gain == "linear" else relevance.gains_as(GAINS[gain])
+    gain = gain_of(measure)
+    return relevance.gains if gain is linear_gain else relevance.gains_as(gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +67,7 @@ class LinearScores:
     @cached_property
     def weights(self) -> sparse.csr_array:
         """(s, n) sparse: W."""
-        spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool))
+        spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool.scale))
         return sparse.csr_array(spread / len(self.pool.queries))
 
     @cached_property
@@ -94,7 +88,7 @@ class LinearScores:
 
         mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair with all
         """
-        if before.prediction.field is not None and self.measure.word("gain") != "linear":
+        if before.prediction.field is not None and gain_of(self.measure) is not linear_gain:
             return self.scores(relevance)  # what one judgment moves in the gains of others is not linear
         old, new = (gains_of(self.measure, known) for known in (before, relevance))
         if isinstance(old, Field):

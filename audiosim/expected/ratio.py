@@ -21,28 +21,13 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ideal import expected_ideal
 from audiosim.expected.linear import gains_of, pairs_of_query, settled, spread_over_ranks
-from audiosim.measures.gains import discounts, first_discounts, persistence
+from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
-from audiosim.measures.scores import GAINS
 from audiosim.relevance.estimators import Relevance
 from audiosim.stats.field import Field
 from audiosim.stats.moments import Moments
 
 Ideal = Literal["ordered", "correlated", "independent"]
-
-
-def is_ratio(measure: Measure) -> bool:
-    """Whether a ranking's score is a weighted sum of gains over that of the ideal ranking of the judged documents."""
-    judged = measure.word("ideal") == "judged"
-    return judged and (measure.name == "nDCG" or (measure.name == "RBP" and measure.word("form") == "bounded"))
-
-
-def ideal_discounts(measure: Measure) -> Array:
-    """(cutoff,) what a gain counts at each rank, 1 at the first."""
-    if measure.name == "RBP":
-        return persistence(measure.cutoff, measure.number("p"))
-    kind = first_discounts if measure.word("form") == "original" else discounts
-    return kind(measure.cutoff, measure.number("base"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +95,10 @@ class RatioScores:
 
     @cached_property
     def _discounts(self) -> Array:
-        return ideal_discounts(self.measure)
+        weights = self.measure.rank_weights
+        if weights is None:
+            raise InputError(f"{self.measure} is no weighted sum of gains, expected a measure with weights of ranks")
+        return weights
 
     @cached_property
     def _weights(self) -> sparse.csc_array:
@@ -166,7 +154,7 @@ class RatioScores:
         gains = Moments(every.mean[rows], every.variance[rows])
         place = self._place(gains.mean, query)
         if self.ideal == "ordered":
-            ideal = expected_ideal(relevance, GAINS[self.measure.word("gain")], rows, query, self._discounts)
+            ideal = expected_ideal(relevance, gain_of(self.measure), rows, query, self._discounts)
         else:
             ideal = np.asarray(np.bincount(query, place * gains.mean, len(codes)), dtype=np.float64)
         return _Expansion(sparse.csr_array(self._weights[:, rows]), gains, query, place, ideal)

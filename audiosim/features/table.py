@@ -8,7 +8,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.features.feature import Feature
 from audiosim.features.registry import FEATURES
 
@@ -24,7 +24,7 @@ def check_terms(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -
     """An error that names the first feature nobody knows."""
     for name in (name for term in terms for name in factors(term)):
         if name not in known:
-            raise InputError(f"unknown feature {name!r}, expected one of {', '.join(known)}")
+            raise InputError(f"unknown feature {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
 
 
 def needs_judgments(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> bool:

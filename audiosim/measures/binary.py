@@ -6,7 +6,9 @@ In all of them `relevant` is (..., n), best rank first; ranks past n hold nothin
 import numpy as np
 
 from audiosim.arrays import Array, Booleans
+from audiosim.measures.definition import FORM, IDEAL, MINIMUM, Definition
 from audiosim.measures.gains import share_of
+from audiosim.measures.graded_lists import GradedLists, of_lists
 
 
 def precision(relevant: Booleans, cutoff: int) -> Array:
@@ -44,3 +46,23 @@ def rr(relevant: Booleans, cutoff: int) -> Array:
     relevant = relevant[..., :cutoff]
     # The first relevant rank is the one with the greatest reciprocal.
     return np.asarray(np.max(relevant / np.arange(1.0, relevant.shape[-1] + 1), axis=-1, initial=0.0))
+
+
+@of_lists
+def _p(of: GradedLists) -> Array:
+    return precision(of.relevant(of.grades), of.cutoff)
+
+
+@of_lists
+def _ap(of: GradedLists) -> Array:
+    return ap(of.relevant(of.grades), of.most_relevant, of.cutoff)
+
+
+@of_lists
+def _rr(of: GradedLists) -> Array:
+    return rr(of.relevant(of.grades), of.cutoff)
+
+
+P = Definition("P", (MINIMUM,), _p)
+AP = Definition("AP", (MINIMUM, IDEAL, FORM), _ap)
+RR = Definition("RR", (MINIMUM,), _rr)

@@ -10,7 +10,9 @@ which for exponential gains is (2.13) of Chapelle et al. (2009), doi:10.1145/164
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.measures.definition import FORM, GAIN, IDEAL, Definition
 from audiosim.measures.gains import discounted, share_of
+from audiosim.measures.graded_lists import GradedLists, of_lists
 
 
 def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
@@ -56,3 +58,17 @@ def _stops(gains: Array, highest: float, cutoff: int) -> Array:
     goes_on = np.cumprod(1 - stops[..., :-1], axis=-1)
     stops[..., 1:] *= goes_on
     return stops
+
+
+@of_lists
+def _err(of: GradedLists) -> Array:
+    return err(of.gains, of.highest, of.cutoff, of.published_ideal)
+
+
+@of_lists
+def _edcg(of: GradedLists) -> Array:
+    return edcg(of.gains, of.highest, of.cutoff, of.published_ideal)
+
+
+ERR = Definition("ERR", (GAIN, IDEAL, FORM), _err)
+EDCG = Definition("EDCG", (GAIN, IDEAL, FORM), _edcg)

@@ -1,12 +1,12 @@
-"""Measures of the gain that a ranking brings: CG, DCG, nDCG, RBP and Q; and what a grade gains.
+"""What a grade is worth: gains, the share of users it satisfies, and how much a gain counts at each rank."""
 
-In all of them gains are (..., n), best rank first; ranks past n gain 0, and ranks past the cutoff do not count. Where a
-measure is relative to the best there could be and that is 0, the score is 0.
-"""
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.corpus.model import Scale
+from audiosim.measures.definition import Measure
 
 
 def share_of(score: Array, best: Array | float) -> Array:
@@ -55,107 +55,26 @@ def discounted(gains: Array, weights: Array) -> Array:
     return np.asarray(gains[..., :width] @ weights[:width])
 
 
-def cg(gains: Array, cutoff: int, highest: float | None = None) -> Array:
-    """(...,) Cumulative gain.
-
-        sum over i <= k of  g_i / (k highest)      (3.3), 0 to 1
-        sum over i <= k of  g_i                    (2.8), in gain units, where no highest gain is given
-
-    highest  the gain of the highest grade
-
-    Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418.
-    """
-    total = gains[..., :cutoff].sum(axis=-1)
-    return total if highest is None else share_of(total, cutoff * highest)
-
-
-def dcg(gains: Array, weights: Array, highest: float | None = None) -> Array:
-    """(...,) Discounted cumulative gain.
-
-        sum over i <= k of  g_i w_i / (highest sum over i <= k of w_i)      (3.4), 0 to 1
-        sum over i <= k of  g_i w_i                                         (2.9), in gain units, no highest given
-
-    weights  (k,) `discounts`; `first_discounts` for the measure as first published
-    highest  the gain of the highest grade
-
-    Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), Burges et al. (2005).
-    """
-    total = discounted(gains, weights)
-    return total if highest is None else share_of(total, highest * weights.sum())
-
-
-def ndcg(gains: Array, ideal: Array, weights: Array) -> Array:
-    """(...,) Normalised discounted cumulative gain, 0 to 1.
-
-        sum over i <= k of  g_i w_i / sum over i <= k of  ideal_i w_i      (2.10)
-
-    ideal    (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapters 2
-             and 5; k times the highest gain for chapter 3, where it equals DCG
-    weights  (k,) `discounts`; `first_discounts` for the measure as first published
-
-    Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418; with `discounts` and exponential gains Microsoft nDCG.
-    """
-    return share_of(discounted(gains, weights), discounted(ideal, weights))
-
-
-def rbp(gains: Array, ideal: Array, cutoff: int, p: float = 0.8) -> Array:
-    """(...,) Rank-biased precision relative to the ideal ranking, 0 to 1.
-
-        sum over i <= k of  g_i p^(i-1) / sum over i <= k of  ideal_i p^(i-1)      (3.6), (5.8)
-
-    ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapter 5; k times
-           the highest gain for chapter 3
-    p      persistence, between 0 and 1: how likely it is that a listener goes on to the next rank
-
-    Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
-    """
-    weights = persistence(cutoff, p)
-    return share_of(discounted(gains, weights), discounted(ideal, weights))
-
-
 def persistence(cutoff: int, p: float) -> Array:
     """(cutoff,) how likely it is that a listener gets to each rank: p^(i-1)."""
     return np.asarray(np.power(p, np.arange(float(cutoff))), dtype=np.float64)
 
 
-def first_rbp(gains: Array, highest: float, cutoff: int, p: float = 0.8) -> Array:
-    """(...,) Rank-biased precision as first published, 0 to 1 - p^k.
+def share_satisfied(grades: Array, scale: Scale) -> Array:
+    """(...,) the share of users for whom each grade is relevant, with uniform thresholds; nothing (NaN) suits none.
 
-        (1 - p) / highest  sum over i <= k of  g_i p^(i-1)      (2.12), down to the cutoff
+        F(r) = number of levels above the lowest, up to r / number of levels above the lowest
 
-    highest  the gain of the highest grade
-    p        persistence, between 0 and 1
-
-    Moffat & Zobel (2008), doi:10.1145/1416950.1416952, with graded gains.
+    Robertson et al. (2010), doi:10.1145/1835449.1835550: p_l = 1 / (n_L - 1).
     """
-    return (1 - p) / highest * discounted(gains, persistence(cutoff, p))
+    thresholds = np.array(scale.levels[1:])
+    reached = np.searchsorted(thresholds, np.nan_to_num(grades, nan=-1.0), side="right")
+    return np.asarray(reached / len(thresholds))
 
 
-def q_measure(gains: Array, ideal: Array, best: Array | float, cutoff: int, beta: float = 1.0) -> Array:
-    """(...,) Q-measure, 0 to 1.
-
-        1/best  sum over i <= k of  1(g_i > 0) (n_i + beta G_i) / (i + beta I_i)
-
-    where n_i counts the gains above 0 down to rank i, and G_i and I_i add up the gains and the ideal gains down to it.
-
-    ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first; k times the highest
-           gain for chapter 3
-    best   (...,) how many gains above 0 there could be: their number among the judged documents (2.11), that number
-           or k if it is less (5.7), or k (3.5)
-    beta   how much the gains weigh, 0 or more; with 0 this is average precision
-
-    Urbano (2013), with the ideal ranking in the denominator of 2.11, as Sakai (2004) has it.
-    """
-    gains = gains[..., :cutoff]
-    width = gains.shape[-1]
-    relevant = gains > 0
-    ideal_sum = np.cumsum(_widened(ideal, width), axis=-1)
-    blended = np.cumsum(relevant, axis=-1) + beta * np.cumsum(gains, axis=-1)
-    ratio = blended / (np.arange(1, width + 1) + beta * ideal_sum)
-    return share_of(np.sum(relevant * ratio, axis=-1), best)
+GAINS: Mapping[str, Callable[[Array], Array]] = {"linear": linear_gain, "exponential": exponential_gain}
 
 
-def _widened(values: Array, width: int) -> Array:
-    """(..., width) the first values, with zeros after the last."""
-    missing = max(0, width - values.shape[-1])
-    return np.pad(values[..., :width], [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+def gain_of(measure: Measure) -> Callable[[Array], Array]:
+    """What a grade gains in a measure: linear where nothing else may be chosen."""
+    return GAINS[measure.word("gain") or "linear"]

@@ -24,7 +24,7 @@ from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 from audiosim.measures.judged import JudgedRuns, best_first, grades_of
-from audiosim.measures.measure import PARAMETERS, Measure
+from audiosim.measures.measure import MEASURES, Measure
 
 GDEVAL_HIGHEST = 4
 INFO = measures.ParamInfo
@@ -34,7 +34,7 @@ def _parameters(name: str) -> dict[str, measures.ParamInfo]:
     """What ir_measures is to know of the parameters of one of our measures."""
     own = {
         parameter.name: INFO(dtype=str if parameter.choices else (int, float), desc=parameter.expected)
-        for parameter in PARAMETERS[name]
+        for parameter in MEASURES[name].parameters
     }
     highest = INFO(dtype=int, desc="highest relevance of the scale; the highest in the qrels if not provided")
     return {"cutoff": INFO(dtype=int, required=True, desc="last rank that counts"), **own, "max_rel": highest}
@@ -130,7 +130,7 @@ def _ours(measure: measures.Measure) -> Measure:
     chosen = {name: value for name, value in measure.params.items() if name not in ("cutoff", "max_rel")}
     if measure.NAME == "ERR":
         chosen = {"gain": "exponential", "form": "original"}
-    return Measure(measure.NAME, measure["cutoff"], tuple(chosen.items()))
+    return Measure(MEASURES[measure.NAME], measure["cutoff"], tuple(chosen.items()))
 
 
 def register() -> AudiosimProvider:

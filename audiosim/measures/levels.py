@@ -3,20 +3,10 @@
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.model import Scale
-from audiosim.measures.gains import share_of
-
-
-def satisfied_users(grades: Array, scale: Scale) -> Array:
-    """(...,) the share of users for whom each grade is relevant, with uniform thresholds; nothing (NaN) suits none.
-
-        F(r) = number of levels above the lowest, up to r / number of levels above the lowest
-
-    Robertson et al. (2010), doi:10.1145/1835449.1835550: p_l = 1 / (n_L - 1).
-    """
-    thresholds = np.array(scale.levels[1:])
-    reached = np.searchsorted(thresholds, np.nan_to_num(grades, nan=-1.0), side="right")
-    return np.asarray(reached / len(thresholds))
+from audiosim.measures.binary import AP
+from audiosim.measures.definition import FORM, IDEAL, Definition
+from audiosim.measures.gains import share_of, share_satisfied
+from audiosim.measures.graded_lists import GradedLists, of_lists
 
 
 def gap(shares: Array, best: Array | float, cutoff: int) -> Array:
@@ -79,3 +69,19 @@ def strict_adr(grades: Array, highest: float, cutoff: int) -> Array:
 def _harmonic(ranks: int) -> Array:
     """(ranks + 1,) the sums 1 + 1/2 + ... + 1/i, from i = 0."""
     return np.concatenate([[0.0], np.cumsum(1 / np.arange(1.0, ranks + 1))])
+
+
+@of_lists
+def _gap(of: GradedLists) -> Array:
+    return gap(share_satisfied(of.grades, of.scale), of.most_satisfied, of.cutoff)
+
+
+@of_lists
+def _adr(of: GradedLists) -> Array:
+    if of.user:
+        return strict_adr(of.grades, of.scale.maximum, of.cutoff)
+    return adr(of.grades, of.judged, of.ranks)
+
+
+GAP = Definition("GAP", (IDEAL, FORM), _gap, two_levels=AP)
+ADR = Definition("ADR", (IDEAL, FORM), _adr)

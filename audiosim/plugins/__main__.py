@@ -14,11 +14,11 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.estimation import expected_scores
-from audiosim.measures.measure import BUILT_IN, Measure
+from audiosim.measures.measure import MEASURES, parse_measure
 from audiosim.plugins.estimator_contract import check_estimator
 from audiosim.plugins.installed import (
     ESTIMATORS,
-    MEASURES,
+    MEASURE_GROUP,
     OWN,
     choose,
     installed,
@@ -32,7 +32,7 @@ from audiosim.plugins.measure_contract import check_measure
 from audiosim.plugins.rule_contract import SELECTIONS, check_rule, load_rule
 from audiosim.selection.rules import RULES
 
-KINDS = {ESTIMATORS: "estimator", MEASURES: "measure", SELECTIONS: "rule"}
+KINDS = {ESTIMATORS: "estimator", MEASURE_GROUP: "measure", SELECTIONS: "rule"}
 SEED = 0
 
 
@@ -77,13 +77,13 @@ def complaint(point: EntryPoint, text: str) -> str | None:
 def check(point: EntryPoint, text: str) -> None:
     """Check a plugin against its contract, where that needs a pool on that of the demo."""
     rng = np.random.default_rng(SEED)
-    if point.group == MEASURES:
+    if point.group == MEASURE_GROUP:
         check_measure(load_definition(point), rng)
     elif point.group == ESTIMATORS:
         check_estimator(load_factory(point), text, demo_pool(), rng)
     else:
         pool = demo_pool()
-        check_rule(load_rule(point), expected_scores(Measure("CG", pool.cutoff), pool), rng)
+        check_rule(load_rule(point), expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool), rng)
 
 
 def demo_pool() -> Pool:
@@ -93,7 +93,7 @@ def demo_pool() -> Pool:
 
 def is_hidden(point: EntryPoint) -> bool:
     """Whether something that comes with audiosim has the name."""
-    taken = {ESTIMATORS: published_names(), MEASURES: set(BUILT_IN), SELECTIONS: set(RULES)}
+    taken = {ESTIMATORS: published_names(), MEASURE_GROUP: set(MEASURES), SELECTIONS: set(RULES)}
     return point.name in taken[point.group] or choose(installed(point.group), point.name) != point
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
-from audiosim.measures.measure import BUILT_IN, WRITTEN, Definition, Measure, parse_measure
+from audiosim.errors import InputError, did_you_mean
+from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.published import model_names
 
 ESTIMATORS = "audiosim.estimators"
-MEASURES = "audiosim.measures"
+MEASURE_GROUP = "audiosim.measures"
 OWN = "audiosim"
 
 
@@ -74,7 +74,8 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
     point = choose(points, head)
     if point is None:
         known = {model.rpartition("-")[0] for model in model_names()} | {point.name for point in points}
-        raise InputError(f"unknown model {name!r}, expected a .json file or one of {', '.join(sorted(known))}")
+        expected = f"a .json file or one of {', '.join(sorted(known))}{did_you_mean(name, known)}"
+        raise InputError(f"unknown model {name!r}, expected {expected}")
     return load_factory(point), text
 
 
@@ -99,13 +100,14 @@ def find_measure(text: str) -> Measure:
     Looks at what is installed only where the name is none of audiosim's.
     """
     written = WRITTEN.fullmatch(text)
-    if written is None or written["name"] in BUILT_IN:
+    if written is None or written["name"] in MEASURES:
         return parse_measure(text)
-    points = installed(MEASURES)
+    points = installed(MEASURE_GROUP)
     point = choose(points, written["name"])
     if point is None:
-        known = dict.fromkeys([*BUILT_IN, *(point.name for point in points)])
-        raise InputError(f"unknown measure {written['name']!r}, expected one of {', '.join(known)}")
+        known = dict.fromkeys([*MEASURES, *(point.name for point in points)])
+        expected = f"one of {', '.join(known)}{did_you_mean(written['name'], known)}"
+        raise InputError(f"unknown measure {written['name']!r}, expected {expected}")
     return parse_measure(text, {point.name: load_definition(point)})
 
 

@@ -7,6 +7,9 @@ of a list change nothing, and neither do the zeros after the last judged documen
 scores 0. With no parameter chosen, one of the highest grade at every rank scores more, and no list more than 1 or less
 than 0: intervals are cut to that. A chosen parameter may lead out of it, as form=original does.
 
+A measure that says it is a weighted sum of gains scores what that sum is, whatever the grades; one that names a measure
+as its form on two levels scores the same there, both in the user-oriented form.
+
 That a score never falls when a grade rises is not asked for: a judged document that is better than was thought raises
 the ideal, too, and what is relative to it may fall.
 """
@@ -21,9 +24,12 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
-from audiosim.measures.measure import BUILT_IN, Definition, Measure, Value
+from audiosim.expected.linear import weights_of_ranks
+from audiosim.measures.gains import discounted, gain_of, share_of
+from audiosim.measures.measure import Definition, Measure, Value
 from audiosim.measures.scores import score
 from audiosim.plugins.installed import one_line
+from audiosim.users.satisfaction import user_form
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9
 CUTOFF = 5
@@ -43,19 +49,19 @@ def check_measure(definition: Definition, rng: np.random.Generator) -> None:
         for scale in SCALES:
             checked = _Checked(measure, scale)
             checked.check_edges()
+            checked.check_rank_weights()
             for depth in (1, CUTOFF - 2, CUTOFF, CUTOFF + 3):
                 checked.check_rankings(*_rankings(scale, depth, rng))
 
 
 def _choices(definition: Definition, rng: np.random.Generator) -> Iterator[Measure]:
     """The measure with nothing chosen, then with each word of each parameter, and with a number for each other one."""
-    foreign = None if BUILT_IN.get(definition.name) is definition else definition
-    yield Measure(definition.name, CUTOFF, (), foreign)
+    yield Measure(definition, CUTOFF)
     for parameter in definition.parameters:
         low = parameter.low if math.isfinite(parameter.low) else min(parameter.high, 0.0) - 2
         for value in parameter.choices or (float(rng.uniform(low, min(parameter.high, low + 2))),):
             chosen: tuple[tuple[str, Value], ...] = ((parameter.name, value),)
-            yield Measure(definition.name, CUTOFF, chosen, foreign)
+            yield Measure(definition, CUTOFF, chosen)
 
 
 def _rankings(scale: Scale, depth: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -129,11 +135,53 @@ class _Checked:
         if (found := self.score(best, best)) <= 0 and not self.measure.parameters:
             raise InputError(f"{self._told}: the highest grade at every rank must score more than 0, got {found:g}")
 
+    def check_rank_weights(self) -> None:
+        """Weights are finite, one for each rank, and in proportion to what a document scores there alone."""
+        weights: object = self.measure.rank_weights
+        if weights is None:
+            return
+        if not isinstance(weights, np.ndarray) or weights.dtype != np.float64 or weights.shape != (CUTOFF,):
+            found = getattr(weights, "shape", type(weights).__name__)
+            raise InputError(f"{self._told}: rank_weights must be an array of {CUTOFF} float64, got {found}")
+        if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights[0] > 0:
+            raise InputError(f"{self._told}: rank_weights must be finite, 0 or more, the first above 0, got {weights}")
+        if not self.measure.relative:
+            alone = weights_of_ranks(self.measure, self.scale)
+            self._compare(
+                weights * (alone[0] / weights[0]), alone, "documents must score in proportion to rank_weights"
+            )
+
+    def _check_sum(self, grades: Array, judged: Array, found: Array) -> None:
+        """The scores are the weighted sums that the definition says they are."""
+        gain, weights = gain_of(self.measure), self.measure.rank_weights
+        if weights is None:
+            return
+        if self.measure.relative:
+            expected = share_of(discounted(gain(grades), weights), discounted(gain(judged), weights))
+        else:
+            highest = gain(np.array(self.scale.maximum))
+            expected = discounted(gain(grades) / highest, weights_of_ranks(self.measure, self.scale))
+        self._compare(np.asarray(expected), found, "scores must be the sum of gains that rank_weights says")
+
+    def _check_two_levels(self, grades: Array, judged: Array) -> None:
+        """On two levels it scores what the measure does that it names."""
+        other = self.measure.definition.two_levels
+        if other is None or self.measure.parameters or len(self.scale.levels) > 2:
+            return
+        grades, judged = (np.where(values > 0, self.scale.maximum, 0 * values) for values in (grades, judged))
+        own, named = (
+            score(user_form(measure), self.scale, grades, judged)
+            for measure in (self.measure, Measure(other, self.measure.cutoff))
+        )
+        self._compare(named, own, f"on two levels it must score what {other.name} does")
+
     def check_rankings(self, grades: Array, judged: Array) -> None:
         """All at once as one by one, twice the same, and what is not there changes nothing."""
         together = self.score(grades, judged)
         if not np.array_equal(together, self.score(grades, judged)):
             raise InputError(f"{self._told}: two scores of the same rankings differ")
+        self._check_sum(grades, judged, together)
+        self._check_two_levels(grades, judged)
         alone = [[self.score(grades[s, q], judged[q]) for q in range(QUERIES)] for s in range(SYSTEMS)]
         self._compare(together, np.array(alone), "rankings must score all at once as they do one by one")
         turned = self.score(grades[None, :, ::-1], judged[::-1])

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores, rank
 from audiosim.plugins.installed import choose, installed, load, one_line, told
 from audiosim.relevance.estimators import Relevance, relevance, uniform
@@ -32,7 +32,7 @@ def find_rule(name: str, expected: ExpectedScores, seed: int = 0) -> Rule:
     point = choose(points, name)
     if point is None:
         known = dict.fromkeys([*RULES, *(point.name for point in points)])
-        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
     return _made(load_rule(point), expected, seed)
 
 

@@ -29,7 +29,7 @@ from audiosim import shipped
 from audiosim.arrays import Array
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, did_you_mean
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
 from audiosim.relevance.between import TREND, Between
@@ -225,7 +225,9 @@ def load_model(name: "str | Path | Model") -> Model:
         return name
     path = Path(name) if str(name).endswith(".json") else shipped.folder("models") / f"{name}.json"
     if not path.is_file():
-        raise InputError(f"unknown model {str(name)!r}, expected a .json file or one of {', '.join(model_names())}")
+        known = model_names()
+        expected = f"a .json file or one of {', '.join(known)}{did_you_mean(str(name), known)}"
+        raise InputError(f"unknown model {str(name)!r}, expected {expected}")
     return _parse(path)
 
 

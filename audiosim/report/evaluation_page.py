@@ -1,4 +1,4 @@
-"""What is known of the systems of a collection, as one page that needs no other file."""
+"""Report of the systems of a collection, as one page that needs no other file."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -84,7 +84,7 @@ def _measured(measure: str, one: Evaluation) -> list[str]:
 
 
 def _spread(measure: str, one: Evaluation) -> str:
-    """How the scores of each system lie over the queries: quartiles around the median."""
+    """Spread of the scores of each system over the queries: quartiles around the median."""
     quartiles = np.quantile(one.scores.values, [0.25, 0.5, 0.75], axis=1).T.tolist()
     rows = [
         {"system": system, "low": low, "median": middle, "high": high}

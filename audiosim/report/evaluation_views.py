@@ -1,4 +1,4 @@
-"""What the commands on full judgments show on a terminal."""
+"""Terminal views of the commands on full judgments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -111,7 +111,7 @@ def _cubic(plain: Mapping[str, Any]) -> str:
 
 
 def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """How many numbers of each source come out, and those that do not."""
+    """Count of the numbers of each source that come out, and those that do not."""
     table = plain_table(("Source", "left"), "Numbers", "Agree")
     for source in dict.fromkeys(row["source"] for row in rows):
         own = [row["agrees"] for row in rows if row["source"] == source]

@@ -69,7 +69,7 @@ def figure(drawing: str, caption: str) -> str:
 
 
 def folded(content: str) -> str:
-    """What the reader may open: the numbers behind a figure."""
+    """Part that the reader may open: the numbers behind a figure."""
     return f"<details><summary>The numbers</summary>{content}</details>"
 
 

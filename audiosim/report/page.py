@@ -1,4 +1,4 @@
-"""What training found, as one page that needs no other file."""
+"""Report of a training, as one page that needs no other file."""
 
 from html import escape
 

@@ -162,7 +162,7 @@ def curve_plot(
 def bands_plot(
     said: tuple[str, Sequence[Point]], true: tuple[str, Sequence[Point]], across: str, up: str, low: float = 0.0
 ) -> str:
-    """What is said and what is true over one axis of numbers from 0 on, each in a band of how far off it may be.
+    """Stated and true values over one axis of numbers from 0 on, each in the band of its error.
 
     said    (name, points), y from `low` to 1
     true    the same; drawn dashed and in the colour of the text
@@ -239,7 +239,7 @@ def _ideal() -> str:
 
 
 def _share(value: float, ticks: Sequence[float]) -> float:
-    """How far a value is from the first tick to the last."""
+    """Position of a value between the first tick and the last."""
     return (value - ticks[0]) / (ticks[-1] - ticks[0])
 
 

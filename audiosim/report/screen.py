@@ -1,4 +1,4 @@
-"""Where things are shown on a terminal: the console, a progress bar, a plain table."""
+"""The terminal: a console, a progress bar, a plain table."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ def plain_table(*columns: tuple[str, JustifyMethod] | str) -> Table:
 
 
 def console(stderr: bool = False, record: bool = False) -> Console:
-    """Where things are shown: as wide as the terminal, or wide enough for every column where there is none."""
+    """Console as wide as the terminal, or wide enough for every column where there is none."""
     shown = Console(stderr=stderr, record=record, highlight=False, soft_wrap=False)
     return shown if shown.is_terminal else Console(stderr=stderr, record=record, highlight=False, width=110)
 

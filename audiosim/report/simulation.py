@@ -15,7 +15,7 @@ MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
 
 
 def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "RenderableType":
-    """What each rule needs to reach a goal."""
+    """Judgments that each rule needs to reach a goal."""
     table = plain_table(("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Error", "Turns")
     for row in rows:
         name = f"{row['rule']}, by query" if row["by_query"] else row["rule"]
@@ -30,7 +30,7 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "Renderable
 
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
-    """How confidence and accuracy compare over many parts of a collection, before and after judging."""
+    """Confidence beside accuracy over many parts of a collection, before and after judging."""
     said = f"{_parts(result)}, goal {result['goal']}."
     parts: list[RenderableType] = [Text(said)]
     for moment, title in MOMENTS.items():
@@ -39,7 +39,7 @@ def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
 
 
 def followed_view(result: Mapping[str, Any]) -> "RenderableType":
-    """How confidence and accuracy compare over many parts of a collection, at the same moments of each."""
+    """Confidence beside accuracy over many parts of a collection, at the same moments of each."""
     curve, goals = result["curve"], result["goals"]
     parts: list[RenderableType] = [
         Text(f"{_parts(result)}."),
@@ -105,7 +105,7 @@ def _goals_table(goals: Sequence[Mapping[str, Any]], repeats: int) -> "Renderabl
 
 
 def _count(row: Mapping[str, Any]) -> str:
-    """How many pairs are judged; a mean where pools ran out of pairs."""
+    """Number of judged pairs; a mean where pools ran out of pairs."""
     return f"{row['judged']:,.1f}".removesuffix(".0")
 
 

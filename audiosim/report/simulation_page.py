@@ -1,4 +1,4 @@
-"""How stated confidence compares with the truth, as one page that needs no other file."""
+"""Calibration: stated confidence beside the truth, as one page that needs no other file."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def _some(curve: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _on_screen(result: Mapping[str, Any]) -> list[str]:
-    """What the screen shows of the same result: sentences, titles and tables."""
+    """Sentences, titles and tables that the screen shows of the same result."""
     view = followed_view(result)
     assert isinstance(view, Group)
     return [_as_html(part) for part in view.renderables]

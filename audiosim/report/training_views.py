@@ -1,4 +1,4 @@
-"""What training found, for a terminal."""
+"""Terminal views of a training."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -94,7 +94,7 @@ def training_view(trained: Training) -> RenderableType:
 
 
 def trend(trained: Training) -> str:
-    """What a joint model's trend is, in one line; empty for another model."""
+    """Trend of a joint model, in one line; empty for another model."""
     found = trained.model.trend
     if found is None:
         return ""
@@ -111,7 +111,7 @@ def component_rows(findings: Findings) -> list[dict[str, Any]]:
 
 
 def summary(trained: Training) -> str:
-    """What was fitted to what, in one line."""
+    """Model and data of a fit, in one line."""
     model, findings = trained.model, trained.findings
     collections = (
         "" if model.training is None else ", ".join(source.collection for source in model.training.collections)

@@ -1,4 +1,4 @@
-"""What each command shows on a terminal."""
+"""Terminal views of the commands."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.expected.ranking import Ranking
+from audiosim.expected.verdicts import TwoSystems, Verdicts
 from audiosim.report.screen import plain_table
 
 if TYPE_CHECKING:
@@ -16,27 +17,44 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20
 
 
-def ranking_view(ranking: Ranking, note: str = "") -> RenderableType:
-    """The systems best first with their intervals drawn, and how sure the order is."""
+def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = None) -> RenderableType:
+    """The systems best first with their intervals drawn, and how sure the order is.
+
+    verdicts  on the ranking: ranks that each system may have, and letters shared by those that cannot be told apart
+    """
     rows = ranking.system_rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    beside = () if verdicts is None else (("Ranks", "right"), ("Group", "left"))
     table = plain_table(
-        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "left"), ("", "left")
+        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "left"), *beside, ("", "left")
     )
-    for place, row in enumerate(rows, start=1):
+    said = [{} for _ in rows] if verdicts is None else verdicts.system_rows()
+    for place, (row, more) in enumerate(zip(rows, said, strict=True), start=1):
         interval = f"{row['low']:.3f} – {row['high']:.3f}"
         drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
-        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, drawn)
+        ranks = (_ranks(more["rank_low"], more["rank_high"]), more["group"]) if more else ()
+        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
     sure = int((ranking.confidences >= 0.95).sum())
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
-    said = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
+    confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
-    notes = [_drawn(ranking), note]
-    return Group(table, Text(said), Text(judged), *(Text(one) for one in notes if one))
+    notes = ["" if verdicts is None else verdicts.sentence, _drawn(ranking), note]
+    return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
+
+
+def _ranks(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} – {high}"
+
+
+def verdict_view(found: TwoSystems) -> RenderableType:
+    """The verdict on two systems, and on how many judgments it rests."""
+    ranking = found.ranking
+    judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
+    return Group(Text(f"{ranking.measure}: {found.sentence}"), Text(judged))
 
 
 def _drawn(ranking: Ranking) -> str:
-    """How good scores are that come from drawing grades; empty where they do not."""
+    """Precision of scores that come from drawing grades; empty where they do not."""
     if ranking.errors is None:
         return ""
     return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
@@ -84,13 +102,13 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
 
 
 def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
-    """How an extraction went."""
+    """Outcome of an extraction."""
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
     return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
 
 
 def replay_view(result: Mapping[str, Any]) -> RenderableType:
-    """How a replayed campaign went: its curve, and its end."""
+    """Course of a replayed campaign: its curve, and its end."""
     end = (
         f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: confidence {result['confidence']:.3f}, "
         f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']})."

@@ -23,7 +23,7 @@ from audiosim.simulate import Replay, replay
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What the thesis prints of one measure.
+    """Numbers that the thesis prints of one measure.
 
     start    Table 8.1: confidence, accuracy and tau, nothing judged
     judged   Table 8.3: judgments until a mean confidence of .95

@@ -25,7 +25,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether the computed number, rounded to as many decimals, is the printed one."""
+        """True if the computed number, rounded to as many decimals, is the printed one."""
         return self.computed is not None and round(self.computed, self.digits) == round(self.printed, self.digits)
 
     def to_dict(self) -> dict[str, Any]:

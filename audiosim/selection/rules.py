@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans
-from audiosim.errors import InputError
+from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
@@ -273,5 +273,5 @@ def make_rule(name: str, expected: ExpectedScores, seed: int = 0, known: Mapping
     known  more than audiosim's own where a program brings others
     """
     if name not in known:
-        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
     return known[name](expected, seed)

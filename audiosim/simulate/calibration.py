@@ -14,7 +14,7 @@ BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # those of Urbano (2013), Tab
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claims:
-    """What was claimed of pairs of systems in several rankings, and how right it was.
+    """Claims about pairs of systems in several rankings, and how right they were.
 
     stated  for each ranking the confidence (p,) in the order of each pair
     right   for each ranking how right each of these orders is (p,): 1, 0, or 1/2 for a tie

@@ -50,7 +50,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How large a synthetic collection is.
+    """Dimensions of a synthetic collection.
 
     systems     in all, dealt out to the teams
     teams       at most as many as systems

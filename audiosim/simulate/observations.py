@@ -1,4 +1,4 @@
-"""What a campaign says at one moment beside what is true: confidence in an order, intervals, scores."""
+"""A campaign's statements at one moment beside the truth: confidence in an order, intervals, scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """What is true of a pool.
+    """True scores and order of the systems of a pool.
 
     scores   (s,) of the systems
     queries  (q,) mean gain of the pairs of each query
@@ -51,14 +51,14 @@ class Truth:
 
     @classmethod
     def of(cls, selection: Selection, grades: Array) -> "Truth":
-        """What is true if these are the grades of all pairs (n,)."""
+        """Truth by the grades of all pairs (n,)."""
         pool = selection.pool
         cells = 1 / pool.query_sizes, (pool.query, np.arange(len(pool.pairs)))
         shares = sparse.csr_array(cells, shape=(len(pool.queries), len(pool.pairs)))
         return cls(true_scores(selection, grades), np.asarray(shares @ (grades / pool.scale.maximum)), shares)
 
     def beside(self, selection: Selection) -> Observation:
-        """What a selection says, beside the truth.
+        """Statements of a selection beside the truth.
 
         Intervals are  E +- t sqrt(Var),  t as the ranking has it; those of known values do not count. The intervals of
         queries are of their pairs' mean gain.
@@ -88,7 +88,7 @@ def _inside(mean: Array, variance: Array, reach: float, true: Array) -> tuple[in
 
 
 def claims_of(seen: Sequence[Observation]) -> Claims:
-    """What was claimed at several moments, one of each campaign."""
+    """Claims made at several moments, one of each campaign."""
     return Claims(
         tuple(one.stated for one in seen), tuple(one.right for one in seen), tuple(one.judged for one in seen)
     )

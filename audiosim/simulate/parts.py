@@ -28,11 +28,11 @@ class Part:
     held_out: HeldOut
 
     def of(self, collection: Collection) -> Collection:
-        """What a campaign is played on."""
+        """Part that a campaign is played on."""
         return part_of(collection, self.queries, self.teams)
 
     def rest(self, collection: Collection) -> Collection:
-        """What a model may learn from: the other queries, with all systems or only with those of the other teams.
+        """Data that a model may learn from: the other queries, with all systems or only with those of the other teams.
 
         Judgments of what only a system that is held out retrieved are left out with it.
         """

@@ -1,4 +1,4 @@
-"""How many more judgments a goal would take, in the opinion of the model that predicts them."""
+"""Number of judgments that a goal would still take, in the opinion of the model that predicts them."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ DRAWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """How many more judgments a goal took in campaigns that were played on, with grades drawn from the model.
+    """Number of judgments that a goal still took in campaigns that were played on, with grades drawn from the model.
 
     counts  of the campaigns that were played to their end, rising
     cut     judgments of the campaign that was under way when the time was up; None where there was time for all
@@ -38,7 +38,7 @@ class Remaining:
 
     @property
     def more_than(self) -> int | None:
-        """What is known where no campaign was finished: that it takes more judgments than this; else None."""
+        """Lower bound where no campaign was finished: it takes more judgments than this; else None."""
         return None if self.counts else self.cut
 
 
@@ -85,7 +85,7 @@ def drawn_grades(relevance: Relevance, rng: np.random.Generator) -> Array:
 
 
 def _play(selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]) -> tuple[int, bool]:
-    """How many judgments were made, and whether that was enough."""
+    """Number of judgments made, and true if that was enough."""
     count = 0
     while not selection.reached(stop):
         for pair in selection.ask(selection.batch):

@@ -53,7 +53,7 @@ class Replay:
 
     @property
     def turns(self) -> int:
-        """How often the listener had to turn to another query than that of the pair before."""
+        """Number of times that the listener had to turn to another query than that of the pair before."""
         return sum(a.query != b.query for a, b in pairwise(self.asked))
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def true_scores(selection: Selection, truth: Array) -> Array:
 
 
 def moment(selection: Selection, scores: Array) -> Moment:
-    """How sure a selection is, and how right.
+    """Confidence and accuracy of a selection.
 
     scores  (s,) the true ones
     """

@@ -1,15 +1,14 @@
 """Campaigns played on many parts of a collection, with models that learned from the rest of it."""
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from math import inf
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import lazy_loader
 
 from audiosim.arrays import Array
-from audiosim.audio import workers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
@@ -28,7 +27,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """What is tried on parts of a collection.
+    """Setting that is tried on parts of a collection.
 
     collection  every pair of its pool judged
     campaign    how a campaign on a part starts, with the model that learned from the rest, None where none did
@@ -42,7 +41,7 @@ class Trial:
     by_query: bool = False
 
     def play(self, part: Part) -> tuple[Truth, Iterator[Selection]]:
-        """What is true of a part, and a campaign on it after each of its judgments."""
+        """Truth of a part, and a campaign on it after each of its judgments."""
         model = None if self.learn is None else self.learn(part.rest(self.collection))
         played = part.of(self.collection)
         start = self.campaign(played, model)
@@ -233,10 +232,23 @@ def _here(work: Callable[[int], Result], count: int) -> Generator[Result, None, 
 
 
 def _apart(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
-    def lost(number: int, why: str) -> NoReturn:
-        raise InputError(f"a worker process at part {number + 1} of {count} {why}")
+    """In processes of joblib's, each on one thread."""
+    import joblib  # costs start-up time that one process need not pay
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    return workers.spread(work, range(count), jobs, lambda _: inf, lost)
+    done = 0
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        results = joblib.Parallel(return_as="generator")(map(joblib.delayed(work), range(count)))
+        with closing(results):
+            try:
+                for done, result in enumerate(results, start=1):  # noqa: B007  the message below needs it
+                    yield result
+            except TerminatedWorkerError as error:
+                code = re.search(r"exit codes of the workers are {(.*)}", str(error))
+                how = f" ({code[1]})" if code else ""
+                raise InputError(
+                    f"a worker process at part {done + 1} of {count}, or a later one, crashed{how}"
+                ) from None
 
 
 def _sizes(parts: Sequence[Part]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How far raters agree: weighted kappa of two, Krippendorff's alpha of any number, and plain errors."""
+"""Agreement of raters: weighted kappa of two, Krippendorff's alpha of any number, and plain errors."""
 
 import math
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ STEPS = 200  # of Newton's method, which takes about ten
 
 @dataclass(frozen=True, slots=True)
 class Goodness:
-    """How well a distribution foretells scores that it was not fitted to.
+    """Goodness of fit of a distribution to scores that it was not fitted to.
 
     omega_squared     (4.7): sum over scores x of (share of scores <= x, less the distribution's cdf at x)^2
     cramer_von_mises  the classical statistic, which takes the middle of each step

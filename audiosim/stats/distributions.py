@@ -13,7 +13,7 @@ from audiosim.errors import InputError
 
 
 class Distribution(Protocol):
-    """What a score on a new query may be."""
+    """Distribution of the score on a new query."""
 
     @property
     def mean(self) -> float: ...

@@ -36,7 +36,7 @@ SAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """What a paired test says of all pairs of systems.
+    """Results of a paired test on all pairs of systems.
 
     test          t, wilcoxon, sign, bootstrap or permutation
     alternative   "two-sided"; "greater" where the first system is held to be better, "less" the second

@@ -1,4 +1,4 @@
-"""Where a mean lies, and where the score on a new query will."""
+"""Intervals of a mean, and of the score on a new query."""
 
 import math
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def mean_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval:
 
 
 def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Where the score on one new query will lie, if scores are normal.
+    """Prediction interval of the score on one new query, if scores are normal.
 
         mean +- t deviation sqrt(1 + 1 / n)
 
@@ -51,7 +51,7 @@ def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval
 
 
 def central_interval(distribution: Distribution, confidence: float = 0.95) -> Interval:
-    """Where the score on one new query will lie, by a distribution taken to be the true one: its middle part.
+    """Prediction interval of the score on one new query: the middle part of a distribution taken to be true.
 
     distribution  of the scores
     confidence    between 0 and 1, half of the rest on each side

@@ -40,7 +40,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is to be fitted, checked.
+    """Rows to fit, checked.
 
     features  (n, k) finite
     level     (n,)

@@ -1,7 +1,7 @@
 """The ordinal model as a scikit-learn estimator."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,8 @@ FALLBACK_RIDGE = 1e-3  # where there is no single maximum: small beside any info
 class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Proportional odds regression: P(R >= l | x) = logistic(alpha_l + beta.x).
 
-    ridge  penalty: ridge / 2 times the sum of the squared coefficients of standardised features
+    ridge         penalty: ridge / 2 times the sum of the squared coefficients of standardised features
+    unidentified  "ridge" or "error": see below
 
     After `fit`:
 
@@ -35,14 +36,17 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threshold_standard_errors_         (l - 1,)
     robust_standard_errors_            (k,) with `groups`, else None: rows of one group may hang together
     n_iter_              Newton steps
+    result_              all of it as `stats.ordinal_fit.Fit`
 
     Where no single set of coefficients is the most likely (the features separate the levels, depend on
     each other, or are more than the rows can tell) a UserWarning names the columns, and a small ridge
-    is used; `stats.ordinal_fit.fit` refuses instead. McCullagh (1980).
+    is used; with `unidentified="error"` an UnidentifiedError names them instead. `audiosim train` fits through this
+    class, see `training.likelihood.fit_sample`. McCullagh (1980).
     """
 
-    def __init__(self, ridge: float = 0.0) -> None:
+    def __init__(self, ridge: float = 0.0, unidentified: Literal["ridge", "error"] = "ridge") -> None:
         self.ridge = ridge
+        self.unidentified = unidentified
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
@@ -52,6 +56,8 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight  (n,) how many times each row counts, 0 or more
         groups         (n,) for robust standard errors, such as the query of each judgment
         """
+        if self.unidentified not in {"ridge", "error"}:
+            raise InputError(f"unidentified must be ridge or error, got {self.unidentified!r}")
         checked: tuple[Array, NDArray[Any]] = validate_data(self, X, y, dtype=np.float64)
         features, grades = checked
         check_classification_targets(grades)
@@ -66,7 +72,8 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "names": getattr(self, "feature_names_in_", None),
             "labels": self.classes_.tolist(),
         }
-        self._keep(_fit_or_ridge(features[counted], level, self.ridge, arguments))
+        estimate = fit if self.unidentified == "error" else _fit_or_ridge
+        self._keep(estimate(features[counted], level, ridge=self.ridge, **arguments))
         return self
 
     def _keep(self, found: Fit) -> None:
@@ -76,7 +83,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.log_likelihood_, self.covariance_ = found.log_likelihood, found.covariance
         self.threshold_standard_errors_, self.standard_errors_ = deviations[:t], deviations[t:]
         self.robust_standard_errors_ = None if found.robust is None else np.sqrt(np.diag(found.robust))[t:]
-        self.n_iter_ = found.iterations
+        self.n_iter_, self.result_ = found.iterations, found
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """(n, l) the probability of each level, rows sum to 1."""
@@ -108,7 +115,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_.astype(np.float64)
 
 
-def _fit_or_ridge(features: Array, level: NDArray[np.int64], ridge: float, arguments: dict[str, Any]) -> Fit:
+def _fit_or_ridge(features: Array, level: NDArray[np.int64], ridge: float, **arguments: Any) -> Fit:
     try:
         return fit(features, level, ridge=ridge, **arguments)
     except UnidentifiedError as error:

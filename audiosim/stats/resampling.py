@@ -36,7 +36,7 @@ class Permutations:
 
     @property
     def count(self) -> int:
-        """How many equally likely arrangements a p-value counts among: the observed one is one of them."""
+        """Number of equally likely arrangements that a p-value counts among, the observed one included."""
         return len(self.sizes) + (not self.exact)
 
 
@@ -121,7 +121,7 @@ class Bootstraps:
 
     @property
     def count(self) -> int:
-        """How many arrangements a p-value counts among, with the observed one."""
+        """Number of arrangements that a p-value counts among, the observed one included."""
         return int(self.shifted.shape[1]) + 1
 
 

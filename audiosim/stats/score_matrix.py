@@ -47,7 +47,7 @@ class Differences:
 
     @property
     def queries(self) -> int:
-        """How many queries there are."""
+        """Number of queries."""
         return int(self.values.shape[1])
 
     def means(self) -> Array:
@@ -78,7 +78,7 @@ def paired_differences(scores: ArrayLike) -> Differences:
 
 
 def nearness(scores: Array) -> float:
-    """How far apart equal differences of these scores may come out."""
+    """Tolerance for rounding: the distance at which equal differences of these scores may come out."""
     return SAME * float(np.abs(scores).max())
 
 

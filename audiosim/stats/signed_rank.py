@@ -139,7 +139,7 @@ def _normal_tails(ranks: SignedRanks, sums: Array) -> Array:
 
 @cache
 def _critical_count(queries: int, alpha: float) -> int:
-    """How many values of W from 0 upwards have P(W <= value) <= alpha, without ties or zeros."""
+    """Number of values of W from 0 upwards with P(W <= value) <= alpha, without ties or zeros."""
     if queries <= EXACT:
         return int(np.sum(_null_tails(tuple(range(2, 2 * queries + 1, 2)))[::2] <= alpha))
     mean = queries * (queries + 1) / 4

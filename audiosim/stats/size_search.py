@@ -52,7 +52,7 @@ def _guarded(cost: Cost) -> Cost:
 
 
 def _descended(cost: Cost, start: Array, units: Array, highest: float) -> Array:
-    """Where L-BFGS stops.
+    """Point at which L-BFGS stops.
 
     units  for each size about a standard error of its logarithm
     """

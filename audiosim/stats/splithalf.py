@@ -25,7 +25,7 @@ ALPHAS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitHalf:
-    """How pairs of systems fared on one half of the queries and on the other, at each significance level.
+    """Outcomes of pairs of systems on one half of the queries and on the other, at each significance level.
 
     test              the test's name
     alphas            (a,) significance levels

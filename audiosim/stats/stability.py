@@ -1,4 +1,4 @@
-"""How stable results are with more queries: coefficients signal / (signal + noise), and what reaches a given one."""
+"""Stability of results with more queries: coefficients signal / (signal + noise), and what reaches a given one."""
 
 import math
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def divided(numerator: float, denominator: float) -> float:
 
 
 def sides(confidence: float) -> tuple[float, float]:
-    """Where to read the quantiles of F, by which one divides, for the lower end of an interval and the upper."""
+    """Probabilities of the quantiles of F, by which one divides, for the lower end of an interval and the upper."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
     return (1 + confidence) / 2, (1 - confidence) / 2

@@ -18,7 +18,7 @@ _ALONE = Lock()  # the limit below is the process's: two at once would restore e
 
 
 def spread(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-    """What `work` makes of each task, in their order, on as many threads as matrix products may use.
+    """Results of `work` on each task, in their order, on as many threads as matrix products may use.
 
     Each then computes its own products on one thread, so that what surrounds a product runs in parallel
     too. A single task runs here, its products on all threads.

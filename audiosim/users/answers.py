@@ -27,7 +27,7 @@ LISTS = ("A", "B")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What people said about pairs of lists.
+    """Answers of people about pairs of lists.
 
     choices  (n,) each a, b, good or bad: the better list, or both
     grades   (n, 2, k) of the documents of the two lists, best rank first
@@ -112,7 +112,7 @@ def _scale(path: Path, number: int, header: list[str], name: str | None) -> Scal
 
 
 def _cutoff(path: Path, number: int, header: list[str]) -> int:
-    """How many of A1, A2, ... there are without a gap."""
+    """Number of A1, A2, ... that there are without a gap."""
     cutoff = 0
     while f"A{cutoff + 1}" in header:
         cutoff += 1

@@ -1,4 +1,4 @@
-"""Whether an assessor grades as the others do, and as he did before."""
+"""Drift of assessors: does one grade as the others do, and as they did before?"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -16,20 +16,20 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Leaning:
-    """How one assessor's grades lie to those of others, in gain: grade over the scale's maximum; + is more generous.
+    """Difference of one assessor's grades from others', in gain: grade over the scale's maximum; + is more generous.
 
-    judgments  of his that hold
+    judgments  of theirs that hold
     shared     of those, on pairs that others judged too
-    to_others  mean of his gain minus the others' mean gain, on shared pairs
+    to_others  mean of their gain minus the others' mean gain, on shared pairs
     expected   judgments on pairs of which the model expects something
-    to_model   mean of his gain minus what the model expects of the pair
+    to_model   mean of their gain minus what the model expects of the pair
     first      that of the first half of these judgments, in the order in which they were made
     second     that of the second half
     drift      second minus first
     low, high  its 95 % interval, by Welch's t
 
     What cannot be said of so few judgments is None. The model is no judge: all assessors may lie to one side of it.
-    What one assessor's halves tell is whether he moved, given that his pairs came from the same model.
+    The halves of one assessor tell whether they moved, given that their pairs came from the same model.
     """
 
     judgments: int
@@ -49,7 +49,7 @@ class Leaning:
 
 
 def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mapping[Pair, float]) -> dict[str, Leaning]:
-    """How the grades of each assessor lie, by name, in the order of their first judgments.
+    """Leanings of each assessor, by name, in the order of their first judgments.
 
     judgments     those that hold, in the order in which they were made
     maximum       highest grade of the scale

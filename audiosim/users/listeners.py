@@ -1,4 +1,4 @@
-"""How far the assessors of a campaign agree."""
+"""Agreement of the assessors of a campaign."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ FIGURES = ("kappa_quadratic", "kappa_linear", "rmse", "mae")
 
 @dataclass(frozen=True, slots=True)
 class TwoAssessors:
-    """How far two assessors agree.
+    """Agreement of two assessors.
 
     pairs            of query and document that both judged
     kappa_quadratic  Cohen's kappa, a disagreement weighing as the square of its size
@@ -40,7 +40,7 @@ class TwoAssessors:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAgreement:
-    """How far all assessors agree on one scale.
+    """Agreement of all assessors on one scale.
 
     scale           its name
     pairs           judged by two or more assessors
@@ -66,7 +66,7 @@ class ScaleAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far the assessors agree, on the collection's scale first, then on Fine and Broad where they were given too.
+    """Agreement of the assessors on the collection's scale first, then on Fine and Broad where they were given too.
 
     pairs  of query and document that two or more assessors judged
     """

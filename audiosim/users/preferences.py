@@ -1,4 +1,4 @@
-"""What people's answers say about a measure: satisfaction by score, agreement by difference of scores."""
+"""People's answers held against a measure: satisfaction by score, agreement by difference of scores."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,7 +101,7 @@ def fit_cubic(satisfied: Shares, source: str) -> Fit | None:
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """What people's answers say about a measure.
+    """People's answers held against a measure.
 
     measure    what was measured of the lists
     scale      name of the scale of the grades
@@ -127,7 +127,7 @@ class Preferences:
 
     @property
     def endpoint_bias(self) -> float:
-        """How far the first and the last bin are from what their scores promise; NaN where one of them is empty.
+        """Distance of the first and the last bin from what their scores promise; NaN where one of them is empty.
 
             sqrt(((P(Sat in [0, .1)) - .05)^2 + (.95 - P(Sat in [.9, 1]))^2) / 2)
 
@@ -203,7 +203,7 @@ def _known(value: float) -> float | None:
 
 
 def compare(answers: Answers, scores: Array, measure: str) -> Preferences:
-    """What the answers say about the scores of the lists.
+    """The answers held against the scores of the lists.
 
     scores   (n, 2) of the two lists of each answer, in [0, 1]
     measure  what they are, in words
@@ -225,7 +225,7 @@ def compare(answers: Answers, scores: Array, measure: str) -> Preferences:
 
 
 def preferences(answers: Answers, measure: str | Measure) -> Preferences:
-    """What the answers say about a measure: satisfaction by score, agreement by difference.
+    """The answers held against a measure: satisfaction by score, agreement by difference.
 
     measure  down to a cutoff that the lists reach; taken in its user-oriented form, as there are no judgments but
              those of the lists themselves

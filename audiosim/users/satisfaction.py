@@ -13,11 +13,11 @@ from audiosim import shipped
 from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
+from audiosim.measures.cumulative import DCG, nDCG
 from audiosim.measures.measure import FORM, IDEAL, Measure, Value, as_measure
 from audiosim.measures.scores import score
 from audiosim.stats.distributions import Distribution
 
-BINARY_NAMES = {"CG": "P", "Q": "AP", "GAP": "AP"}  # what a measure is called where there are two levels
 ROUNDING = 1e-9  # how far outside [0, 1] a score may lie and still be taken for a rounded 0 or 1
 
 
@@ -113,15 +113,15 @@ def _published() -> dict[tuple[str, str], SatisfactionMapping]:
 
 
 def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
-    """What a combination is called in the file: that of Table 4.1 which it is the same as."""
-    name, parameters = measure.name, dict(measure.parameters)
-    if name == "nDCG":
-        name, parameters = "DCG", _without(parameters, "ideal")
+    """Name of a combination in the file: that of Table 4.1 which it is the same as."""
+    definition, parameters = measure.definition, dict(measure.parameters)
+    if definition == nDCG:
+        definition, parameters = DCG, _without(parameters, "ideal")
     if "min" in parameters and scale == "fine":
         scale, parameters = f"binary-{parameters['min']:g}", _without(parameters, "min")
     if scale.startswith("binary-"):
-        name, parameters = BINARY_NAMES.get(name, name), _without(parameters, "gain", "beta")
-    return str(replace(measure, name=name, parameters=tuple(parameters.items()))), scale
+        definition, parameters = definition.two_levels or definition, _without(parameters, "gain", "beta")
+    return str(Measure(definition, measure.cutoff, tuple(parameters.items()))), scale
 
 
 def _without(parameters: dict[str, Value], *names: str) -> dict[str, Value]:

@@ -27,7 +27,7 @@ STEEPNESS = (0.0, 4.0, 40.0)  # how strongly a proposed list may lean to high, o
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What the examples are balanced by: the user-oriented scores of a measure on a scale.
+    """Scores that the examples are balanced by: the user-oriented ones of a measure on a scale.
 
     scale    of the grades that there are
     grading  reads them on another scale; None where that is the one

@@ -1,5 +1,7 @@
 """Judgments out, as files, and in."""
 
+import csv
+import io
 import json
 import re
 import tempfile
@@ -13,18 +15,20 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from audiosim.campaign.event import judgment_event, utc_now, write_time
-from audiosim.corpus.judgments import judgments_csv_lines, judgments_json_lines, qrels_lines, read_judgments
+from audiosim.corpus.judgments import GRADES, judgments_csv_lines, judgments_json_lines, qrels_lines, read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import FormatError, InputError
 from service.campaigns import snapshot
 from service.exchange import BodyDep, ServedDep, answer, described
+from service.questions import STANDARD
 from service.routes.judging import KeyHeader
 from service.served import ServedCollection
-from service.wire_judging import ImportedOut
+from service.wire_judging import MEASURED, ImportedOut
 
 router = APIRouter(prefix="/v1", tags=["judging"])
 
 FORMATS = {
+    "answers": "text/csv",
     "csv": "text/csv",
     "qrels": "text/plain",
     "jsonl": "application/jsonl",
@@ -43,8 +47,8 @@ FormatQuery = Annotated[
     Query(
         alias="format",
         pattern=f"^({'|'.join(FORMATS)})$",
-        description="qrels has the mean grade of each pair; log is the whole log, line by line; given, it goes before "
-        "the Accept header",
+        description="qrels has the mean grade of each pair; answers has a column for each question; log is the whole "
+        "log, line by line; given, it goes before the Accept header",
     ),
 ]
 EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
@@ -84,7 +88,7 @@ def negotiated(accept: str) -> str:
         if kind in ASKED and re.fullmatch(r"[01](\.\d{0,3})?", weight) and float(weight) > 0:
             wishes.append((-float(weight), place, ASKED[kind]))
     if not wishes:
-        raise HTTPException(406, f"judgments are to be had as {', '.join(FORMATS.values())}")
+        raise HTTPException(406, f"judgments are to be had as {', '.join(dict.fromkeys(FORMATS.values()))}")
     return min(wishes)[2]
 
 
@@ -94,10 +98,41 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str]]:
         records = one.campaign.log()
         rows = ({"number": record.number, **record.event.row()} for record in records)
         return (records[-1].number if records else 0), (json.dumps(row, ensure_ascii=False) for row in rows)
+    if form == "answers":
+        return one.campaign.sync(), answer_lines(one)
     number, judgments = snapshot(one.campaign)
     if form == "qrels":
         return number, qrels_lines(_means(judgments))
     return number, (judgments_csv_lines if form == "csv" else judgments_json_lines)(judgments)
+
+
+def answer_lines(one: ServedCollection) -> Iterator[str]:
+    """The answers that hold, of every pair and assessor the last, as lines of CSV: a column for each question."""
+    held = {
+        (record.event.pair, name): record.event
+        for name in one.campaign.assessors()
+        for record in one.campaign.answers(name)
+    }
+    more = (*(question.name for question in (*one.questions.own, *STANDARD)), "reason", *MEASURED)
+    columns = ("query", "document", "assessor", "time", *GRADES, *more)
+    yield csv_line(columns)
+    for event in held.values():
+        row = event.row() | {name: event.details.get(name) for name in more}
+        yield csv_line([_written(row[name]) for name in columns])
+
+
+def _written(value: object) -> object:
+    """A value as people write it: nothing for none, 17 for 17.0."""
+    if value is None:
+        return ""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def csv_line(fields: Iterable[object]) -> str:
+    """A record of CSV, without its end; texts may hold line ends."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(fields)
+    return written.getvalue()
 
 
 def _means(judgments: Iterable[Judgment]) -> list[Judgment]:

@@ -11,7 +11,18 @@ from audiosim.errors import InputError
 from service.exchange import JSON, BodyDep, ServedDep, answer, described
 from service.guarded import caller_of
 from service.strict import decode_strictly
-from service.wire_judging import AnswersOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn, addresses_of, leased
+from service.wire_judging import (
+    AnswersOut,
+    JudgmentIn,
+    NextIn,
+    NextOut,
+    QuestionsOut,
+    RecordOut,
+    StatusOut,
+    UndoIn,
+    addresses_of,
+    leased,
+)
 
 router = APIRouter(prefix="/v1", tags=["judging"])
 
@@ -22,6 +33,10 @@ KeyHeader = Annotated[
         max_length=1000,
         description="made by the client, the same when it sends the same once more: then it is answered, not repeated",
     ),
+]
+AskQuery = Annotated[
+    str | None,
+    Query(max_length=1000, description="fine, broad or both: fewer or more grades than the scale usually asks for"),
 ]
 AssessorQuery = Annotated[str | None, Query(max_length=1000, description="whose; an assessor's token says it")]
 
@@ -49,6 +64,20 @@ def named_assessor(request: Request, said: str | None) -> str:
     return assessor
 
 
+@router.get("/collections/{collection}/questions", **described(QuestionsOut))
+def show_questions(collection: str, served: ServedDep, ask: AskQuery = None) -> Response:
+    """The questions that an assessor answers of each pair: what the judging page is made from."""
+    return answer(QuestionsOut.from_domain(collection, served.collection(collection).questions.asked(ask)))
+
+
+@router.get("/collections/{collection}/status", **described(StatusOut))
+def show_status(collection: str, served: ServedDep) -> Response:
+    """Whether pairs are handed out and judgments taken; where not, who said so, when and why."""
+    campaign = served.collection(collection).campaign
+    campaign.sync()
+    return answer(StatusOut.from_domain(collection, campaign))
+
+
 @router.post("/collections/{collection}/next", **described(NextOut, takes=NextIn))
 def lease_pairs(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
     """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
@@ -67,7 +96,7 @@ def add_judgment(request: Request, collection: str, served: ServedDep, body: Bod
     """Take in what an assessor says of a pair; what he said of it before is kept, and no longer counts."""
     one = served.collection(collection)
     said = decode_strictly(body, JudgmentIn)
-    event = said.to_domain(named_assessor(request, said.assessor), key, utc_now)
+    event = said.to_domain(named_assessor(request, said.assessor), key, utc_now, one.questions)
     return written(one.campaign.tell(event))
 
 

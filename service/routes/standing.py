@@ -17,7 +17,8 @@ from service.guarded import caller_of
 from service.routes.judging import recorded, written
 from service.served import ServedCollection
 from service.strict import decode_strictly
-from service.wire_judging import CampaignOut, ChangeOut, RankingOut, TurnIn
+from service.wire_judging import TurnIn
+from service.wire_standing import CampaignOut, ChangeOut, RankingOut
 
 router = APIRouter(prefix="/v1", tags=["campaign"])
 

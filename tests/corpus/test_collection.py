@@ -1,6 +1,7 @@
 """A collection as a folder: what is found, guessed and refused, and that what is saved is loaded again."""
 
 import gzip
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -207,9 +208,27 @@ def collections(draw):
 def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collection):
     folder = tmp_path_factory.mktemp("saved")
     collection.save(folder)
+    if strangers(collection):
+        with pytest.raises(InputError, match=r": 0 of \d+ .*, expected some"):
+            Collection.load(folder)
+        return
     copy = Collection.load(folder)
     assert same(collection, copy)
     assert copy.guesses == ()
+
+
+def strangers(collection):
+    """Whether one of the files speaks of nothing that the runs name."""
+    queries = {query for run in collection.runs for query in run.rankings}
+    pairs = {(query, name) for run in collection.runs for query, names in run.rankings.items() for name in names}
+    named = {name for _, name in pairs} | {collection.query_document(query) for query in queries}
+    parts = [
+        (collection.documents, named),
+        (collection.query_documents, queries),
+        (collection.teams, {run.system for run in collection.runs}),
+        ({tuple(one.pair) for one in collection.judgments}, pairs),
+    ]
+    return any(part and not set(part) & known for part, known in parts)
 
 
 def test_saving_again_replaces_the_files_but_never_mixes_two_collections(tmp_path):
@@ -251,3 +270,98 @@ def test_the_public_mirex_2011_collection_has_the_published_counts(tmp_path):
     collection.save(tmp_path / "copy")
     for path in MIREX.iterdir():
         assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes()
+
+
+T = "t0000 Q0 t0001 1 2 S\nt0000 Q0 t0002 2 1 S\n".replace("t", "T")
+MEETS_NOTHING = {
+    "documents": (
+        {"documents.tsv": "document\tgenre\nt0001\tjazz\nt0002\trock\n"},
+        r"/documents\.tsv: 0 of 2 retrieved documents have a line, expected some; did you mean T0001 for t0001\?$",
+    ),
+    "queries": (
+        {"queries.tsv": "query\tdocument\nt0000\tx\n"},
+        r"/queries\.tsv: 0 of 1 query have a line, expected some; did you mean T0000 for t0000\?$",
+    ),
+    "systems": (
+        {"systems.tsv": "system\tteam\ns\tx\n"},
+        r"/systems\.tsv: 0 of 1 system have a line, expected some; did you mean S for s\?$",
+    ),
+    "judgments of other queries": (
+        {"judgments.qrels": "t0000 0 T0001 1\n"},
+        r"/judgments\.qrels: 0 of 1 judgment are of retrieved pairs, expected some; did you mean T0000 for t0000\?$",
+    ),
+    "judgments of other documents": (
+        {"judgments.qrels": "T0000 0 t0001.wav 1\nT0000 0 x 1\n"},
+        r"/judgments\.qrels: 0 of 2 judgments are of retrieved pairs, expected some; did you mean T0001 for t"
+        r"0001.wav\?$",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "error"), MEETS_NOTHING.values(), ids=MEETS_NOTHING)
+def test_a_file_that_meets_nothing_of_the_runs_is_refused(tmp_path, files, error):
+    with pytest.raises(InputError, match=error):
+        Collection.load(folder_of(tmp_path, {"runs.trec": T, **files}))
+
+
+def test_how_much_of_each_file_meets_the_runs_is_said(tmp_path):
+    files = {"documents.tsv": "document\tgenre\nT0001\tjazz\nt0002\trock\n", "judgments.qrels": "T0000 0 T0001 1\n"}
+    folder = folder_of(tmp_path, {"runs.trec": T, **files})
+    assert [(one.line, one.doubtful) for one in Collection.load(folder).readings] == [
+        (f"{folder}/runs.trec: 1 system, 1 query, 2 documents retrieved", False),
+        (f"{folder}/documents.tsv: 1 of 2 retrieved documents have a line; did you mean T0002 for t0002?", True),
+        (f"{folder}/judgments.qrels: 1 of 1 judgment are of retrieved pairs", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("documents.csv", "documents.tsv"),
+        ("Documents.TSV", "documents.tsv"),
+        ("document.tsv.gz", "documents.tsv"),
+        ("queries.txt", "queries.tsv"),
+        ("sytems.tsv", "systems.tsv"),
+        ("judgements.qrels", "judgments.qrels"),
+        ("judgments.txt", "judgments.qrels"),
+        ("qrels.txt", "judgments.qrels"),
+        ("collection.yaml", "collection.toml"),
+    ],
+)
+def test_a_file_of_nearly_the_right_name_is_refused_and_not_passed_over(tmp_path, name, expected):
+    folder = folder_of(tmp_path, {"runs.trec": RUN, name: "x"})
+    with pytest.raises(
+        InputError, match=rf"/{re.escape(name)}: would not be read, expected the name {expected}: rename"
+    ):
+        Collection.load(folder)
+
+
+def test_files_beside_those_of_a_collection_do_not_matter(tmp_path):
+    others = {
+        "documents.tsv": "document\na\n",
+        "documents.csv": "",
+        "report.html": "",
+        "truth.qrels": "",
+        "README.md": "",
+    }
+    folder = folder_of(tmp_path, {"runs.trec": RUN, **others, "campaign.db": "", "evidence/x.npy": ""})
+    assert Collection.load(folder).documents == {"a": Document("a")}
+    (folder / "judgments.txt").write_text("")
+    assert Collection.load(folder, judgments="none").judgments == ()
+
+
+def test_the_folder_or_the_caller_says_what_names_the_systems(tmp_path):
+    files = {"runs/kl.trec": RUN, "runs/js.trec": RUN.replace("S", "T"), "collection.toml": 'system_from = "file"\n'}
+    folder = folder_of(tmp_path, files)
+    assert [run.system for run in Collection.load(folder).runs] == ["js", "kl"]
+    assert [run.system for run in Collection.load(folder, system_from="tag").runs] == ["T", "S"]
+
+
+def test_judgments_may_be_read_on_another_scale(tmp_path):
+    files = {
+        "runs.trec": RUN,
+        "judgments.csv": "query,document,fine,broad\nq,a,80,2\n",
+        "collection.toml": 'scale = "fine"\n',
+    }
+    collection = Collection.load(folder_of(tmp_path, files), scale=BROAD)
+    assert (collection.scale, collection.judgments) == (BROAD, (Judgment("q", "a", 2),))

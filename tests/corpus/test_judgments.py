@@ -100,7 +100,22 @@ def test_a_grade_on_no_known_scale_leaves_nothing_to_guess(tmp_path, grade):
 
 ERRORS = {
     "": r":1: the file is empty, expected TREC qrels \(query 0 document grade\), lines of query document grade, CSV",
-    "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns$",
+    "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns look "
+    r"parted by commas, expected spaces or tabs: save the file so$",
+    "query;document;grade\nq;d;1\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns look "
+    r"parted by semicolons, expected commas or tabs, under a header: save the file so$",
+    "Query,Document,Grade\nq,d,1\n": r":1: expected a column query in the header, found Query, Document, Grade; did "
+    r"you mean query for Query\?$",
+    "query\tdocument\tgrade\nq\td\t0,5\n": r":2: expected a finite number for grade, found '0,5', which looks like a "
+    r"decimal comma: write 0.5$",
+    "q 0 d "
+    + 6000 * "9"
+    + "\n": r":1: expected a finite number for grade, found '9{20}'\.\.\.'9{20}' \(6000 characters\)$",
+    '{"query": "q", "document": "d", "grade": '
+    + 6000 * "9"
+    + "}\n": r":1: not JSON: Exceeds the limit .*, expected one "
+    r"object per line$",
+    '{"query": ' + 100_000 * "[" + "}\n": r":1: not JSON: nested too deeply, expected one object per line$",
     "q 0 d 1\nq e 1\n": r":2: expected 4 columns as on the lines above, found 3$",
     "q d 1\nq 0 e 1\n": r":2: expected 3 columns as on the lines above, found 4$",
     "q 0 d 1\n\nq 0 d 2\n": r":3: query q and document d are on line 1 already, expected each pair once$",
@@ -114,7 +129,7 @@ ERRORS = {
     "query,grade\nq,1\n": r":1: expected a column document in the header, found query, grade$",
     "query,document,grade,grade\n": r":1: the header names column grade twice, expected it once$",
     "query,document,asessor\n": r":1: unknown column asessor, expected query, document, grade, fine, broad, assessor, "
-    r"time$",
+    r"time; did you mean assessor\?$",
     "query,document,grade\nq,d,1,ann\n": r":2: expected 3 columns as in the header, found 4$",
     'query,document,grade\nq,"d,1\n': r":2: not CSV: unexpected end of data, expected one record per line$",
     "query,document,grade\n,d,1\n": r":2: the query is empty, expected an identifier$",

@@ -2,6 +2,9 @@
 
 import gzip
 import os
+import subprocess
+import sys
+import zlib
 
 import pytest
 from hypothesis import given
@@ -45,9 +48,67 @@ def test_an_empty_file_is_refused_on_its_first_line(tmp_path, data):
 
 
 def test_bytes_that_are_not_utf8_are_refused_on_their_line(tmp_path):
-    (tmp_path / "file").write_bytes(b"a\nb\nc\xe9\n")
-    with pytest.raises(FormatError, match=r"file:3: byte 0xe9 is not UTF-8, expected UTF-8 text$"):
+    (tmp_path / "file").write_bytes("a\nb\nB\u00e9la\n".encode("latin-1"))
+    error = r"byte 0xe9 is not UTF-8 \(in Latin-1 it would be \u00e9\), expected UTF-8 text: save the file as UTF-8"
+    with pytest.raises(FormatError, match=rf"file:3: {error}$"):
         lines_of(tmp_path / "file")
+    (tmp_path / "file").write_bytes(b"a\n\x81\n")
+    with pytest.raises(
+        FormatError, match=r"file:2: byte 0x81 is not UTF-8, expected UTF-8 text: save the file as UTF-8$"
+    ):
+        lines_of(tmp_path / "file")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_called_by_its_name(tmp_path, encoding):
+    (tmp_path / "file").write_bytes("document\tartist\r\nd\tBj\u00f6rk\r\n".encode(encoding))
+    with pytest.raises(
+        FormatError, match=r"file:1: the file looks like UTF-16, expected UTF-8 text: save it as UTF-8$"
+    ):
+        lines_of(tmp_path / "file")
+
+
+MEMORY = """
+import resource, sys
+from pathlib import Path
+from audiosim.corpus.lines import read_lines
+from audiosim.errors import FormatError
+start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    list(read_lines(Path(sys.argv[1]), "lines"))
+except FormatError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
+"""
+
+
+def read_elsewhere(path):
+    """What is said of a file by a process of its own, and the megabytes that reading it took."""
+    done = subprocess.run([sys.executable, "-c", MEMORY, path], capture_output=True, text=True, check=True)
+    said, memory = done.stdout.splitlines()
+    return said, int(memory)
+
+
+def test_a_small_file_that_unpacks_to_one_endless_line_is_refused_in_little_memory(tmp_path):
+    packer = zlib.compressobj(9, wbits=31)
+    with (tmp_path / "file.gz").open("wb") as file:
+        for _ in range(300):  # 300 MB of one line in 300 kB
+            file.write(packer.compress(2**20 * b"a"))
+        file.write(packer.flush())
+    said, memory = read_elsewhere(tmp_path / "file.gz")
+    assert said.endswith("file.gz:1: the line has no end within 33,554,432 bytes, expected lines of text")
+    assert memory < 200
+
+
+def test_a_small_file_that_unpacks_to_lines_without_end_is_refused(tmp_path):
+    packer = zlib.compressobj(9, wbits=31)
+    with (tmp_path / "file.gz").open("wb") as file:
+        for _ in range(100):
+            file.write(packer.compress(2**18 * b"\n\r \n"))
+        file.write(packer.flush())
+    said, memory = read_elsewhere(tmp_path / "file.gz")
+    assert said.endswith(": the file unpacks to more than 200 times its size, expected text")
+    assert memory < 200
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,12 @@ ERRORS = {
     r"above, found 5$",
     "1 Q0 a 1 2 S\nS 1 b\n": r":2: expected 6 columns .* found 3$",
     "S 1 b\n\n1 Q0 a 1 2 S\n": r":3: expected 3 columns \(system query document\) as on the lines above, found 6$",
-    "1 Q0 a 1 2 S\n1 Q0 b 1 1 S\n": r":2: rank 1 is twice in the ranking of system S for query 1, expected each rank "
-    r"once$",
+    "1;Q0;a;1;2;S\n": r":1: expected a TREC run .* found 1 columns; the columns look parted by semicolons, expected "
+    r"tabs or spaces: save the file so$",
+    "1 Q0 a " + 6000 * "1" + " 2 S\n": r":1: expected a whole number for the rank, found '1{20}'...'1{20}' \(6000 "
+    r"characters\)$",
+    "1 Q0 a 1 0,5 S\n": r":1: expected a finite number for score, found '0,5', which looks like a decimal comma: write "
+    r"0.5$",
     "1 Q0 a 1 2 S\n1 Q0 a 2 1 S\n": r":2: document a is twice in the ranking of system S for query 1, expected each "
     r"document once$",
     "S q b\nS q a\nS q b\n": r":3: document b is twice in the ranking of system S for query q, expected each document "
@@ -92,8 +96,42 @@ def test_a_run_that_breaks_a_rule_is_refused_where_it_does(tmp_path, text, error
 
 def test_a_system_in_two_files_is_refused(tmp_path):
     first, second = run_file(tmp_path, "1 Q0 a 1 2 S\n", "a"), run_file(tmp_path, "2 Q0 a 1 2 T\n3 Q0 a 1 2 S\n", "b")
-    with pytest.raises(FormatError, match=r"/b:2: system S is in .*/a already, expected it once$"):
+    with pytest.raises(FormatError, match=r"/b:2: system S is in .*/a already, expected one system in one file, or "):
         read_runs([first, second])
+    with pytest.raises(
+        FormatError, match=r"/b:2: system S is in .*/a already, expected it once, or --system-from file "
+    ):
+        read_runs([first, second], system_from="tag")
+
+
+# trec_eval's get_trec_results ignores the rank: https://github.com/usnistgov/trec_eval/blob/main/get_trec_results.c
+def test_a_repeated_rank_is_noted_and_the_scores_decide(tmp_path):
+    said = []
+    path = run_file(tmp_path, "1 Q0 a 1 1 S\n1 Q0 b 1 2 S\n1 Q0 c 1 3 S\n2 Q0 a 1 1 S\n")
+    (run,) = read_runs([path], say=said.append)
+    assert run.rankings == {"1": ("c", "b", "a"), "2": ("a",)}
+    assert said == [f"{path}:2: 2 lines repeat a rank of their ranking; scores decide, as in trec_eval"]
+
+
+def test_files_that_share_a_tag_name_their_systems(tmp_path):
+    first = run_file(tmp_path, "1 Q0 a 1 2 run1\n", "kl.trec")
+    second, third = run_file(tmp_path, "1 Q0 b 1 2 run1\n", "js.2"), run_file(tmp_path, "1 Q0 b 1 2 T\n", "c.txt")
+    said = []
+    runs = read_runs([first, second, third], say=said.append)
+    assert [run.system for run in runs] == ["kl", "js.2", "T"]
+    assert said == ["2 files share the tag run1: their systems are named by their files"]
+    assert [run.system for run in read_runs([first, second, third], system_from="file")] == ["kl", "js.2", "c"]
+
+
+def test_a_file_that_names_its_system_holds_one(tmp_path):
+    path = run_file(tmp_path, "1 Q0 a 1 2 S\n1 Q0 a 1 2 T\n")
+    with pytest.raises(FormatError, match=r":2: the file holds systems S and T, expected one where files name the sys"):
+        read_runs([path], system_from="file")
+    one, other = run_file(tmp_path, "1 Q0 a 1 2 S\n", "a.run"), run_file(tmp_path, "1 Q0 a 1 2 S\n", "a.txt")
+    with pytest.raises(FormatError, match=r"a\.txt:1: system a is in .*a\.run already, expected it once"):
+        read_runs([one, other])
+    with pytest.raises(InputError, match=r"^system_from must be file or tag, got 'name'$"):
+        read_runs([one], system_from="name")
 
 
 WORDS = st.text(

@@ -24,9 +24,11 @@ def test_all_keys_are_read_and_all_are_optional(tmp_path):
 
 
 ERRORS = {
-    "": r":1: the file is empty, expected name, scale, cutoff, not_artists$",
-    'name = "x"\n\ncutof = 5\n': r":3: unknown key cutof, expected name, scale, cutoff, not_artists$",
-    'name = "x"\n[defaults]\na = 1\n': r":2: unknown key defaults, expected name, scale, cutoff, not_artists$",
+    "": r":1: the file is empty, expected name, scale, cutoff, not_artists, system_from$",
+    'name = "x"\n\ncutof = 5\n': r":3: unknown key cutof, expected name, scale, cutoff, not_artists, "
+    r"system_from; did you mean cutoff\?$",
+    'name = "x"\n[defaults]\na = 1\n': r":2: unknown key defaults, expected name, scale, cutoff, not_artists, "
+    r"system_from$",
     'name = "x"\ncutoff = \n': r":2: not TOML: Invalid value$",
     'name = "x"\ncutoff = 1\nscale = [1,': r":3: not TOML: ",
     'name = "x"\nname = "y"\n': r":2: not TOML: Cannot overwrite a value$",
@@ -37,9 +39,19 @@ ERRORS = {
     "scale = [1, 0]\n": r":1: scale: the levels of a scale must rise from 0 or more, got \[1.0, 0.0\]$",
     "scale = [0, inf]\n": r":1: scale: a scale needs at least two levels, all finite, got \[0.0, inf\]$",
     "name = 3\n": r":1: name: expected text, found 3$",
-    "cutoff = 0\n": r":1: cutoff: expected a whole number of at least 1, found 0$",
-    "cutoff = true\n": r":1: cutoff: expected a whole number of at least 1, found True$",
-    "cutoff = 5.0\n": r":1: cutoff: expected a whole number of at least 1, found 5.0$",
+    "cutoff = 0\n": r":1: cutoff: expected a whole number of 1 to 1000000, found 0$",
+    "cutoff = true\n": r":1: cutoff: expected a whole number of 1 to 1000000, found True$",
+    "cutoff = 5.0\n": r":1: cutoff: expected a whole number of 1 to 1000000, found 5.0$",
+    "cutoff = 1"
+    + 400 * "0"
+    + "\n": r":1: cutoff: expected a whole number of 1 to 1000000, found '10{19}'\.\.\.'0{20}' "
+    r"\(401 characters\)$",
+    "scale = [0, 1" + 400 * "0" + "]\n": r":1: scale: expected levels that are finite$",
+    "cutoff = " + 6000 * "9" + "\n": r":1: not TOML to be read: a number of thousands of digits, or too deeply nested$",
+    "scale = "
+    + 20_000 * "["
+    + "\n": r":1: not TOML to be read: a number of thousands of digits, or too deeply nested$",
+    'system_from = "name"\n': r":1: system_from: expected file or tag, found 'name'$",
     'not_artists = "Various Artists"\n': r":1: not_artists: expected a list of texts, found 'Various Artists'$",
 }
 

@@ -43,6 +43,13 @@ def test_queries_and_teams_that_are_empty_are_left_out(tmp_path):
 ERRORS = {
     "": r":1: the file is empty, expected a header with document$",
     "artist\tgenre\nx\ty\n": r":1: expected a column document in the header, found artist, genre$",
+    "document\tgnere\nd1\tjazz\n": r":1: unknown column gnere, did you mean genre\? Give it that name, or one less "
+    r"like it$",
+    "document\tArtist\n": r":1: unknown column Artist, did you mean artist\? Give it that name, or one less like it$",
+    "Document\tartist\n": r":1: expected a column document in the header, found Document, artist; did you mean "
+    r"document for Document\?$",
+    "document;artist\nd1;Abba\n": r":1: expected a column document in the header, found document;artist; the columns "
+    r"look parted by semicolons, expected tabs: save the file so$",
     "document\tartist\tartist\n": r":1: the header names column artist twice, expected it once$",
     "document\t\tartist\n": r":1: column 2 of the header has no name, expected one$",
     "document\tartist\nd1\ta\nd2\n": r":3: expected 2 columns as in the header, found 1$",
@@ -102,3 +109,8 @@ def test_values_that_a_table_cannot_hold_are_refused():
         system_lines({" ": "T"})
     with pytest.raises(InputError, match=r"^document d has a further column named path, which is taken$"):
         document_lines([Document("d", more={"path": "x"})])
+
+
+def test_columns_of_ones_own_are_kept_where_they_could_not_be_meant_for_others(tmp_path):
+    path = table(tmp_path, "document\tgenre\tgenres\tpart\tyear\nd\tjazz\tbebop\t1\t1959\n")
+    assert read_documents(path)["d"].more == {"genres": "bebop", "part": "1", "year": "1959"}

@@ -13,10 +13,10 @@ from audiosim.expected.estimation import estimate_pool, expected_scores, rank
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
-from audiosim.measures.measure import NAMES, Measure, parse_measure
+from audiosim.measures.measure import MEASURES, parse_measure
 from audiosim.relevance.estimators import relevance, uniform
 
-CG = Measure("CG", 2)
+CG = parse_measure("CG@2")
 WAYS = {
     "CG@2": LinearScores,
     "DCG(base=3,form=original)@2": LinearScores,
@@ -38,7 +38,7 @@ def test_a_measure_is_expected_exactly_to_first_order_or_by_simulation(tiny, wri
     assert isinstance(expected, way)
     assert expected.draws == (77 if way is SampledScores else None)
     assert not isinstance(expected, RatioScores) or expected.ideal == "correlated"
-    assert expected_scores(Measure("AP", 2), build_pool(tiny)).draws == DRAWS
+    assert expected_scores(parse_measure("AP@2"), build_pool(tiny)).draws == DRAWS
 
 
 def means_by_definition(collection, definition, measure):
@@ -57,7 +57,7 @@ def means_by_definition(collection, definition, measure):
     ]
 
 
-@pytest.mark.parametrize("written", [*(f"{name}@2" for name in NAMES), *WAYS])
+@pytest.mark.parametrize("written", [*(f"{name}@2" for name in MEASURES), *WAYS])
 def test_with_everything_judged_every_measure_is_known(tiny, tiny_truth, definitions, written):
     measure, judged = parse_measure(written), replace(tiny, judgments=tuple(tiny_truth))
     ranking = estimate(judged, "uniform", written)

@@ -7,8 +7,9 @@ import pytest
 
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.linear import LinearScores, is_linear
-from audiosim.measures.measure import NAMES, Measure, parse_measure
+from audiosim.expected.estimation import expected_scores
+from audiosim.expected.linear import LinearScores
+from audiosim.measures.measure import GAIN, MEASURES, Definition, parse_measure
 from audiosim.stats.moments import Moments
 
 LINEAR = [
@@ -42,10 +43,52 @@ def test_moments_equal_those_over_every_possible_assignment_of_grades(doubt, def
 
 
 def test_a_linear_measure_is_one_whose_moments_are_a_projection():
-    assert all(is_linear(parse_measure(written)) for written in LINEAR)
-    others = [name for name in NAMES if name not in {"CG", "DCG"}]
-    assert not any(is_linear(Measure(name, 2)) for name in others)
-    assert not any(is_linear(parse_measure(written)) for written in ("nDCG(form=original)@2", "Q(ideal=user)@2"))
+    def is_linear(written):
+        measure = parse_measure(written)
+        return measure.rank_weights is not None and not measure.relative
+
+    assert all(map(is_linear, LINEAR))
+    others = [name for name in MEASURES if name not in {"CG", "DCG"}]
+    assert not any(is_linear(f"{name}@2") for name in others)
+    assert not any(is_linear(written) for written in ("nDCG(form=original)@2", "Q(ideal=user)@2"))
+
+
+def falling(measure):
+    """A discount that audiosim does not have: 1, 2/3 at cutoff 2."""
+    return 1 - np.arange(measure.cutoff) / (measure.cutoff + 1)
+
+
+def fallen(measure, scale, grades, judged):
+    """The same sum as a score of one's own, in gain units."""
+    width = min(measure.cutoff, grades.shape[-1])
+    return np.asarray(np.nan_to_num(grades)[..., :width] @ falling(measure)[:width])
+
+
+OWN = {
+    "FALL": (Definition("FALL", (GAIN,), rank_weights=falling), 3 / 5),
+    "BARE": (Definition("BARE", rank_weights=falling), 3 / 5),
+    "SUM": (Definition("SUM", score=fallen, rank_weights=falling), None),
+}
+
+
+@pytest.mark.parametrize("judged", [{}, {0: 1.0, 5: 2.0}], ids=["none judged", "two judged"])
+@pytest.mark.parametrize("written", ["FALL@2", "FALL(gain=exponential)@2", "BARE@2", "SUM@2"])
+def test_a_measure_of_one_s_own_with_weights_of_ranks_is_expected_exactly(doubt, written, judged):
+    doubt = doubt.judged(judged)
+    measure = parse_measure(written, {name: definition for name, (definition, _) in OWN.items()})
+    gain = (lambda grade: 2**grade - 1) if "exponential" in written else float
+    share = OWN[measure.name][1]
+
+    def by_definition(measure, scale, grades, judged):
+        total = sum(weight * gain(grade) for weight, grade in zip((1, 2 / 3), grades, strict=False))
+        return total if share is None else total * share / gain(scale.maximum)
+
+    mean, covariance = doubt.moments(by_definition, measure)
+    expected = expected_scores(measure, doubt.pool)
+    assert expected.draws is None
+    found = expected.scores(doubt.relevance)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-11, atol=1e-14 * mean.max() ** 2)
 
 
 @pytest.mark.parametrize("written", LINEAR)
@@ -110,4 +153,4 @@ def test_variances_are_those_of_the_gains_and_0_where_judged(doubt):
 
 def test_a_measure_needs_the_pool_of_its_own_cutoff(tiny):
     with pytest.raises(InputError, match="a measure at 3 needs the pool of the top 3, this one is of the top 2"):
-        _ = LinearScores(Measure("CG", 3), build_pool(tiny)).weights
+        _ = LinearScores(parse_measure("CG@3"), build_pool(tiny)).weights

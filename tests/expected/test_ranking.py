@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from audiosim.expected.ranking import Ranking
-from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.measure import parse_measure
 from audiosim.stats.moments import Moments
 
-CG = Measure("CG", 5)
+CG = parse_measure("CG@5")
 MEAN = np.array([0.3, 0.6, 0.55, 0.1])
 FACTOR = np.array([[0.05, 0.01, 0, 0], [0.02, 0.06, 0.01, 0], [0, 0.03, 0.05, 0.02], [0.01, 0, 0, 0.04]])
 SCORES = Moments(MEAN, FACTOR @ FACTOR.T)

@@ -11,8 +11,10 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Run, Scale
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.ratio import RatioScores, is_ratio
-from audiosim.measures.measure import NAMES, Measure, parse_measure
+from audiosim.expected.estimation import expected_scores
+from audiosim.expected.linear import LinearScores
+from audiosim.expected.ratio import RatioScores
+from audiosim.measures.measure import IDEAL, MEASURES, Definition, Measure, judged_ideal, parse_measure
 from audiosim.relevance.estimators import Relevance
 from audiosim.relevance.prediction import Prediction
 
@@ -28,9 +30,9 @@ RATIOS = {
 
 
 def test_ratios_are_ndcg_and_rbp_relative_to_the_judged_documents():
-    assert all(is_ratio(parse_measure(written)) for written in RATIOS)
-    assert not any(is_ratio(Measure(name, 2)) for name in NAMES if name not in {"nDCG", "RBP"})
-    assert not any(is_ratio(parse_measure(f"{written}@2")) for written in ("nDCG(ideal=user)", "RBP(form=original)"))
+    assert all(parse_measure(written).relative for written in RATIOS)
+    assert not any(parse_measure(f"{name}@2").relative for name in MEASURES if name not in {"nDCG", "RBP"})
+    assert not any(parse_measure(f"{written}@2").relative for written in ("nDCG(ideal=user)", "RBP(form=original)"))
 
 
 def moments_of_gains(doubt, gain):
@@ -95,6 +97,29 @@ def test_scores_and_differences_are_the_formulas_of_the_thesis(doubt, written, f
     for a, b in combinations(range(4), 2):
         difference = found.mean[a] - found.mean[b], found.variance[[a, b]].sum() - 2 * found.covariance[a, b]
         assert difference == pytest.approx(by_the_formulas(doubt, form, *RATIOS[written], {a: 1, b: -1}), rel=1e-9)
+
+
+def cubed(measure):
+    return np.arange(1.0, measure.cutoff + 1) ** -3
+
+
+@pytest.mark.parametrize("judged", [{}, {0: 1.0, 5: 2.0}], ids=["none judged", "two judged"])
+def test_a_measure_of_one_s_own_that_is_relative_is_expected_as_the_thesis_has_it(doubt, judged):
+    doubt = doubt.judged(judged)
+    measure = Measure(Definition("CUBE", (IDEAL,), rank_weights=cubed, relative=judged_ideal), 2)
+    found = expected_scores(measure, doubt.pool).scores(doubt.relevance)
+    for a in range(4):
+        expected = by_the_formulas(doubt, "ordered", lambda rank: rank**-3.0, float, {a: 1})
+        assert (found.mean[a], found.variance[a]) == pytest.approx(expected, rel=1e-11)
+    user = Measure(measure.definition, 2, (("ideal", "user"),))
+    assert isinstance(expected_scores(user, doubt.pool), LinearScores)
+
+
+def test_a_measure_that_is_no_sum_has_no_ratio(doubt):
+    with pytest.raises(
+        InputError, match="^AP@2 is no weighted sum of gains, expected a measure with weights of ranks$"
+    ):
+        RatioScores(parse_measure("AP@2"), doubt.pool).scores(doubt.relevance)
 
 
 DOCUMENTS = [f"d{i:02d}" for i in range(12)]
@@ -285,7 +310,7 @@ def test_discounts_are_shares_of_the_expected_ideal(doubt, form):
         means = [mean for pair, (mean, _) in moments_of_gains(doubt, gain).items() if pair.query == "q2"]
         first, second = sorted(means, reverse=True)[:2]
         best = (first + second * discount(2)) / doubt.pool.scale.maximum
-    found = RatioScores(Measure("nDCG", 2), doubt.pool, form).discounted(doubt.relevance).toarray()
+    found = RatioScores(parse_measure("nDCG@2"), doubt.pool, form).discounted(doubt.relevance).toarray()
     of_b = found[:, doubt.pool.positions["q2", "b"]]
     np.testing.assert_allclose(of_b, [1 / best, discount(2) / best, 0, 0], rtol=1e-12)
 
@@ -296,11 +321,11 @@ def test_a_query_for_which_nothing_is_retrieved_counts_as_0(tiny):
     without = build_pool(tiny)
     prediction = Prediction(np.array([0.0, 100.0]), np.full((7, 2), 0.5), ("m",), np.zeros(7, dtype=np.int64))
     relevance = Relevance(prediction, np.full(7, np.nan), 100.0)
-    found, rest = (RatioScores(Measure("nDCG", 2), pool).scores(relevance) for pool in (with_empty, without))
+    found, rest = (RatioScores(parse_measure("nDCG@2"), pool).scores(relevance) for pool in (with_empty, without))
     np.testing.assert_allclose(found.mean, rest.mean * 2 / 3, rtol=1e-12)
     np.testing.assert_allclose(found.covariance, rest.covariance * 4 / 9, rtol=1e-12)
 
 
 def test_an_unknown_ideal_is_refused(tiny):
     with pytest.raises(InputError, match="unknown ideal 'best', expected one of ordered, correlated, independent"):
-        RatioScores(Measure("nDCG", 2), build_pool(tiny), "best")
+        RatioScores(parse_measure("nDCG@2"), build_pool(tiny), "best")

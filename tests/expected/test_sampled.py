@@ -78,7 +78,7 @@ def test_judged_pairs_keep_their_grades_in_every_draw(doubt):
     pool = doubt.pool
     retrieved = [("q1", "d"), ("q1", "a"), ("q2", "e"), ("q2", "f")]
     judged = doubt.judged({pool.positions[pair]: 2.0 for pair in retrieved})
-    found = SampledScores(Measure("P", 2, (("min", 2.0),)), pool).scores(judged.relevance)
+    found = SampledScores(parse_measure("P(min=2)@2"), pool).scores(judged.relevance)
     assert (found.mean[2], found.variance[2]) == (1, 0)
     assert found.variance[1] > 0
 
@@ -105,7 +105,7 @@ def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, wri
 
 def test_slopes_and_discounts_are_those_of_cumulative_gain(doubt):
     # 1 where a system retrieved a pair, from the runs themselves.
-    expected = SampledScores(Measure("AP", 2), doubt.pool)
+    expected = SampledScores(parse_measure("AP@2"), doubt.pool)
     retrieved = [
         [int(pair.document in run.rankings.get(pair.query, ())) for pair in doubt.pool.pairs] for run in doubt.runs
     ]
@@ -118,7 +118,7 @@ def test_variances_are_those_of_the_linear_gains_and_0_where_judged(doubt):
     levels = np.array(doubt.pool.scale.levels)
     by_hand = [p @ (levels - p @ levels) ** 2 / levels[-1] ** 2 for p in doubt.relevance.prediction.probabilities]
     by_hand[3] = 0.0
-    found = SampledScores(Measure("AP", 2), doubt.pool).gains(judged.relevance).variance
+    found = SampledScores(parse_measure("AP@2"), doubt.pool).gains(judged.relevance).variance
     np.testing.assert_allclose(found, by_hand, rtol=1e-12)
 
 
@@ -128,7 +128,7 @@ def both_at_the_top(measure, scale, grades, judged):
 
 def test_a_measure_of_one_s_own_is_simulated(doubt):
     # Both documents at the highest grade: the product of the two probabilities, averaged over the queries.
-    measure = Measure("Both", 2, foreign=Definition("Both", score=both_at_the_top))
+    measure = Measure(Definition("Both", score=both_at_the_top), 2)
     p = dict(zip(doubt.pool.pairs, doubt.relevance.prediction.probabilities[:, -1], strict=True))
     exact = [
         sum(np.prod([p[q, d] for d in ds]) * (len(ds) == 2) for q, ds in run.rankings.items()) / 2 for run in doubt.runs
@@ -143,7 +143,7 @@ def test_a_single_system_and_a_query_without_documents_are_simulated(tiny):
     for rankings in (run.rankings, {**run.rankings, "q3": ()}):
         pool = build_pool(replace(tiny, runs=(Run("A", rankings),)))
         known = relevance_of(pool, uniform(pool), np.full(len(pool.pairs), np.nan))
-        expected.append(SampledScores(Measure("ERR", 2), pool).scores(known))
+        expected.append(SampledScores(parse_measure("ERR@2"), pool).scores(known))
     np.testing.assert_allclose(expected[1].mean, expected[0].mean * 2 / 3, rtol=1e-12)
     np.testing.assert_allclose(expected[1].covariance, expected[0].covariance * 4 / 9, rtol=1e-12)
 
@@ -151,9 +151,9 @@ def test_a_single_system_and_a_query_without_documents_are_simulated(tiny):
 def test_a_number_of_draws_that_says_nothing_of_their_spread_is_refused(tiny):
     assert DRAWS >= 2
     with pytest.raises(InputError, match="the number of draws must be at least 2, got 1"):
-        SampledScores(Measure("AP", 2), build_pool(tiny), 1)
+        SampledScores(parse_measure("AP@2"), build_pool(tiny), 1)
 
 
 def test_a_measure_needs_the_pool_of_its_own_cutoff(tiny):
     with pytest.raises(InputError, match="a measure at 3 needs the pool of the top 3, this one is of the top 2"):
-        SampledScores(Measure("AP", 3), build_pool(tiny))
+        SampledScores(parse_measure("AP@3"), build_pool(tiny))

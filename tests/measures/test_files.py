@@ -89,7 +89,6 @@ LINE = "q1 Q0 a 1 2.5 A"
     ("run", "message"),
     [
         (f"{LINE}\nq1 Q0 a 2 2 A\n", "2: document a is twice"),
-        (f"{LINE}\nq1 Q0 b 1 2 A\n", "2: rank 1 is twice"),
         (f"{LINE}\nq1 Q0 b x 2 A\n", "2: expected a whole number for the rank"),
         (f"{LINE}\nq1 Q0 b 2 nan A\n", "2: expected a finite number for score"),
         (f"{LINE}\nq1 Q0 b 2 1_0 A\n", "2: expected a finite number for score"),
@@ -131,6 +130,7 @@ def test_what_is_wrong_in_judgments_is_said_by_line(tmp_path, judgments, message
         f"{LINE}\nq1 Q0 ä 2 2 A\n",
         f"{LINE}\nq1 Q0 {'b' * 80} 2 2 A\n",
         "q1 Q0 b 5 2 A\nq1 Q0 a 1 3 A\n",
+        f"{LINE}\nq1 Q0 b 1 3 A\n",
         "q1 Q0 a -1 2 A\n",
         f"q1 Q0 a 1 {'9' * 70} A\n",
         "q1 Q0 a 1111111111111111111 2 A\n",

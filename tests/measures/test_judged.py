@@ -6,7 +6,7 @@ import pytest
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError
 from audiosim.measures.judged import Scores, judged_runs, scores
-from audiosim.measures.measure import NAMES, Measure, parse_measure
+from audiosim.measures.measure import MEASURES, parse_measure
 from audiosim.measures.scores import score
 from audiosim.users.grading import artificial_binary, regrade
 
@@ -20,8 +20,8 @@ def test_scores_are_those_of_each_ranking_alone(judged):
     # Grades by hand from the tiny collection: q1 a 90, b 60, c 20, d 10; q2 b 30, e 70, f 0.
     rankings = {"A": ([90, 60], [30, 70]), "B": ([90, 20], [70, 30]), "C": ([10, 90], [70, 0])}
     documents = ([90, 60, 20, 10], [70, 30, 0])
-    for name in NAMES:
-        measure = Measure(name, 2)
+    for name in MEASURES:
+        measure = parse_measure(f"{name}@2")
         found = scores(judged, measure)
         assert (found.systems, found.queries, found.measure) == (("A", "B", "C"), ("q1", "q2"), measure)
         expected = [
@@ -78,15 +78,15 @@ def test_documents_without_judgment_are_skipped_on_request_and_those_below_move_
 
 @pytest.mark.parametrize("unjudged", ["zero", "skip"])
 def test_without_judgments_every_score_is_0(tiny, unjudged):
-    for name in NAMES:
-        assert not scores(tiny, Measure(name, 2), unjudged).values.any()
+    for name in MEASURES:
+        assert not scores(tiny, parse_measure(f"{name}@2"), unjudged).values.any()
 
 
 def test_an_unknown_choice_and_scores_of_another_shape_are_refused(judged):
     with pytest.raises(InputError, match="unknown choice 'ignore' for unjudged documents, expected error, zero, skip"):
         judged_runs(judged, 2, "ignore")
     with pytest.raises(InputError, match=r"scores must be \(1, 2\) to match systems and queries, got \(2, 1\)"):
-        Scores(Measure("CG", 5), ("A",), ("q1", "q2"), np.zeros((2, 1)))
+        Scores(parse_measure("CG@5"), ("A",), ("q1", "q2"), np.zeros((2, 1)))
 
 
 def test_cg_of_mirex_2011_is_plain_arithmetic(mirex2011):
@@ -102,8 +102,8 @@ def test_cg_of_mirex_2011_is_plain_arithmetic(mirex2011):
 def test_all_measures_of_mirex_2011_are_0_to_1_and_a_minimum_of_40_is_the_artificial_binary_scale(mirex2011):
     runs = judged_runs(mirex2011, 5)
     binary = judged_runs(regrade(mirex2011, artificial_binary(40)), 5)
-    for name in NAMES:
-        values = runs.scores(Measure(name, 5)).values
+    for name in MEASURES:
+        values = runs.scores(parse_measure(f"{name}@5")).values
         assert values.min() >= 0
         assert values.max() <= 1 + 1e-12
     for name in ("P", "AP", "RR"):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.measures.measure import NAMES, PARAMETERS, Measure, as_measure, parse_measure
+from audiosim.measures.measure import MEASURES, Measure, as_measure, parse_measure
 
 
 def values(parameter):
@@ -16,12 +16,12 @@ def values(parameter):
 
 @st.composite
 def measures(draw):
-    name = draw(st.sampled_from(NAMES))
-    chosen = draw(st.fixed_dictionaries({}, optional={p.name: values(p) for p in PARAMETERS[name]}))
+    name = draw(st.sampled_from(list(MEASURES)))
+    chosen = draw(st.fixed_dictionaries({}, optional={p.name: values(p) for p in MEASURES[name].parameters}))
     if chosen.get("form") == "original":
         chosen.pop("ideal", None)
     pairs = draw(st.permutations(list(chosen.items())))
-    return Measure(name, draw(st.integers(1, 999_999)), tuple(pairs))
+    return Measure(MEASURES[name], draw(st.integers(1, 999_999)), tuple(pairs))
 
 
 @given(measures())
@@ -37,7 +37,7 @@ def test_a_measure_survives_being_written_and_read(measure):
 def test_the_order_in_which_parameters_are_written_means_nothing(measure, random):
     shuffled = list(measure.parameters)
     random.shuffle(shuffled)
-    assert Measure(measure.name, measure.cutoff, tuple(shuffled)) == measure
+    assert Measure(measure.definition, measure.cutoff, tuple(shuffled)) == measure
 
 
 # The spellings are those of the public contract.
@@ -67,8 +67,8 @@ def test_what_is_chosen_can_be_asked_for():
 
 
 def test_a_measure_is_taken_as_it_is_or_parsed():
-    assert as_measure("CG@5") == Measure("CG", 5)
-    assert as_measure(Measure("CG", 5)) == Measure("CG", 5)
+    assert as_measure("CG@5") == parse_measure("CG@5")
+    assert as_measure(parse_measure("CG@5")) == parse_measure("CG@5")
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,9 @@ def test_a_measure_that_is_none_is_refused(text, message):
     with pytest.raises(InputError) as error:
         parse_measure(text)
     assert message in str(error.value)
+
+
+def test_a_measure_is_made_of_a_definition_not_of_a_name():
+    message = "^a measure is made of a Definition, got 'CG'; expected parse_measure of text$"
+    with pytest.raises(InputError, match=message):
+        Measure("CG", 5)

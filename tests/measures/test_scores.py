@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.measures.gains import dcg, first_discounts
+from audiosim.measures.cumulative import dcg
+from audiosim.measures.gains import first_discounts
 from audiosim.measures.groups import adr_of_groups
-from audiosim.measures.measure import NAMES, PARAMETERS, Measure, parse_measure
+from audiosim.measures.measure import MEASURES, Measure, parse_measure
 from audiosim.measures.scores import score
 
 FIVE = Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0))
@@ -178,15 +179,15 @@ CHOICES = {
 @st.composite
 def cases(draw):
     """A measure with any parameters, a scale, and a ranking of some judged documents."""
-    name = draw(st.sampled_from(NAMES))
-    choices = {p.name: st.sampled_from(CHOICES.get(p.name, p.choices)) for p in PARAMETERS[name]}
+    name = draw(st.sampled_from(list(MEASURES)))
+    choices = {p.name: st.sampled_from(CHOICES.get(p.name, p.choices)) for p in MEASURES[name].parameters}
     chosen = draw(st.fixed_dictionaries({}, optional=choices))
     if chosen.get("form") == "original":
         chosen.pop("ideal", None)
     scale = draw(st.sampled_from([BINARY, BROAD, FIVE, Scale("custom", (0.0, 0.5, 1.0, 3.0))]))
     judged = draw(st.lists(st.sampled_from(scale.levels), max_size=14))
     retrieved = draw(st.permutations(judged))[: draw(st.integers(0, 14))]
-    return Measure(name, draw(st.integers(1, 12)), tuple(chosen.items())), scale, retrieved, judged
+    return Measure(MEASURES[name], draw(st.integers(1, 12)), tuple(chosen.items())), scale, retrieved, judged
 
 
 @given(cases())
@@ -215,10 +216,10 @@ def test_what_is_not_retrieved_changes_nothing(case, missing):
     assert padded == pytest.approx(shorter, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list(MEASURES))
 @pytest.mark.parametrize("chosen", ["", "(form=original)", "(ideal=user)", "(gain=exponential)"])
 def test_all_rankings_at_once_score_as_one_by_one(name, chosen):
-    allowed = {parameter.name for parameter in PARAMETERS[name]}
+    allowed = {parameter.name for parameter in MEASURES[name].parameters}
     if chosen and chosen.strip("()").split("=")[0] not in allowed:
         chosen = ""
     rng = np.random.default_rng(2)
@@ -240,7 +241,9 @@ DISCOUNTED = [3, 5, 6.89, 6.89, 6.89, 7.28, 7.99, 8.66, 9.61, 9.61]
 @pytest.mark.parametrize("cutoff", range(1, 11))
 def test_cg_and_dcg_as_first_published_match_the_published_example(cutoff):
     four = Scale("four", (0.0, 1.0, 2.0, 3.0))
-    ours = [score(Measure(name, cutoff, (("form", "original"),)), four, GAINS, GAINS) for name in ("CG", "DCG")]
+    ours = [
+        score(Measure(MEASURES[name], cutoff, (("form", "original"),)), four, GAINS, GAINS) for name in ("CG", "DCG")
+    ]
     assert ours[0] == CUMULATED[cutoff - 1]
     assert ours[1] == pytest.approx(DISCOUNTED[cutoff - 1], abs=0.005)
     assert ours[1] == dcg(GAINS, first_discounts(cutoff))
@@ -316,26 +319,28 @@ def test_adr_is_that_of_the_paper_on_groups_of_equal_grade(judged, random):
     random.shuffle(ranking)
     groups = [[d for d, r in documents.items() if r == level] for level in (4, 3, 2, 1)]
     groups = [group for group in groups if group]
-    found = score(Measure("ADR", 10), FIVE, np.array([documents[d] for d in ranking]), np.sort(np.array(judged))[::-1])
+    found = score(
+        parse_measure("ADR@10"), FIVE, np.array([documents[d] for d in ranking]), np.sort(np.array(judged))[::-1]
+    )
     assert found == pytest.approx(adr_of_groups(ranking, groups) if groups else 0, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list(MEASURES))
 def test_the_ideal_ranking_scores_1_and_nothing_relevant_scores_0(name):
     judged = np.array([100.0, 80, 80, 60, 40, 20, 1, 0, 0])
     assert score(parse_measure(f"{name}@5"), FINE, judged, judged) == pytest.approx(
         {"CG": 0.72, "DCG": float(score(parse_measure("nDCG(ideal=user)@5"), FINE, judged, judged))}.get(name, 1)
     )
     for form in ("", "(form=original)", "(ideal=user)"):
-        if not form or form[1:5] in {parameter.name[:4] for parameter in PARAMETERS[name]}:
+        if not form or form[1:5] in {parameter.name[:4] for parameter in MEASURES[name].parameters}:
             expected = 1 if (name, form) == ("ADR", "(form=original)") else 0
             assert score(parse_measure(f"{name}{form}@5"), FINE, np.zeros(5), np.zeros(9)) == expected
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"P", "CG", "DCG"}))
+@pytest.mark.parametrize("name", sorted(set(MEASURES) - {"P", "CG", "DCG"}))
 def test_ranks_after_the_last_document_change_nothing_in_measures_relative_to_the_judged_ones(name):
     grades, judged = np.array([3.0, 0, 4]), np.array([4.0, 3, 0])
-    far, near = (score(Measure(name, cutoff), FIVE, grades, judged) for cutoff in (999_999, 3))
+    far, near = (score(parse_measure(f"{name}@{cutoff}"), FIVE, grades, judged) for cutoff in (999_999, 3))
     assert far == pytest.approx(near, rel=1e-12)
 
 

@@ -150,12 +150,14 @@ def watch() -> Iterator[Watch]:
 def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., "Page"]]:
     """Makes pages, each of a browser of its own (`context=` puts one in a browser that is there), all watched.
 
-    They are of the server `live`, or `invited` where the test asks for that.
+    They are of the server `live`, or `invited` or `asked` where the test asks for one of those.
 
     Named arguments are those of Playwright's `new_context`, such as viewport, color_scheme, reduced_motion.
     """
-    named = "invited" in request.fixturenames
-    url = (request.getfixturevalue("invited")[0] if named else request.getfixturevalue("live")).url
+    if "invited" in request.fixturenames:
+        url = request.getfixturevalue("invited")[0].url
+    else:
+        url = request.getfixturevalue("asked" if "asked" in request.fixturenames else "live").url
     made: list[BrowserContext] = []
 
     def open_page(path: str = "", context: "BrowserContext | None" = None, **options: Any) -> "Page":

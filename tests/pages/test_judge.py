@@ -1,5 +1,7 @@
 """The judging page in a real browser against a live server: what an assessor does, and what the log then holds."""
 
+import csv
+import io
 import json
 import re
 import time
@@ -15,11 +17,16 @@ QUICK = "listen=0.1"  # seconds of each clip to be heard
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
 
 
-def enter(page, name, training=False):
-    """From the first screen to the first pair, by keyboard."""
+def enter_name(page, name):
     page.locator("#name:focus").wait_for()
     page.keyboard.type(name)
     page.keyboard.press("Enter")
+    page.locator("#screen-start:not([hidden])").wait_for()
+
+
+def enter(page, name, training=False):
+    """From the first screen to the first pair, by keyboard."""
+    enter_name(page, name)
     begin(page, training)
 
 
@@ -81,7 +88,7 @@ FETCHED = f"""async () => {{
 # Whether the draft of a grade has this note.
 DRAFTED = f"""async (note) => {{
   const drafts = await ({KEPT})("kept", (store) => store.get("drafts"));
-  return Object.values(drafts ?? {{}}).some((draft) => draft.note === note);
+  return Object.values(drafts ?? {{}}).some((draft) => draft.answers.note === note);
 }}"""
 
 
@@ -244,12 +251,12 @@ def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
     hear_both(page)
     grade(page, 1, 3)
     page.click("summary")
-    page.fill("#note", "a draft")
+    page.fill("#answer-note", "a draft")
     wait_for(page, DRAFTED, "a draft")
     page.reload()
     begin(page)
-    assert page.inner_text("#grade-fine-value") == "53"
-    assert page.input_value("#note") == "a draft"
+    assert page.inner_text("#answer-fine-value") == "53"
+    assert page.input_value("#answer-note") == "a draft"
     page.locator("#save[aria-disabled=false]").wait_for()
 
 
@@ -280,7 +287,7 @@ def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
     saved(page)
     assert [one["broad"] for one in answers(http, "Ann")] == [0]
     assert waves(page) == shown
-    assert page.inner_text("#grade-fine-value") == "87"
+    assert page.inner_text("#answer-fine-value") == "87"
     page.keyboard.press("1")
     save(page)
     saved(page)
@@ -348,7 +355,7 @@ def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
     page.click("#open-cannot")
-    page.click("#reason-broken")
+    page.click("#reason-1")
     page.fill("#reason-text", "only noise")
     page.click("#cannot-form button.primary")
     expect(page.locator("#where")).to_have_text("Pair 2 of 20")
@@ -398,6 +405,56 @@ def test_the_organiser_says_whether_one_grade_or_two_are_asked_for(browse, http,
     saved(page)
     (answer,) = answers(http, "Ann")
     assert {name for name in ("fine", "broad", "grade") if name in answer} == expected
+
+
+QUESTION = """
+[[question]]
+name = "mood"
+kind = "choice"
+text = "Which mood is it?"
+levels = ["calm", "wild", "sad"]
+required = true
+"""
+
+
+@pytest.fixture
+def asked(demo, commanded, tmp_path):
+    """A server whose organiser asks one question more."""
+    (tmp_path / "questions.toml").write_text(QUESTION, encoding="utf-8")
+    with commanded([demo], tmp_path / "asked", "--questions", tmp_path / "questions.toml") as running:
+        yield running
+
+
+def test_a_question_that_is_one_entry_is_asked_checked_kept_and_exported(asked, browse, watch):
+    watch.expected.append("422 (Unprocessable")
+    page = browse(f"/judge/demo?{QUICK}&ask=fien&speed=2&batch=x")
+    enter_name(page, "Ann")
+    said = page.inner_text("#settings-wrong")
+    for wrong in ("unknown setting ask='fien', expected fine, broad, both", "unknown setting speed", "batch must be a"):
+        assert wrong in said
+    begin(page)
+    hear_both(page)
+    slider = page.locator("#answer-fine")
+    unset = slider.screenshot()
+    page.keyboard.press("0")
+    assert slider.screenshot() == unset  # where its thumb will stand cannot be seen
+    page.keyboard.press("ArrowRight")
+    assert slider.screenshot() != unset
+    page.keyboard.press("Enter")
+    assert page.inner_text("#missing") == "Choose a button (Which mood is it?)"
+    page.get_by_role("group", name="Which mood is it?").get_by_label("wild").check()
+    save(page)
+    saved(page)
+    open_answers(page)
+    assert page.locator("#answers-rows tr").all_inner_texts()[0].split("\t")[1] == "Not similar, 17 of 100, wild"
+    with asked.client() as http:
+        (answer,) = answers(http, "Ann")
+        assert answer["details"]["mood"] == "wild"
+        pair = {name: answer[name] for name in ("query", "document")}
+        refused = http.post("/v1/collections/demo/judgments", json=pair | {"assessor": "Ann", "fine": 1})
+        assert (refused.status_code, refused.json()["detail"]) == (422, "expected an answer to mood: Which mood is it?")
+        (row,) = csv.DictReader(io.StringIO(http.get("/v1/collections/demo/judgments?format=answers").text))
+        assert (row["assessor"], row["fine"], row["broad"], row["mood"]) == ("Ann", "17", "0", "wild")
 
 
 @pytest.mark.parametrize(
@@ -676,8 +733,8 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
     hear(page, 0)
     page.tap("#hear-candidate")
     hear(page, 1)
-    page.tap("#grade-broad-2")
-    box = page.locator("#grade-fine").bounding_box()
+    page.tap("#answer-broad-2")
+    box = page.locator("#answer-fine").bounding_box()
     page.touchscreen.tap(box["x"] + 0.75 * box["width"], box["y"] + box["height"] / 2)
     page.locator("#save[aria-disabled=false]").wait_for()
     page.tap("#save")

@@ -8,7 +8,7 @@ import pytest
 
 from audiosim.corpus.model import FINE
 from audiosim.errors import InputError
-from audiosim.measures.measure import BUILT_IN, NAMES, PARAMETERS, Definition, Measure, Parameter, parse_measure
+from audiosim.measures.measure import MEASURES, Definition, Measure, Parameter, judged_ideal, parse_measure
 from audiosim.measures.scores import score
 
 WAY = Parameter("way", "last", "first or last", ("first", "last"))
@@ -22,14 +22,12 @@ def one_rank(measure, scale, grades, judged):
 
 
 ONE = Definition("ONE2", (WAY, SHARE), one_rank)
-KNOWN = {**BUILT_IN, "ONE2": ONE}
+KNOWN = {**MEASURES, "ONE2": ONE}
 
 
 def test_the_definitions_of_audiosim_s_own_measures_have_their_names_and_parameters():
-    assert tuple(BUILT_IN) == NAMES
-    assert all(definition.name == name for name, definition in BUILT_IN.items())
-    assert all(Measure(name, 5).definition is BUILT_IN[name] for name in NAMES)
-    assert all(Measure(name, 5).definition.parameters == PARAMETERS[name] for name in NAMES)
+    assert list(MEASURES) == ["P", "AP", "RR", "CG", "DCG", "nDCG", "Q", "RBP", "ERR", "EDCG", "GAP", "ADR"]
+    assert all(definition.name == name for name, definition in MEASURES.items())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_a_measure_of_one_s_own_is_read_printed_compared_and_sent_like_any_other
     assert sent.definition == ONE
     assert str(replace(measure, cutoff=9)) == printed.replace("@5", "@9")
     assert measure != parse_measure("CG@5", KNOWN)
-    assert measure != replace(measure, foreign=Definition("ONE2", (WAY, SHARE), score))
+    assert measure != replace(measure, definition=Definition("ONE2", (WAY, SHARE), score))
 
 
 def test_a_measure_of_one_s_own_sees_the_ranks_down_to_the_cutoff():
@@ -63,7 +61,7 @@ def test_a_measure_of_one_s_own_sees_the_ranks_down_to_the_cutoff():
 
 
 def test_audiosim_s_own_measures_are_the_same_however_they_were_found():
-    assert parse_measure("CG@5", KNOWN) == Measure("CG", 5)
+    assert parse_measure("CG@5", KNOWN) == parse_measure("CG@5")
 
 
 @pytest.mark.parametrize(
@@ -77,16 +75,16 @@ def test_audiosim_s_own_measures_are_the_same_however_they_were_found():
             lambda: parse_measure("ONE(a=1)@5", {"ONE": Definition("ONE", (), one_rank)}),
             "ONE has no parameter 'a', expected none",
         ),
-        (lambda: Measure("ONE2", 5), "unknown measure 'ONE2', expected one of P, AP, .*, ADR"),
         (
-            lambda: Measure("CG", 5, (), Definition("CG", (), one_rank)),
+            lambda: parse_measure("CG@5", {"CG": Definition("CG", (), one_rank)}),
             "CG comes with audiosim, expected another name for a measure of your own",
         ),
-        (lambda: Measure("ONE", 5, (), ONE), "ONE needs its own definition with a score, got Definition.name='ONE2'.*"),
+        (lambda: Definition("ONE"), "ONE needs a score or weights of ranks, got neither"),
         (
-            lambda: Measure("ONE", 5, (), Definition("ONE")),
-            "ONE needs its own definition with a score, got Definition.name='ONE'.*",
+            lambda: Definition("ONE", (), one_rank, relative=judged_ideal),
+            "ONE needs weights of ranks to be relative to the ideal ranking, got none",
         ),
+        (lambda: Measure(ONE, 0), "the cutoff of ONE2 must be at least 1, got 0"),
         (
             lambda: Definition("ONE-2", (), one_rank),
             "the name of a measure must be a letter, then letters and digits, got 'ONE-2'",

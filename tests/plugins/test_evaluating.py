@@ -49,7 +49,7 @@ def none(measure, scale, grades, judged):
     [((), (), "MINE@5"), ((IDEAL, FORM), (("form", "original"),), "MINE(ideal=user)@5"), ((FORM,), (), "MINE@5")],
 )
 def test_a_measure_of_one_s_own_has_a_user_oriented_form_where_it_takes_our_parameters(parameters, chosen, expected):
-    measure = Measure("MINE", 5, chosen, Definition("MINE", parameters, none))
+    measure = Measure(Definition("MINE", parameters, none), 5, chosen)
     assert str(user_form(measure)) == expected
     with pytest.raises(InputError, match="^there is no published mapping to satisfaction for MINE"):
         published_mapping(user_form(measure), "fine")

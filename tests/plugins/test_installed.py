@@ -9,7 +9,7 @@ from audiosim import plugins
 from audiosim.corpus.model import BINARY
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.measure import parse_measure
 from audiosim.measures.scores import score
 from audiosim.plugins import check_estimator, check_measure, estimator_factory, find_measure, make_estimator
 from audiosim.plugins.__main__ import main
@@ -53,7 +53,7 @@ def test_an_unknown_measure_is_refused_with_all_names_there_are(install):
 
 def test_audiosim_s_own_measure_comes_before_an_installed_one_which_is_not_even_loaded(install):
     install("made-up", "raise SystemError", (MEASURES, "CG", "made_up:CG"))
-    assert find_measure("CG@5") == Measure("CG", 5)
+    assert find_measure("CG@5") == parse_measure("CG@5")
 
 
 @pytest.mark.parametrize("name", ["uniform", "mout"])
@@ -186,4 +186,4 @@ def test_a_rule_that_is_no_function_is_told(install, check):
 
 
 def test_a_definition_of_audiosim_s_own_is_checked_as_that_of_others_is():
-    check_measure(Measure("CG", 5).definition, np.random.default_rng(0))
+    check_measure(parse_measure("CG@5").definition, np.random.default_rng(0))

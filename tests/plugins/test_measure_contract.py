@@ -5,8 +5,10 @@ from itertools import count
 import numpy as np
 import pytest
 
+from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
-from audiosim.measures.measure import BUILT_IN, MINIMUM, NAMES, Definition, Parameter
+from audiosim.measures.measure import GAIN, IDEAL, MEASURES, MINIMUM, Definition, Measure, Parameter, judged_ideal
+from audiosim.measures.scores import score
 from audiosim.plugins import check_measure
 
 CALLS = count()
@@ -16,9 +18,9 @@ def rng():
     return np.random.default_rng(3)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list(MEASURES))
 def test_audiosim_s_own_measures_keep_the_contract_in_all_their_forms(name):
-    check_measure(BUILT_IN[name], rng())
+    check_measure(MEASURES[name], rng())
 
 
 def mean(grades):
@@ -40,6 +42,92 @@ def share(measure, scale, grades, judged):
 @pytest.mark.parametrize("score", [first, share])
 def test_a_measure_of_one_s_own_keeps_the_contract(score):
     check_measure(Definition("MINE", (MINIMUM,), score), rng())
+
+
+def falling(measure):
+    return 1 - np.arange(measure.cutoff) / measure.cutoff
+
+
+def falling_share(measure, scale, grades, judged):
+    """The sum of 5/5, 4/5, ... of each gain, over the most it can be at cutoff 5."""
+    padded = np.pad(np.nan_to_num(grades), [(0, 0)] * (grades.ndim - 1) + [(0, 5)])[..., :5]
+    return np.asarray(padded @ [1.0, 0.8, 0.6, 0.4, 0.2] / (3 * scale.maximum))
+
+
+def one(measure):
+    return [1.0]
+
+
+def too_few(measure):
+    return np.ones(measure.cutoff - 1)
+
+
+def rising(measure):
+    return np.arange(float(measure.cutoff))
+
+
+def alike(measure):
+    return np.ones(measure.cutoff)
+
+
+def steep(measure, scale, grades, judged):
+    """Alike at every rank where one document is alone, and yet no sum."""
+    return np.asarray((mean(grades) / (5 * scale.maximum)) ** 2)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        Definition("MINE", (GAIN,), rank_weights=falling),
+        Definition("MINE", (GAIN, IDEAL), rank_weights=falling, relative=judged_ideal),
+        Definition("MINE", (), falling_share, falling),
+    ],
+)
+def test_a_measure_that_is_a_weighted_sum_needs_no_more_than_its_weights(definition):
+    check_measure(definition, rng())
+
+
+def test_the_score_that_follows_from_weights_is_the_weighted_sum():
+    mine = Measure(Definition("MINE", rank_weights=falling), 5)
+    grades = np.array([[3.0, 1, 2], [0, np.nan, np.nan]])
+    # (3 + 0.8 + 1.2) over 3 times the largest of 3
+    assert score(mine, Scale("four", (0.0, 1.0, 2.0, 3.0)), grades, np.zeros((2, 0))) == pytest.approx([5 / 9, 0])
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        (Definition("MINE", (), first, one), "rank_weights must be an array of 5 float64, got list"),
+        (
+            Definition("MINE", (), first, too_few),
+            r"rank_weights must be an array of 5 float64, got \(4,\)",
+        ),
+        (
+            Definition("MINE", (), first, rising),
+            r"rank_weights must be finite, 0 or more, the first above 0, got \[0. 1. 2. 3. 4.\]",
+        ),
+        (
+            Definition("MINE", (), falling_share, alike),
+            "documents must score in proportion to rank_weights, got 0.26.* instead of 0.33.*",
+        ),
+        (
+            Definition("MINE", (IDEAL,), falling_share, falling, judged_ideal),
+            "scores must be the sum of gains that rank_weights says, got .* instead of .*",
+        ),
+        (
+            Definition("MINE", (), steep, alike),
+            "scores must be the sum of gains that rank_weights says, got .* instead of .*",
+        ),
+    ],
+)
+def test_weights_that_are_not_those_of_the_score_are_told(definition, message):
+    with pytest.raises(InputError, match=f"^MINE.*@5 on the fine scale: {message}$"):
+        check_measure(definition, rng())
+
+
+def test_a_form_on_two_levels_that_scores_otherwise_is_told():
+    with pytest.raises(InputError, match="^MINE@5 on the binary scale: on two levels it must score what P does, got "):
+        check_measure(Definition("MINE", (), first, two_levels=MEASURES["P"]), rng())
 
 
 def as_list(measure, scale, grades, judged):

@@ -10,7 +10,7 @@ from audiosim.corpus.model import Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores, rank
-from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import Relevance
 from audiosim.relevance.prediction import Prediction
 from audiosim.selection import RULES, make_rule
@@ -34,7 +34,7 @@ def weights_of(name, state, seed=0):
 def test_differences_is_the_sum_over_pairs_of_systems_that_the_thesis_writes(draw_collection, state_of, name, systems):
     # Section 8.3, the double loop and the ideal of the documents that are expected to be best spelled out.
     rng = np.random.default_rng(systems)
-    state = state_of(draw_collection(rng, systems, cutoff=K), Measure(name, K), rng, ideal="independent")
+    state = state_of(draw_collection(rng, systems, cutoff=K), parse_measure(f"{name}@{K}"), rng, ideal="independent")
 
     def counts(system, pair):
         rank = state.at.get((system, *pair))
@@ -63,7 +63,7 @@ def test_differences_of_a_measure_that_is_simulated_counts_the_pairs_of_systems_
 def test_scores_adds_up_the_variances_of_the_systems_that_retrieved_the_document(draw_collection, state_of, name):
     # Section 8.4; scores are normalised by what the best grade at every rank would gain, and averaged over queries.
     rng = np.random.default_rng(7)
-    state = state_of(draw_collection(rng, 5, cutoff=K), Measure(name, K), rng)
+    state = state_of(draw_collection(rng, 5, cutoff=K), parse_measure(f"{name}@{K}"), rng)
     most = sum(discount(name, rank) for rank in range(1, K + 1)) * len(state.pool.queries)
     variance = {
         system: sum(
@@ -110,7 +110,7 @@ def mean_scores(state, name):
 @pytest.mark.parametrize("name", ["CG", "DCG"])
 def test_doubts_and_variances_are_the_sums_that_their_formulas_write(draw_collection, state_of, name):
     rng = np.random.default_rng(9)
-    state = state_of(draw_collection(rng, 5, cutoff=K), Measure(name, K), rng)
+    state = state_of(draw_collection(rng, 5, cutoff=K), parse_measure(f"{name}@{K}"), rng)
     mean, covariance = mean_scores(state, name), state.covariance(lambda *of: slope(state, name, *of))
     doubts, variances = [], []
     for pair in state.pool.pairs:
@@ -141,11 +141,11 @@ def test_doubts_is_the_expected_fall_of_doubt_by_gauss_hermite_quadrature(draw_c
     mass = mass / mass.sum()
     rng = np.random.default_rng(10)
     collection = draw_collection(rng, 4, cutoff=K)
-    state = state_of(collection, Measure(name, K), rng)
+    state = state_of(collection, parse_measure(f"{name}@{K}"), rng)
     for place in range(0, len(state.pool.pairs), 5):
         for doubt, within in ((1e-2, 0.03), (1e-3, 0.003)):
             known = nearly_certain(state.known, place, doubt)
-            here = state_of(collection, Measure(name, K), rng, known=known)
+            here = state_of(collection, parse_measure(f"{name}@{K}"), rng, known=known)
             pair = here.pool.pairs[place]
             mean, covariance = mean_scores(here, name), here.covariance(lambda *of, at=here: slope(at, name, *of))
             fall = 0.0
@@ -167,7 +167,7 @@ def test_pairs_of_systems_that_are_settled_ask_for_nothing(tiny, state_of):
     close = np.array([[0.0, 0.0, 1.0], [0.99, 0.01, 0.0], [0.99, 0.01, 0.0]])
     prediction = Prediction(np.array([0.0, 50.0, 100.0]), close, ("given",), np.zeros(3, dtype=np.int64))
     known = Relevance(prediction, np.full(3, np.nan), 100.0)
-    state = state_of(collection, Measure("CG", 1), np.random.default_rng(0), known=known)
+    state = state_of(collection, parse_measure("CG@1"), np.random.default_rng(0), known=known)
     assert state.pool.pairs == pool.pairs
     weights = weights_of("doubts", state)
     assert weights[0] == 0
@@ -178,9 +178,9 @@ def test_pairs_of_systems_that_are_settled_ask_for_nothing(tiny, state_of):
 def test_doubts_asks_for_nothing_where_everything_is_known(draw_collection, state_of):
     rng = np.random.default_rng(11)
     collection = draw_collection(rng)
-    state = state_of(collection, Measure("CG", 5), rng)
+    state = state_of(collection, parse_measure("CG@5"), rng)
     full = Relevance(state.known.prediction, np.full(len(state.pool.pairs), 50.0), 100.0)
-    done = state_of(collection, Measure("CG", 5), rng, known=full)
+    done = state_of(collection, parse_measure("CG@5"), rng, known=full)
     assert not weights_of("doubts", done).any()
     assert not weights_of("variances", done).any()
 
@@ -198,7 +198,7 @@ def test_what_pulls_systems_apart_is_summed_over_their_pairs_however_many_docume
 
 def test_a_document_that_all_systems_retrieved_is_worth_exactly_nothing_to_know_their_differences(tiny, state_of):
     for seed in range(20):
-        state = state_of(tiny, Measure("CG", 2), np.random.default_rng(seed))
+        state = state_of(tiny, parse_measure("CG@2"), np.random.default_rng(seed))
         shared = [place for place, pair in enumerate(state.pool.pairs) if pair in {("q1", "a"), ("q2", "e")}]
         assert weights_of("doubts", state)[shared].tolist() == [0, 0]
 
@@ -229,7 +229,7 @@ def test_random_is_fixed_by_its_seed_and_never_worth_nothing(tiny):
 def test_pooled_goes_down_all_rankings_rank_by_rank(draw_collection, state_of):
     rng = np.random.default_rng(13)
     collection = draw_collection(rng, 3, cutoff=K)
-    state = state_of(collection, Measure("CG", K), rng)
+    state = state_of(collection, parse_measure(f"CG@{K}"), rng)
     depth, seen = {}, []
     for rank_ in range(1, K + 1):
         for run in collection.runs:

@@ -14,13 +14,13 @@ from audiosim.corpus.model import FINE, Judgment, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
-from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import RULES, Selection, confidences
 from audiosim.selection.stopping import Judgments
 
-CG = Measure("CG", 2)
+CG = parse_measure("CG@2")
 
 
 def start(collection, measure=CG, model="mjud", **options):
@@ -188,7 +188,7 @@ def wide():
 def given_weights(wide, weights, judged, seed):
     pool, estimator = wide
     judgments = [Judgment(*pool.pairs[place], grade=50.0) for place in sorted(judged)]
-    return Selection.start(pool, Measure("CG", 6), estimator, judgments, rule=Given(weights), seed=seed)
+    return Selection.start(pool, parse_measure("CG@6"), estimator, judgments, rule=Given(weights), seed=seed)
 
 
 def drawn_pools(wide_size=40):
@@ -247,7 +247,7 @@ def test_of_equal_queries_each_comes_first_equally_often(wide):
         weights[places[:2]] = 1
     rule = Given(weights)
     first = Counter(
-        Selection.start(pool, Measure("CG", 6), estimator, rule=rule, seed=seed).ask(2, by_query=True)[0].query
+        Selection.start(pool, parse_measure("CG@6"), estimator, rule=rule, seed=seed).ask(2, by_query=True)[0].query
         for seed in range(400)
     )
     assert chisquare([first[query] for query in pool.queries]).pvalue > 1e-3
@@ -256,7 +256,7 @@ def test_of_equal_queries_each_comes_first_equally_often(wide):
 def test_the_rule_is_asked_after_every_batch_and_never_between(wide):
     pool, estimator = wide
     rule = Given(np.arange(len(pool.pairs)))
-    selection = Selection.start(pool, Measure("CG", 6), estimator, batch=3, rule=rule)
+    selection = Selection.start(pool, parse_measure("CG@6"), estimator, batch=3, rule=rule)
     for _ in range(7):
         assert selection.weights is rule.given
         (pair,) = selection.ask()

@@ -9,7 +9,7 @@ from scipy import stats
 from audiosim.corpus.model import BROAD, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in, uniform
 from audiosim.selection import Selection, Stop, parse_stop
 from audiosim.selection.correction import corrected_deviation
@@ -113,9 +113,9 @@ def test_a_near_tie_is_settled_for_a_difference_and_not_for_confidence(tiny, tin
     collection = replace(tiny, runs=tiny.runs[:2])
     pool = build_pool(collection)
     judgments = [Judgment("q1", "b", 60.0), Judgment("q1", "c", 58.0)]
-    known = Selection.start(pool, Measure("CG", 2), uniform(pool), judgments)
+    known = Selection.start(pool, parse_measure("CG@2"), uniform(pool), judgments)
     assert (Confidence(1).level(known), Difference(0.02, 1).level(known)) == (1, 1)
-    open_ = Selection.start(pool, Measure("CG", 2), uniform(pool), judgments[1:])
+    open_ = Selection.start(pool, parse_measure("CG@2"), uniform(pool), judgments[1:])
     assert Confidence(1).level(open_) < 0.6 < Difference(0.5, 1).level(open_)
 
 
@@ -168,7 +168,7 @@ def test_a_corrected_error_is_reached_at_the_deviation_that_was_learned(selectio
     deviation = float(np.sqrt(np.mean(selection.ranking.scores.variance)))
     for size in (0.005, 0.02, 0.2, 5.0):
         goal = Error(size)
-        learned = corrected_deviation(Measure("DCG", 5), size)
+        learned = corrected_deviation(parse_measure("DCG@5"), size)
         assert goal.level(selection) == pytest.approx(size * deviation / learned, rel=1e-12)
         assert goal.reached(selection) is (deviation <= learned)
 
@@ -176,7 +176,7 @@ def test_a_corrected_error_is_reached_at_the_deviation_that_was_learned(selectio
 @pytest.mark.parametrize("corrected", [True, False])
 def test_with_everything_judged_there_is_no_error(tiny, tiny_truth, corrected):
     pool = build_pool(tiny)
-    done = Selection.start(pool, Measure("CG", 2), uniform(pool), tiny_truth)
+    done = Selection.start(pool, parse_measure("CG@2"), uniform(pool), tiny_truth)
     assert Error(0.001, corrected).level(done) == 0
     assert Error(0.001, corrected).reached(done)
 
@@ -288,7 +288,7 @@ def test_a_goal_out_of_its_range_cannot_be_made(make, message):
 def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
     # The scores' variances are to be believed: E|x| = sqrt(2 / pi) times the deviation, which nothing learned corrects.
     pool = build_pool(tiny)
-    start = Selection.start(pool, Measure("CG", pool.cutoff), built_in(pool, "joint"))
+    start = Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), built_in(pool, "joint"))
     deviation = np.sqrt(start.ranking.scores.variance.mean())
     drawn = np.abs(np.random.default_rng(0).normal(0, deviation, 1_000_000)).mean()
     assert Error(0.05).level(start) == pytest.approx(drawn, rel=0.005)

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from audiosim.corpus.pool import build_pool
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import uniform
 from audiosim.relevance.prediction import Prediction
 from audiosim.selection import Selection
@@ -34,7 +34,7 @@ def cg(pool, gains):
 def test_what_is_said_is_held_against_the_truth_by_loops(pool):
     rng = np.random.default_rng(0)
     grades = rng.integers(0, 101, len(pool.pairs)).astype(float)
-    start = Selection.start(pool, Measure("CG", 5), uniform(pool), batch=10)
+    start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=10)
     late = next(islice(selections(start, grades), 299, None))
     seen = Truth.of(start, grades).beside(late)
     judged = late.relevance.judged
@@ -72,7 +72,7 @@ def test_what_is_said_is_held_against_the_truth_by_loops(pool):
 
 def test_what_is_known_has_no_interval(pool):
     grades = np.full(len(pool.pairs), 40.0)
-    start = Selection.start(pool, Measure("CG", 5), uniform(pool), batch=1000)
+    start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=1000)
     *_, last = selections(start, grades)
     seen = Truth.of(start, grades).beside(last)
     assert seen.judged == len(pool.pairs)
@@ -174,7 +174,7 @@ def worlds(pool, boldness=1.0):
         mean, deviation = rng.uniform(49, 51, len(pool.pairs)), rng.uniform(8, 14, len(pool.pairs))
         grades = Known(pool, mean, deviation).grades(rng)
         estimator = Known(pool, mean, deviation / boldness)
-        first = Selection.start(pool, Measure("CG", 5), estimator, batch=20, seed=seed)
+        first = Selection.start(pool, parse_measure("CG@5"), estimator, batch=20, seed=seed)
         last = next(islice(selections(first, grades), 40, None))
         truth = Truth.of(first, grades)
         start.append(truth.beside(first))

@@ -12,7 +12,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.relevance.prediction import Prediction
@@ -21,7 +21,7 @@ from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.simulate import Design, replay, synthetic_collection
 from audiosim.simulate.remaining import Remaining, drawn_grades, remaining
 
-CG = Measure("CG", 5)
+CG = parse_measure("CG@5")
 
 
 class Certain:

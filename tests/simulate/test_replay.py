@@ -12,7 +12,7 @@ from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores, rank
-from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
@@ -21,7 +21,7 @@ from audiosim.simulate import Design, agreement, moment, replay, synthetic_colle
 from audiosim.simulate.replay import right
 from audiosim.stats.moments import Moments
 
-CG = Measure("CG", 2)
+CG = parse_measure("CG@2")
 
 
 def test_the_public_names_are_sorted():
@@ -79,7 +79,7 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
     collection, pool, truth = small
     asked, curve = loop_of_a_campaign(collection, pool, truth, target, seed)
     assert len(asked) > 5
-    played = replay(Selection.start(pool, Measure("CG", 5), uniform(pool), seed=seed), truth, target)
+    played = replay(Selection.start(pool, parse_measure("CG@5"), uniform(pool), seed=seed), truth, target)
     assert [judgment.pair for judgment in played.asked] == asked
     np.testing.assert_allclose([moment.confidence for moment in played.curve], curve, rtol=1e-9)
     assert played.selection.judged == len(asked)
@@ -90,7 +90,7 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     _, pool, truth = small
-    start = Selection.start(pool, Measure("CG", 5), uniform(pool), batch=batch)
+    start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=batch)
     by_confidence = replay(start, truth, 0.8, by_query=by_query)
     confidences = [moment.confidence for moment in by_confidence.curve]
     assert confidences[-1] >= 0.8 > max(confidences[:-1])
@@ -110,7 +110,7 @@ def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
 
 def test_by_query_turns_less_often(small):
     _, pool, truth = small
-    start = Selection.start(pool, Measure("CG", 5), uniform(pool), batch=8)
+    start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=8)
     alone, grouped = (replay(start, truth, Judgments(40), by_query=by_query) for by_query in (False, True))
     queries = [judgment.query for judgment in grouped.asked]
     assert grouped.turns == sum(queries[i] != queries[i - 1] for i in range(1, 40))
@@ -189,7 +189,7 @@ def test_true_scores_are_the_definitions_in_loops_with_everything_judged(small, 
         name
     ]
     grades = collection.grades()
-    found = true_scores(Selection.start(pool, Measure(name, 5), uniform(pool)), truth)
+    found = true_scores(Selection.start(pool, parse_measure(f"{name}@5"), uniform(pool)), truth)
     for run, score in zip(collection.runs, found, strict=True):
         total = 0.0
         for query, documents in run.rankings.items():
@@ -202,7 +202,7 @@ def test_true_scores_are_the_definitions_in_loops_with_everything_judged(small, 
 
 def test_a_moment_says_how_far_off_the_scores_are(small):
     _, pool, _ = small
-    chosen = Selection.start(pool, Measure("CG", 5), uniform(pool))
+    chosen = Selection.start(pool, parse_measure("CG@5"), uniform(pool))
     scores = np.linspace(0.3, 0.6, 5)
     found = moment(chosen, scores)
     assert found.error == pytest.approx(np.mean([abs(score - 0.5) for score in scores]))
@@ -215,7 +215,7 @@ def ranking_of(means):
     """A ranking whose expected scores are the means given: one system, one document each."""
     runs = tuple(Run(f"s{i}", {"q1": (f"d{i}",)}) for i in range(len(means)))
     pool = build_pool(Collection("given", "given", FINE, 1, runs))
-    expected = expected_scores(Measure("CG", 1), pool)
+    expected = expected_scores(parse_measure("CG@1"), pool)
     return rank(expected, "given", Moments(np.array(means, dtype=float), np.eye(len(means))), 0)
 
 
@@ -259,7 +259,7 @@ def test_a_single_system_cannot_be_ordered_wrongly():
 def test_mirex_2011_needs_few_judgments(mirex2011):
     # The papers' README: .908 right without judgments; about 182-186 judgments to .95 in the author's own program.
     pool = build_pool(mirex2011, 5)
-    selection = Selection.start(pool, Measure("CG", 5), make_estimator(pool, "mjud"))
+    selection = Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, "mjud"))
     result = replay(selection, pool.spread(mirex2011.grades()), 0.95)
     assert result.curve[0].accuracy == pytest.approx(0.908, abs=5e-4)
     assert 150 <= result.curve[-1].judged <= 230

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from audiosim import OrdinalRegression
 from audiosim.errors import InputError
 from audiosim.stats.ordinal_fit import fit
+from audiosim.stats.standardisation import UnidentifiedError
 
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(300, 3)), columns=["fSYS", "fART", "sGEN"])
@@ -70,6 +71,21 @@ def test_separated_levels_are_fitted_with_a_ridge_and_flagged_by_name():
         model = OrdinalRegression().fit(line, np.repeat([0, 1], 10))
     assert np.isfinite(model.coef_).all()
     assert model.predict(line).tolist() == [0] * 10 + [1] * 10
+
+
+def test_separated_levels_are_refused_by_name_where_asked():
+    line = pd.DataFrame({"fSYS": np.arange(20.0)})
+    with pytest.raises(UnidentifiedError, match=r"separated perfectly by fSYS"):
+        OrdinalRegression(unidentified="error").fit(line, np.repeat([0, 1], 10))
+    with pytest.raises(InputError, match=r"^unidentified must be ridge or error, got 'no'$"):
+        OrdinalRegression(unidentified="no").fit(line, np.repeat([0, 1], 10))
+
+
+def test_a_grid_search_over_groups_finds_the_ridge_with_the_best_held_out_likelihood():
+    pipeline = make_pipeline(StandardScaler(), OrdinalRegression())
+    ridges = [0.1, 1e6]  # the second all but forbids the features, which tell much
+    search = GridSearchCV(pipeline, {"ordinalregression__ridge": ridges}, cv=GroupKFold(5), scoring="neg_log_loss")
+    assert search.fit(X, Y, groups=GROUPS).best_params_ == {"ordinalregression__ridge": 0.1}
 
 
 def test_levels_that_are_no_numbers_have_probabilities_but_no_expectation():

@@ -1,26 +1,27 @@
 // The list of own answers: to look at, to revise; and those that the service refused.
 
 import { byId, element } from "../page.js";
-import { inWords } from "./scale.js";
+import { spread } from "./work.js";
+import { inWords, textsOf } from "./answered.js";
 
 /** Fill the list; `revise` is called with the answer whose button is pressed. */
 export async function listAnswers(work, revise) {
   const answers = [...work.answers.values()];
   byId("answers-none").hidden = answers.length > 0;
   byId("answers-table").hidden = answers.length === 0;
-  byId("answers-rows").replaceChildren(...answers.map((answer, place) => row(answer, place + 1, revise)).reverse());
+  byId("answers-rows").replaceChildren(...answers.map((answer, place) => row(answer, place + 1, work.questions, revise)).reverse());
   const refused = await work.store.refused();
   byId("refused").replaceChildren(...refused.map((message) => refusal(work, message, revise)));
 }
 
-function row(answer, place, revise) {
+function row(answer, place, questions, revise) {
   const when = new Date(answer.time);
   const button = element("button", { class: "plain", "aria-label": `Revise the answer to pair ${place}`, on: { click: () => revise(answer) } }, "Revise");
   return element(
     "tr",
     {},
     element("td", { class: "number" }, String(place)),
-    element("td", {}, inWords(answer), ...(answer.note ? [element("div", { class: "small muted" }, answer.note)] : [])),
+    element("td", {}, inWords(answer, questions), ...textsOf(answer, questions).map((text) => element("div", { class: "small muted" }, text))),
     element("td", { class: "small muted" }, element("time", { datetime: answer.time }, moment(when))),
     element("td", {}, button),
   );
@@ -39,6 +40,6 @@ function refusal(work, message, revise) {
   };
   const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, "Send it again");
   const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, "Forget it");
-  const what = message.kind === "judgment" ? inWords(message.body) : "Undo";
+  const what = message.kind === "judgment" ? inWords(spread(message.body), work.questions) : "Undo";
   return element("div", { class: "note bad" }, element("p", {}, `Not taken: ${what}. The service said: ${message.reason}.`), element("div", { class: "row" }, retry, forget));
 }

@@ -1,15 +1,16 @@
 // The desk: one pair, its two clips, the controls to grade it with.
 
 import { byId, onThemeChange } from "../page.js";
-import { Grades } from "./grades.js";
+import { disagree } from "./answered.js";
+import { AnswerForm } from "./form.js";
 import { SIDES } from "./player.js";
-import { disagree } from "./scale.js";
 import { drawWaveform } from "./waveform.js";
 
 const INKS = ["--accent", "--second"];
 const NUDGE_S = 1;
 const CALM_MS = 250; // between two moves of the playhead where motion is to be reduced
 const NAMES = ["query", "candidate"];
+const WANTS = { choice: "choose a button", slider: "set the slider", text: "write an answer" };
 
 /** Shows one pair at a time; `change` events tell of anything that its draft is made of. */
 export class Desk extends EventTarget {
@@ -18,7 +19,7 @@ export class Desk extends EventTarget {
     super();
     this.player = player;
     this.usualListen = this.required = listen;
-    this.grades = new Grades(byId("grades"), questions);
+    this.form = new AnswerForm(byId("form"), questions);
     this.pair = null;
     this.clips = [null, null];
     this.#connect();
@@ -28,15 +29,13 @@ export class Desk extends EventTarget {
    * Show a pair.
    *
    * clips   of query and candidate; null where there is no sound
-   * draft   `{grades, note, heard}` so far
+   * draft   `{answers, heard}` so far
    * listen  seconds, where they are not the usual ones
    * starts  where in each clip it begins, in seconds
    */
   show(pair, clips, { draft = {}, listen = this.usualListen, starts = [0, 0], saveText = "Save and go on" } = {}) {
     Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
-    this.grades.show(draft.grades);
-    byId("note").value = draft.note ?? "";
-    byId("note-box").open = Boolean(draft.note);
+    this.form.show(draft.answers);
     byId("save-text").textContent = saveText;
     this.player.load(clips, { heard: draft.heard, starts });
     this.trouble(clips.every(Boolean) ? "" : "There is no sound of this pair. Say under “Cannot judge” that a clip does not play.");
@@ -61,27 +60,25 @@ export class Desk extends EventTarget {
       const left = this.required - heard[side];
       if (left > 0) wants.push(`hear the ${name} for ${left < 0.95 ? "a moment" : `${Math.ceil(left)} s`} more`);
     }
-    for (const { kind } of this.grades.open) wants.push(kind === "slider" ? "set the slider" : "choose a button");
+    for (const { kind, text, grade } of this.form.open) wants.push(`${WANTS[kind]}${grade ? "" : ` (${text})`}`);
     const text = wants.join(", ");
     return text && text[0].toUpperCase() + text.slice(1);
   }
 
   get draft() {
-    return { grades: { ...this.grades.said }, note: byId("note").value, heard: [...this.player.count()] };
+    return { answers: { ...this.form.said }, heard: [...this.player.count()] };
   }
 
-  /** What goes with an answer: how long was listened, how long it took, the note. */
+  /** What goes with an answer: how long was listened, and how long it took. */
   get details() {
     const round = (seconds) => Math.round(seconds * 100) / 100;
     const [query, candidate] = this.player.count();
-    const details = {
+    return {
       query_played_s: round(query),
       document_played_s: round(candidate),
       played_s: round(query + candidate),
       seconds: round((performance.now() - this.shownAt) / 1000),
     };
-    const note = byId("note").value.trim();
-    return note ? { ...details, note } : details;
   }
 
   /** Talk about the grades of a training pair, and name what comes next. */
@@ -109,8 +106,7 @@ export class Desk extends EventTarget {
     position.addEventListener("pointerdown", (event) => this.#grab(event));
     position.addEventListener("keydown", (event) => this.#slide(event));
     this.player.addEventListener("change", () => this.#showPlayer());
-    this.grades.addEventListener("change", () => this.#changed());
-    byId("note").addEventListener("input", () => this.#changed());
+    this.form.addEventListener("change", () => this.#changed());
     onThemeChange(() => this.#draw());
     new ResizeObserver(() => this.#draw()).observe(byId("clips"));
     const step = () => {
@@ -152,7 +148,7 @@ export class Desk extends EventTarget {
   }
 
   #showDraft() {
-    const gross = disagree(this.grades.said);
+    const gross = disagree(this.form.said);
     const warning = byId("warning");
     if (gross === warning.hidden) {
       warning.textContent = gross ? "The button and the slider say quite different things. That may be right: you can save it as it is." : "";

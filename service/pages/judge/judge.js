@@ -1,17 +1,17 @@
 // The judging page: puts its parts together, and leads from entering to the first pair.
 
 import { get } from "../api.js";
-import { announce, byId, switchThemes } from "../page.js";
+import { announce, byId, element, switchThemes } from "../page.js";
 import { listAnswers } from "./answers.js";
 import { Clips } from "./clips.js";
 import { Desk } from "./desk.js";
 import { enter } from "./entry.js";
+import { whoDid } from "./held.js";
 import { Judging } from "./judging.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { Pace } from "./pace.js";
 import { Player } from "./player.js";
-import { questions } from "./scale.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { readSettings } from "./settings.js";
 import { Store } from "./store.js";
@@ -35,10 +35,10 @@ export const player = new Player();
 async function begin() {
   switchThemes(byId("theme"));
   const { assessor, leave } = await enter();
-  const described = await describe();
+  const described = await asked("");
   byId("title").textContent = described.name;
   document.title = `Judging ${described.name}`;
-  const judging = await assemble(described, assessor);
+  const judging = await assemble(assessor);
   connect(judging);
   await judging.untilDone(() => judging.work.load());
   await judging.readDrafts();
@@ -47,21 +47,36 @@ async function begin() {
   await welcome(judging, leave);
 }
 
-async function describe() {
+async function asked(what) {
   for (;;) {
     try {
-      return await get(`/v1/collections/${encodeURIComponent(collection)}`);
+      return await get(`/v1/collections/${encodeURIComponent(collection)}${what}`);
     } catch (error) {
+      if (error.status === 422) throw error;
       await trouble(`${error.message}.`);
     }
   }
 }
 
-async function assemble({ scale }, assessor) {
-  const desk = new Desk(player, questions(scale, settings.ask), settings.listen);
+/** What is to be answered of each pair; where the address asks for what there is not, that is said, and the usual asked. */
+async function askedQuestions() {
+  const usual = () => asked("/questions");
+  if (settings.ask === null) return usual();
+  try {
+    return await asked(`/questions?${new URLSearchParams({ ask: settings.ask })}`);
+  } catch (error) {
+    settings.wrong.push(error.message);
+    return usual();
+  }
+}
+
+async function assemble(assessor) {
+  const { questions, reasons } = await askedQuestions();
+  showReasons(reasons);
+  const desk = new Desk(player, questions, settings.listen);
   const store = await Store.open(collection, assessor);
   const outbox = new Outbox(store, collection, assessor);
-  const work = new Work({ collection, assessor, settings, store, outbox });
+  const work = new Work({ collection, assessor, questions, settings, store, outbox });
   return new Judging({ work, desk, clips: new Clips(player.context), player, pace: new Pace(settings.break) });
 }
 
@@ -94,7 +109,19 @@ function showWelcome(work, lessons, leave) {
   byId("leave").textContent = `Not ${work.assessor}?`;
   byId("leave").addEventListener("click", leave, { once: true });
   byId("open-answers").hidden = false;
+  byId("settings-wrong").hidden = !settings.wrong.length;
+  byId("settings-wrong").textContent = `This address asks for what there is not: ${settings.wrong.join("; ")}. The usual setting is taken instead; tell whoever sent you the link.`;
   showScreen("start");
+}
+
+/** The reasons to choose from why a pair cannot be judged, before “Something else”. */
+function showReasons(reasons) {
+  const rows = reasons.map((reason, place) => {
+    const id = `reason-${place}`;
+    const input = element("input", { type: "radio", name: "reason", id, value: reason, checked: place === 0 });
+    return element("div", { class: "row" }, input, element("label", { for: id }, reason[0].toUpperCase() + reason.slice(1)));
+  });
+  byId("reasons").prepend(...rows);
 }
 
 async function train(judging, lessons) {
@@ -102,7 +129,7 @@ async function train(judging, lessons) {
     judging.place(`Training ${place + 1} of ${lessons.length}`, "not kept", place / lessons.length);
     const starts = ([, candidate]) => lesson.starts(candidate?.buffer.duration ?? 0);
     const said = await judging.answered("training", lesson.pair, { starts, listen: Math.min(TRAINING_LISTEN_S, settings.listen) });
-    const { good, text } = lesson.teach(height(said, judging.desk.grades.questions));
+    const { good, text } = lesson.teach(height(said.answers, judging.desk.form.questions));
     judging.desk.teach(text, good, place + 1 < lessons.length ? "Next" : "To the first pair");
     await judging.pressed();
   }
@@ -117,7 +144,7 @@ function connect(judging) {
   const help = () => open("help");
   const actions = {
     ready: () => shownScreen() === "desk" || shownScreen() === "batch",
-    grades: () => desk.grades,
+    form: () => desk.form,
     play: () => player.toggle(),
     hear: (side) => desk.hear(side),
     match: () => player.match(!player.matched),
@@ -127,7 +154,7 @@ function connect(judging) {
     help,
   };
   listenToKeys(actions);
-  showKeys(desk.grades);
+  showKeys(desk.form);
   byId("open-help").addEventListener("click", help);
   byId("save").addEventListener("click", actions.save);
   byId("undo").addEventListener("click", actions.undo);
@@ -174,7 +201,17 @@ function showState({ target: outbox }) {
   badge.textContent = lost ? `Saved, ${refused} not taken: see My answers` : say(waiting);
   badge.title = reason;
   if (state !== shown && [state, shown].some((one) => !["saved", "saving"].includes(one))) announce(badge.textContent);
+  if (state !== shown && state === "held") showHold();
+  byId("hold").hidden = state !== "held" && !(state === "saving" && !byId("hold").hidden);
   shown = state;
+}
+
+/** Say on the desk that the campaign is on hold, and by whom. */
+async function showHold() {
+  const now = await get(`/v1/collections/${encodeURIComponent(collection)}/status`).catch(() => null);
+  if (!now || now.status === "open") return;
+  const rest = now.status === "paused" ? "you can go on with the pairs that you have; they are sent when it is resumed" : "they are sent if it is opened again";
+  byId("hold").textContent = `${whoDid(now)} Your answers are safe: they are kept on this device, and ${rest}.`;
 }
 
 begin().catch((error) => {

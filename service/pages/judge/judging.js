@@ -3,6 +3,7 @@
 import { wait } from "../api.js";
 import { announce, byId } from "../page.js";
 import { enterAgain } from "./entry.js";
+import { untilOpen } from "./held.js";
 import { nameOf } from "./order.js";
 import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 
@@ -72,7 +73,7 @@ export class Judging {
     const said = await this.answered(mode, pair, options);
     const details = this.desk.details;
     this.mode = null;
-    this.keepingAnswer = this.work.answer(pair, { ...said, ...details });
+    this.keepingAnswer = this.work.answer(pair, said, details);
     await this.keepingAnswer;
     delete this.drafts[nameOf(pair)];
     this.work.store.keep("drafts", this.drafts);
@@ -84,7 +85,7 @@ export class Judging {
   /** Enter: take the grades, or say what is missing. */
   save() {
     if (!this.mode || !this.submit || this.desk.complain()) return;
-    this.#take({ ...this.desk.grades.said });
+    this.#take({ answers: { ...this.desk.form.said } });
   }
 
   /** Say why a pair cannot be judged. */
@@ -98,7 +99,8 @@ export class Judging {
     const chosen = form.elements.reason.value;
     const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
     form.reset();
-    this.#take({ cannot: reason });
+    const { note } = this.desk.form.said;
+    this.#take({ cannot: reason, answers: note ? { note } : {} });
   }
 
   #take(said) {
@@ -123,7 +125,7 @@ export class Judging {
     }
     announce("The last answer is taken back.");
     this.place("Once more: the last pair", this.#rate(), this.work.done / this.work.settings.batch);
-    const draft = { grades: last, note: last.note };
+    const draft = { answers: last };
     if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: what it replaced holds
     else await this.#present("pair", last.pair, { draft, listen: 0 });
   }
@@ -133,7 +135,7 @@ export class Judging {
     const pair = await this.work.pairOf(answer);
     this.#keepDraft();
     this.place("Revising an earlier answer", "", this.work.done / this.work.settings.batch);
-    const draft = { grades: answer, note: answer.note };
+    const draft = { answers: answer };
     await this.#present("revision", pair, { draft, listen: 0, saveText: "Save the revision" });
   }
 
@@ -188,7 +190,8 @@ export class Judging {
       } catch (error) {
         if (error.status === undefined && !error.passing) throw error;
         if (error.status === 401) await this.signIn();
-        else await trouble(error.status === 409 ? `There is nothing to judge now: ${error.message}.` : `${error.message}.`);
+        else if (error.status === 409) await untilOpen(this.work);
+        else await trouble(`${error.message}.`);
       }
     }
   }

@@ -6,15 +6,13 @@ const STORED = "audiosim-single-keys";
 const TYPED = "input:not([type=radio], [type=range], [type=checkbox]), textarea, select";
 const PRESSED = "button, a, summary";
 
-/** The keys, for the help: what is pressed, what it does, and whether it is a single letter or sign. */
-function rows(grades) {
-  const choices = grades.questions.find(({ kind }) => kind === "choices");
-  const { slider } = grades;
+/** The keys, for the help: what is pressed, and what it does. */
+function rows({ choice, slider }) {
   return [
     [["Space"], "Play, pause"],
     [["Q"], "Hear the query"],
     [["C"], "Hear the candidate"],
-    ...(choices ? [[choices.levels.map((_, place) => String(place)), choices.words.filter(Boolean).join(", ")]] : []),
+    ...(choice ? [[choice.levels.map((_, place) => String(place)).slice(0, 10), choice.words.filter(Boolean).join(", ") || choice.text]] : []),
     ...(slider ? [[["←", "→", "↑", "↓"], "Slider by 1, by 10"]] : []),
     [slider ? ["Shift", "←", "→"] : ["←", "→"], "Back and forward in both clips"],
     [["L"], "Same loudness, on and off"],
@@ -25,7 +23,7 @@ function rows(grades) {
   ];
 }
 
-/** Fill the help, and call what keys stand for: `actions` has play, hear, match, save, undo, help, nudge, and grades. */
+/** Fill the help, and call what keys stand for: `actions` has play, hear, match, save, undo, help, nudge, and form. */
 export function listenToKeys(actions) {
   const box = byId("single-keys");
   box.checked = readStored();
@@ -37,9 +35,9 @@ export function listenToKeys(actions) {
   });
 }
 
-export function showKeys(grades) {
+export function showKeys(form) {
   byId("keys").replaceChildren(
-    ...rows(grades).map(([keys, does]) =>
+    ...rows(form).map(([keys, does]) =>
       element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", {}, key), " "])), element("td", {}, does)),
     ),
   );
@@ -61,12 +59,12 @@ function arrow({ key, shiftKey, target }, actions) {
   if (target.matches?.("input, [role=slider]") && !shiftKey) return false;
   const along = { ArrowLeft: -1, ArrowRight: 1 }[key];
   const across = { ArrowUp: 10, ArrowDown: -10 }[key];
-  if (along && (shiftKey || !actions.grades().slider)) return actions.nudge(along), true;
-  return !shiftKey && actions.grades().move(along ?? across);
+  if (along && (shiftKey || !actions.form().slider)) return actions.nudge(along), true;
+  return !shiftKey && actions.form().move(along ?? across);
 }
 
 function sign(key, actions) {
-  if (/^\d$/.test(key)) return actions.grades().digit(Number(key));
+  if (/^\d$/.test(key)) return actions.form().digit(Number(key));
   const does = { q: () => actions.hear(0), c: () => actions.hear(1), l: actions.match, z: actions.undo }[key];
   if (!does) return false;
   does();

@@ -4,6 +4,7 @@ import { post } from "../api.js";
 
 const LONGEST_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 1_000;
+const HELD_WAIT_MS = 5_000;
 
 /**
  * Sends what the store holds. `change` events tell of `state`:
@@ -103,7 +104,7 @@ export class Outbox extends EventTarget {
       await this.#pause(LONGEST_WAIT_MS);
     } else if (error.status === 409) {
       this.#tell("held", error.message);
-      await this.#pause(LONGEST_WAIT_MS);
+      await this.#pause(HELD_WAIT_MS);
     } else if (error.status) {
       await this.store.refuse(message, error.message);
       return 0;

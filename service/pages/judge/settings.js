@@ -5,15 +5,21 @@ const NUMBERS = {
   listen: { usual: 5, least: 0, most: 600 }, // seconds of each clip to be heard before a grade counts
   break: { usual: 30, least: 0.01, most: 600 }, // minutes until a break is suggested
 };
-const ASKED = ["fine", "broad", "both"];
+const NAMES = [...Object.keys(NUMBERS), "ask"]; // what may be asked for, the service knows
 
-/** The settings in an address's query; what is not a number in range is as if it were not there. */
+/** The settings in an address's query; `wrong` says of each that is none what was expected. */
 export function readSettings(search) {
   const given = new URLSearchParams(search);
-  const settings = { ask: ASKED.includes(given.get("ask")) ? given.get("ask") : null };
+  const settings = { ask: given.get("ask"), wrong: [] };
+  for (const name of new Set(given.keys())) {
+    if (!NAMES.includes(name)) settings.wrong.push(`unknown setting ${name}, expected ${NAMES.join(", ")}`);
+  }
   for (const [name, { usual, least, most }] of Object.entries(NUMBERS)) {
-    const value = Number.parseFloat(given.get(name) ?? "");
-    settings[name] = value >= least && value <= most ? value : usual;
+    const said = given.get(name);
+    const value = said === null || said.trim() === "" ? Number.NaN : Number(said);
+    const fits = value >= least && value <= most;
+    if (said !== null && !fits) settings.wrong.push(`${name} must be a number from ${least} to ${most}, got “${said}”`);
+    settings[name] = fits ? value : usual;
   }
   settings.batch = Math.round(settings.batch);
   return settings;

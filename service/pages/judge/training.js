@@ -25,8 +25,8 @@ const put = (one, other) => ({ query_sound: one.sound, query_peaks: one.peaks, d
 /** How high grades are on their scales, from 0 to 1: the mean of those that were given. */
 export function height(said, questions) {
   const shares = questions
-    .filter(({ field }) => said[field] != null)
-    .map(({ field, levels }) => said[field] / levels.at(-1));
+    .filter(({ name, grade }) => grade && said[name] != null)
+    .map(({ name, levels }) => said[name] / levels.at(-1));
   return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 

@@ -4,11 +4,10 @@ import { get, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
 
 const FLUSH_MS = 3_000;
-const FIELDS = ["fine", "broad", "grade"];
 
 export class Work {
-  constructor({ collection, assessor, settings, store, outbox }) {
-    Object.assign(this, { collection, assessor, settings, store, outbox });
+  constructor({ collection, assessor, questions, settings, store, outbox }) {
+    Object.assign(this, { collection, assessor, questions, settings, store, outbox });
     this.root = `/v1/collections/${encodeURIComponent(collection)}`;
     this.history = []; // answers that count, revised ones too, oldest first
     this.pairs = [];
@@ -23,14 +22,14 @@ export class Work {
     const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
     const { answers } = await get(`${this.root}/answers?${query}`);
     await this.store.rememberClips(answers); // some may have been judged on another device
-    this.history = answers.map(readRecord);
+    this.history = answers.map((record) => readRecord(record, this.questions));
     for (const message of waiting) this.#apply(message);
   }
 
   #apply(message) {
     if (message.kind === "judgment") {
       this.history = this.history.filter((answer) => answer.key !== message.key);
-      this.history.push({ ...message.body, key: message.key, place: message.place });
+      this.history.push({ ...spread(message.body), key: message.key, place: message.place });
     } else {
       this.history = this.history.filter((answer) => !matches(answer, message));
     }
@@ -70,12 +69,12 @@ export class Work {
     return this.pairs.length > 0 && Number(serverNow()) > this.renewAt;
   }
 
-  /** Keep an answer: it is on disk when this is done. `said` has grades, or `cannot`, and what goes with them. */
-  async answer(pair, said) {
-    const body = { query: pair.query, document: pair.document, time: serverNow().toISOString(), ...said };
+  /** Keep what was said of a pair, `answers` by question or `cannot`, with details: it is on disk when this is done. */
+  async answer(pair, said, details) {
+    const body = { query: pair.query, document: pair.document, time: serverNow().toISOString(), ...said, ...details };
     const key = newKey();
     const { place } = await this.outbox.put({ kind: "judgment", key, body });
-    this.history.push({ ...body, key, place });
+    this.history.push({ ...spread(body), key, place });
     this.pairs = this.pairs.filter((other) => nameOf(other) !== nameOf(pair));
     this.first = null;
   }
@@ -109,11 +108,15 @@ export class Work {
 
 const matches = (answer, { number, of }) => (number ? answer.number === number : answer.key === of);
 
-function readRecord(record) {
-  const answer = { query: record.query, document: record.document, time: record.time, number: record.number, key: record.key };
-  for (const field of FIELDS) if (record[field] != null) answer[field] = record[field];
-  const { note, reason } = record.details ?? {};
-  if (note) answer.note = note;
-  if (reason) answer.cannot = reason;
+/** What is to be sent of a pair, its answers beside its other fields. */
+export const spread = ({ answers, ...rest }) => ({ ...rest, ...answers });
+
+function readRecord({ query, document, time, number, key, details = {}, ...grades }, questions) {
+  const answer = { query, document, time, number, key };
+  for (const { name } of questions) {
+    const said = grades[name] ?? details[name];
+    if (said != null) answer[name] = said;
+  }
+  if (details.reason) answer.cannot = details.reason;
   return answer;
 }

@@ -1,0 +1,107 @@
+"""How the files of a collection meet its runs: what each holds, and how much of it is about what was retrieved.
+
+A file that meets nothing is a mistake, such as identifiers in another case, and not a file without effect.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Names
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from audiosim.corpus.mirex import file_identifier
+from audiosim.corpus.model import Judgment, Run
+from audiosim.errors import InputError, nearest_name
+
+
+class Reading(NamedTuple):
+    """A line on what a file holds and how much of it meets the runs; `doubtful` where a name was probably meant."""
+
+    line: str
+    doubtful: bool = False
+
+
+class Matching:
+    """What the runs name, and a line on how each other file meets that."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+
+    @cached_property
+    def _retrieved(self) -> dict[str, set[str]]:
+        """The documents that any system retrieved for each query."""
+        found: dict[str, set[str]] = {}
+        for run in self._runs:
+            for query, documents in run.rankings.items():
+                found.setdefault(query, set()).update(documents)
+        return found
+
+    @cached_property
+    def _documents(self) -> set[str]:
+        return set().union(*self._retrieved.values())
+
+    def runs(self, paths: Sequence[Path]) -> Reading:
+        """What the run files hold."""
+        where = str(paths[0]) if len(paths) == 1 else f"{paths[0].parent}: {len(paths)} files"
+        systems, queries, documents = len(self._runs), len(self._retrieved), len(self._documents)
+        counts = (_some(systems, "system"), _some(queries, "query"), _some(documents, "document"))
+        return Reading(f"{where}: {', '.join(counts)} retrieved")
+
+    def documents(self, path: Path, known: Names[str], query_documents: Mapping[str, str]) -> Reading:
+        """How many retrieved documents a documents.tsv describes; those of queries alone will do."""
+        own = {query_documents.get(query, query) for query in self._retrieved}
+        met = len(self._documents & set(known))
+        line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
+        return _checked(line, met or len(own & set(known)), self._documents, known)
+
+    def queries(self, path: Path, known: Names[str]) -> Reading:
+        """How many queries of the runs a queries.tsv names."""
+        met = len(self._retrieved.keys() & set(known))
+        line = f"{path}: {met} of {_some(len(self._retrieved), 'query')} have a line"
+        return _checked(line, met, self._retrieved, known)
+
+    def systems(self, path: Path, known: Names[str]) -> Reading:
+        """How many systems a systems.tsv names."""
+        systems = [run.system for run in self._runs]
+        met = len(set(systems) & set(known))
+        return _checked(f"{path}: {met} of {_some(len(systems), 'system')} have a line", met, systems, known)
+
+    def judgments(self, path: Path, judgments: Sequence[Judgment]) -> Reading:
+        """How many judgments are of pairs that a system retrieved."""
+        nothing: set[str] = set()
+        met = sum(judgment.document in self._retrieved.get(judgment.query, nothing) for judgment in judgments)
+        line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
+        queries = {judgment.query: None for judgment in judgments}
+        if judgments and not self._retrieved.keys() & queries.keys():
+            return _checked(line, met, self._retrieved, queries)
+        return _checked(line, met or not judgments, self._documents, {one.document: None for one in judgments})
+
+
+def _some(count: int, noun: str) -> str:
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
+def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Reading:
+    """The reading, with a name that was probably meant; an error where nothing is met."""
+    there = set(known)
+    missing = sorted(name for name in wanted if name not in there)
+    meant = _meant_in(missing, there, str.casefold)
+    if not met:
+        meant = meant or _meant_in(missing, there, _stem) or _meant_in(missing[:1], there, None)
+        raise InputError(f"{line}, expected some{meant}")
+    return Reading(line + meant, bool(meant))
+
+
+def _stem(name: str) -> str:
+    return file_identifier(name).casefold()
+
+
+def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], str] | None) -> str:
+    """The first missing name that a known one equals when both are folded, or is like where None, as a question."""
+    if folded is None:
+        pairs = ((name, nearest_name(name, known)) for name in missing)
+    else:
+        names = {folded(other): other for other in known} if missing else {}
+        pairs = ((name, names.get(folded(name))) for name in missing)
+    return next((f"; did you mean {name} for {other}?" for name, other in pairs if other), "")

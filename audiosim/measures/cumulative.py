@@ -1,0 +1,176 @@
+"""Measures of the gain that a ranking brings: CG, DCG, nDCG, Q and RBP.
+
+In all of them gains are (..., n), best rank first; ranks past n gain 0, and ranks past the cutoff do not count. Where a
+measure is relative to the best there could be and that is 0, the score is 0.
+"""
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.measures.binary import AP, P
+from audiosim.measures.definition import (
+    BASE,
+    BETA,
+    FORM,
+    GAIN,
+    IDEAL,
+    PERSISTENCE,
+    Definition,
+    Measure,
+    judged_ideal,
+)
+from audiosim.measures.gains import discounted, discounts, first_discounts, persistence, share_of
+from audiosim.measures.graded_lists import GradedLists, of_lists
+
+
+def cg(gains: Array, cutoff: int, highest: float | None = None) -> Array:
+    """(...,) Cumulative gain.
+
+        sum over i <= k of  g_i / (k highest)      (3.3), 0 to 1
+        sum over i <= k of  g_i                    (2.8), in gain units, where no highest gain is given
+
+    highest  the gain of the highest grade
+
+    Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418.
+    """
+    total = gains[..., :cutoff].sum(axis=-1)
+    return total if highest is None else share_of(total, cutoff * highest)
+
+
+def dcg(gains: Array, weights: Array, highest: float | None = None) -> Array:
+    """(...,) Discounted cumulative gain.
+
+        sum over i <= k of  g_i w_i / (highest sum over i <= k of w_i)      (3.4), 0 to 1
+        sum over i <= k of  g_i w_i                                         (2.9), in gain units, no highest given
+
+    weights  (k,) `discounts`; `first_discounts` for the measure as first published
+    highest  the gain of the highest grade
+
+    Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), Burges et al. (2005).
+    """
+    total = discounted(gains, weights)
+    return total if highest is None else share_of(total, highest * weights.sum())
+
+
+def ndcg(gains: Array, ideal: Array, weights: Array) -> Array:
+    """(...,) Normalised discounted cumulative gain, 0 to 1.
+
+        sum over i <= k of  g_i w_i / sum over i <= k of  ideal_i w_i      (2.10)
+
+    ideal    (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapters 2
+             and 5; k times the highest gain for chapter 3, where it equals DCG
+    weights  (k,) `discounts`; `first_discounts` for the measure as first published
+
+    Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418; with `discounts` and exponential gains Microsoft nDCG.
+    """
+    return share_of(discounted(gains, weights), discounted(ideal, weights))
+
+
+def rbp(gains: Array, ideal: Array, cutoff: int, p: float = 0.8) -> Array:
+    """(...,) Rank-biased precision relative to the ideal ranking, 0 to 1.
+
+        sum over i <= k of  g_i p^(i-1) / sum over i <= k of  ideal_i p^(i-1)      (3.6), (5.8)
+
+    ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapter 5; k times
+           the highest gain for chapter 3
+    p      persistence, between 0 and 1: how likely it is that a listener goes on to the next rank
+
+    Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
+    """
+    weights = persistence(cutoff, p)
+    return share_of(discounted(gains, weights), discounted(ideal, weights))
+
+
+def first_rbp(gains: Array, highest: float, cutoff: int, p: float = 0.8) -> Array:
+    """(...,) Rank-biased precision as first published, 0 to 1 - p^k.
+
+        (1 - p) / highest  sum over i <= k of  g_i p^(i-1)      (2.12), down to the cutoff
+
+    highest  the gain of the highest grade
+    p        persistence, between 0 and 1
+
+    Moffat & Zobel (2008), doi:10.1145/1416950.1416952, with graded gains.
+    """
+    return (1 - p) / highest * discounted(gains, persistence(cutoff, p))
+
+
+def q_measure(gains: Array, ideal: Array, best: Array | float, cutoff: int, beta: float = 1.0) -> Array:
+    """(...,) Q-measure, 0 to 1.
+
+        1/best  sum over i <= k of  1(g_i > 0) (n_i + beta G_i) / (i + beta I_i)
+
+    where n_i counts the gains above 0 down to rank i, and G_i and I_i add up the gains and the ideal gains down to it.
+
+    ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first; k times the highest
+           gain for chapter 3
+    best   (...,) how many gains above 0 there could be: their number among the judged documents (2.11), that number
+           or k if it is less (5.7), or k (3.5)
+    beta   how much the gains weigh, 0 or more; with 0 this is average precision
+
+    Urbano (2013), with the ideal ranking in the denominator of 2.11, as Sakai (2004) has it.
+    """
+    gains = gains[..., :cutoff]
+    width = gains.shape[-1]
+    relevant = gains > 0
+    ideal_sum = np.cumsum(_widened(ideal, width), axis=-1)
+    blended = np.cumsum(relevant, axis=-1) + beta * np.cumsum(gains, axis=-1)
+    ratio = blended / (np.arange(1, width + 1) + beta * ideal_sum)
+    return share_of(np.sum(relevant * ratio, axis=-1), best)
+
+
+def _widened(values: Array, width: int) -> Array:
+    """(..., width) the first values, with zeros after the last."""
+    missing = max(0, width - values.shape[-1])
+    return np.pad(values[..., :width], [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+
+
+@of_lists
+def _cg(of: GradedLists) -> Array:
+    return cg(of.gains, of.cutoff, of.bound)
+
+
+def _alike(measure: Measure) -> Array:
+    """(cutoff,) 1 at every rank."""
+    return np.ones(measure.cutoff)
+
+
+@of_lists
+def _dcg(of: GradedLists) -> Array:
+    return dcg(of.gains, _discounts(of.measure), of.bound)
+
+
+@of_lists
+def _ndcg(of: GradedLists) -> Array:
+    return ndcg(of.gains, of.ideal, _discounts(of.measure))
+
+
+def _discounts(measure: Measure) -> Array:
+    kind = first_discounts if measure.word("form") == "original" else discounts
+    return kind(measure.cutoff, measure.number("base"))
+
+
+@of_lists
+def _q(of: GradedLists) -> Array:
+    return q_measure(of.gains, of.ideal, of.most_relevant, of.cutoff, of.measure.number("beta"))
+
+
+@of_lists
+def _rbp(of: GradedLists) -> Array:
+    p = of.measure.number("p")
+    return first_rbp(of.gains, of.highest, of.cutoff, p) if of.original else rbp(of.gains, of.ideal, of.cutoff, p)
+
+
+def _persistence(measure: Measure) -> Array:
+    return persistence(measure.cutoff, measure.number("p"))
+
+
+def _bounded(measure: Measure) -> bool:
+    """Whether RBP is relative to the ideal ranking: as first published it is not."""
+    return judged_ideal(measure) and measure.word("form") == "bounded"
+
+
+CG = Definition("CG", (GAIN, FORM), _cg, _alike, two_levels=P)
+DCG = Definition("DCG", (GAIN, BASE, FORM), _dcg, _discounts)
+nDCG = Definition("nDCG", (GAIN, BASE, IDEAL, FORM), _ndcg, _discounts, judged_ideal)  # noqa: N816, its name
+Q = Definition("Q", (GAIN, BETA, IDEAL, FORM), _q, two_levels=AP)
+RBP = Definition("RBP", (GAIN, PERSISTENCE, IDEAL, FORM), _rbp, _persistence, _bounded)

@@ -1,0 +1,197 @@
+"""Measures as values: what is said of each one, and one with its cutoff and its parameters chosen."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Scale
+from audiosim.errors import InputError
+
+Value = str | float
+NAME = r"[A-Za-z][A-Za-z0-9]*"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What may be chosen about a measure.
+
+    name      as it is written
+    default   what holds where nothing is written; None where the scale of the judgments decides
+    expected  what may be written, in words
+    choices   the words that may be written; empty for a number
+    low       a number must be more than this
+    high      a number must be less than this
+    closed    whether a number may be `low` itself
+    """
+
+    name: str
+    default: Value | None
+    expected: str
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = math.inf
+    closed: bool = False
+
+    def check(self, measure: str, value: Value) -> Value:
+        """The value itself, a number as a float, if it may be written for this measure."""
+        meant = value if self.choices else _number(value)
+        if not (meant in self.choices or self._holds(meant)):
+            raise InputError(f"{self.name} of {measure} must be {self.expected}, got {_spell(value)}")
+        return meant
+
+    def _holds(self, number: Value) -> bool:
+        if isinstance(number, str):
+            return False
+        return self.low < number < self.high or (self.closed and number == self.low)
+
+
+GAIN = Parameter("gain", "linear", "linear or exponential", ("linear", "exponential"))
+IDEAL = Parameter("ideal", "judged", "judged or user", ("judged", "user"))
+FORM = Parameter("form", "bounded", "bounded or original", ("bounded", "original"))
+MINIMUM = Parameter("min", None, "a grade above 0")
+BASE = Parameter("base", 2.0, "a number above 1", low=1.0)
+BETA = Parameter("beta", 1.0, "a number, 0 or more", closed=True)
+PERSISTENCE = Parameter("p", 0.8, "a number between 0 and 1", high=1.0)
+
+Score = Callable[["Measure", Scale, Array, Array], Array]
+RankWeights = Callable[["Measure"], Array]
+
+
+def judged_ideal(measure: "Measure") -> bool:
+    """Whether the ideal ranking of a measure is that of the judged documents."""
+    return measure.word("ideal") == "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """All that audiosim knows of a measure, before its cutoff and its parameters are chosen.
+
+    Entry-point group `audiosim.measures`: each entry is a definition, under its own name. Contract:
+    `audiosim.plugins.check_measure`. Functions must be those of a module, so that measures can be sent to other
+    processes.
+
+    name          a letter, then letters and digits
+    parameters    choices that a measure has, in the order in which they are printed
+    score         scores of rankings, all at once: see `audiosim.measures.scores.score`, which passes on the ranks down
+                  to the cutoff; None for the weighted sum that `rank_weights` and `relative` say
+    rank_weights  (cutoff,) weight of the gain at each rank, 0 or more, the first above 0, where a score is a weighted
+                  sum of gains that is then expected exactly; None for any other measure
+    relative      whether that sum is taken as a share of that of the ideal ranking of the judged documents, such as
+                  `judged_ideal`; None for a sum that is never
+    two_levels    the measure that this one is, in its user-oriented form, where there are two levels
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+    score: Score | None = None
+    rank_weights: RankWeights | None = None
+    relative: Callable[["Measure"], bool] | None = None
+    two_levels: "Definition | None" = None
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(NAME, self.name) is None:
+            raise InputError(f"the name of a measure must be a letter, then letters and digits, got {self.name!r}")
+        names = [parameter.name for parameter in self.parameters]
+        if len(set(names)) < len(names):
+            raise InputError(f"the parameters of {self.name} must differ in their names, got {', '.join(names)}")
+        if self.score is None and self.rank_weights is None:
+            raise InputError(f"{self.name} needs a score or weights of ranks, got neither")
+        if self.relative is not None and self.rank_weights is None:
+            raise InputError(f"{self.name} needs weights of ranks to be relative to the ideal ranking, got none")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured of a ranking.
+
+    definition  of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure of one's own
+    cutoff      last rank that counts, at least 1
+    parameters  pairs of name and value; those at their default are left out, the others put in one order
+
+    gain    linear, a gain is its grade; or exponential, 2^grade - 1
+    min     the lowest grade that is relevant; the lowest one above 0 where nothing is written
+    base    of the logarithm in the discount
+    beta    how much the gains weigh in Q
+    p       persistence of RBP
+    ideal   judged, scores are relative to the best that the judged documents allow; or user, to the highest grade at
+            every rank
+    form    bounded, scores are 0 to 1; or original, as the measure was first published
+
+    Urbano (2013): form=original is chapter 2, ideal=user chapter 3, ideal=judged chapter 5.
+    """
+
+    definition: Definition
+    cutoff: int
+    parameters: tuple[tuple[str, Value], ...] = ()
+    _chosen: Mapping[str, Value] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.definition, Definition):
+            raise InputError(
+                f"a measure is made of a Definition, got {self.definition!r}; expected parse_measure of text"
+            )
+        if self.cutoff < 1:
+            raise InputError(f"the cutoff of {self.name} must be at least 1, got {self.cutoff}")
+        written = self._checked(dict(self.parameters))
+        ordered = {p.name: written[p.name] for p in self.definition.parameters if p.name in written}
+        object.__setattr__(self, "_chosen", ordered)
+        object.__setattr__(self, "parameters", tuple(ordered.items()))
+        if ordered.get("form") == "original" and "ideal" in ordered:
+            raise InputError(f"{self.name} has form=original or ideal=user, expected one of them")
+
+    @property
+    def name(self) -> str:
+        """The name, without cutoff and parameters."""
+        return self.definition.name
+
+    @property
+    def rank_weights(self) -> Array | None:
+        """(cutoff,) the weight of the gain at each rank; None where a score is no weighted sum of gains."""
+        return None if self.definition.rank_weights is None else self.definition.rank_weights(self)
+
+    @property
+    def relative(self) -> bool:
+        """Whether the weighted sum of gains is a share of that of the ideal ranking of the judged documents."""
+        return self.definition.relative is not None and self.definition.relative(self)
+
+    def _checked(self, written: Mapping[str, Value]) -> dict[str, Value]:
+        """The parameters that are not at their default."""
+        known = {parameter.name: parameter for parameter in self.definition.parameters}
+        for name in written:
+            if name not in known:
+                raise InputError(f"{self.name} has no parameter {name!r}, expected {' or '.join(known) or 'none'}")
+        checked = {name: known[name].check(self.name, value) for name, value in written.items()}
+        return {name: value for name, value in checked.items() if value != known[name].default}
+
+    def word(self, name: str) -> str:
+        """What is chosen for a parameter that has words; empty for one that the measure does not have."""
+        value = self._value(name)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> float:
+        """What is chosen for a parameter that is a number; `min` is 0 where nothing is written."""
+        value = self._value(name)
+        return value if isinstance(value, float) else 0.0
+
+    def _value(self, name: str) -> Value | None:
+        defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}
+        return self._chosen.get(name, defaults.get(name))
+
+    def __str__(self) -> str:
+        written = ",".join(f"{name}={_spell(value)}" for name, value in self.parameters)
+        return f"{self.name}({written})@{self.cutoff}" if written else f"{self.name}@{self.cutoff}"
+
+
+def _number(value: Value) -> float:
+    """The number that a parameter spells; NaN, which no rule allows, where it spells none."""
+    try:
+        # Python reads 1_0 as ten; nobody else does.
+        return math.nan if isinstance(value, str) and "_" in value else float(value)
+    except ValueError:
+        return math.nan
+
+
+def _spell(value: Value) -> str:
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")

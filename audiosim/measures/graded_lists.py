@@ -1,0 +1,104 @@
+"""Material of all measures: lists with a grade at each rank, read as a measure reads them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, wraps
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.model import Scale
+from audiosim.measures.definition import Measure, Score
+from audiosim.measures.gains import gain_of, share_satisfied
+
+
+@dataclass(frozen=True, eq=False)
+class GradedLists:
+    """Lists with a grade at each rank, as a measure reads them: gains, relevance, and the best there could be.
+
+    measure  of which these are the lists
+    scale    of the grades
+    grades   (..., n) down to the cutoff, best rank first; NaN where nothing was retrieved
+    judged   (..., m) grades of all judged documents of the query, best first, 0 after the last
+    """
+
+    measure: Measure
+    scale: Scale
+    grades: Array
+    judged: Array
+
+    @property
+    def cutoff(self) -> int:
+        return self.measure.cutoff
+
+    @property
+    def original(self) -> bool:
+        return self.measure.word("form") == "original"
+
+    @property
+    def user(self) -> bool:
+        return self.measure.word("ideal") == "user"
+
+    def gain(self, grades: Array) -> Array:
+        return gain_of(self.measure)(grades)
+
+    @cached_property
+    def gains(self) -> Array:
+        return self.gain(self.grades)
+
+    @cached_property
+    def highest(self) -> float:
+        return float(self.gain(np.array(self.scale.maximum)))
+
+    @property
+    def bound(self) -> float | None:
+        """The highest gain, None for a measure as first published, which has no bound."""
+        return None if self.original else self.highest
+
+    @cached_property
+    def ideal(self) -> Array:
+        """(k,) or (..., m): the gains of the ideal ranking."""
+        return np.full(self.cutoff, self.highest) if self.user else self.gain(self.judged)
+
+    @property
+    def published_ideal(self) -> Array | None:
+        """The ideal ranking, None for a measure that was first published without."""
+        return None if self.original else self.ideal
+
+    def relevant(self, grades: Array) -> Booleans:
+        """Whether grades are relevant: at least `min`, or above 0 where there is none; nothing retrieved is not."""
+        minimum = self.measure.number("min")
+        return grades >= minimum if minimum else grades > 0
+
+    @property
+    def most_relevant(self) -> Array:
+        """How many relevant documents there could be: all judged ones, those or k if it is less, or k."""
+        if self.user:
+            return np.array(float(self.cutoff))
+        number = self.relevant(self.judged).sum(axis=-1, dtype=np.float64)
+        return np.asarray(number if self.original else np.minimum(number, self.cutoff))
+
+    @property
+    def most_satisfied(self) -> Array:
+        """The best sum of F there could be: over all judged documents, over the best k of them, or k."""
+        if self.user:
+            return np.array(float(self.cutoff))
+        judged = self.judged if self.original else self.judged[..., : self.cutoff]
+        return np.asarray(share_satisfied(judged, self.scale).sum(axis=-1))
+
+    @property
+    def ranks(self) -> Integers:
+        """How many ranks ADR counts."""
+        if self.original:
+            return np.array(self.cutoff)
+        return np.asarray(np.minimum(self.cutoff, self.relevant(self.judged).sum(axis=-1)), dtype=np.int64)
+
+
+def of_lists(formula: Callable[[GradedLists], Array]) -> Score:
+    """The score of a `Definition`, from a function of graded lists."""
+
+    @wraps(formula)
+    def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
+        return formula(GradedLists(measure, scale, grades, judged))
+
+    return score

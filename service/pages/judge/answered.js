@@ -1,0 +1,31 @@
+// What answers mean: where a slider starts, whether two grades contradict each other, answers in words.
+
+const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
+
+/** Where a slider starts that nobody has moved: in the middle, or for the fine grade in that of what the broad one says. */
+export function startOf({ name, levels }, said) {
+  const share = name === "fine" && said.broad !== undefined ? [0.17, 0.5, 0.83][said.broad] : 0.5;
+  return Math.round(share * (levels.length - 1));
+}
+
+/** Whether a broad and a fine grade of one pair contradict each other so much that one is likely a slip. */
+export function disagree({ broad: coarse, fine: exact }) {
+  if (coarse == null || exact == null) return false;
+  return (coarse === 0 && exact > GROSS) || (coarse === 2 && exact < GROSS) || (coarse === 1 && (exact < 10 || exact > 90));
+}
+
+/** An answer's grades and choices in words, such as "Somewhat similar, 62 of 100"; texts are left out. */
+export function inWords(answer, questions) {
+  if (answer.cannot != null) return `Cannot judge: ${answer.cannot}`;
+  const said = questions.filter(({ name, kind }) => kind !== "text" && answer[name] != null);
+  return said.map((question) => oneInWords(question, answer[question.name])).join(", ");
+}
+
+function oneInWords({ kind, levels, words }, value) {
+  const word = words[levels.indexOf(value)];
+  if (word) return word;
+  return kind === "slider" || typeof value === "number" ? `${value} of ${levels.at(-1)}` : value;
+}
+
+/** An answer's texts, such as its note. */
+export const textsOf = (answer, questions) => questions.filter(({ name, kind }) => kind === "text" && answer[name]).map(({ name }) => answer[name]);

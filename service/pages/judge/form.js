@@ -1,0 +1,136 @@
+// The form that a pair is judged with, built from the questions that the service lists.
+
+import { byId, element } from "../page.js";
+import { startOf } from "./answered.js";
+
+const CONTROLS = {
+  choice: { make: choices, show: checkChoice },
+  slider: { make: slider, show: moveSlider },
+  text: { make: text, show: writeText },
+};
+
+/** Builds the controls of some questions into a form; `change` events tell of an answer that changed. */
+export class AnswerForm extends EventTarget {
+  constructor(form, questions) {
+    super();
+    this.questions = questions;
+    this.said = {};
+    form.replaceChildren(...questions.map((question) => CONTROLS[question.kind].make(question, (answer) => this.set(question.name, answer))));
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  #first(kind) {
+    return this.questions.find((question) => question.kind === kind);
+  }
+
+  get slider() {
+    return this.#first("slider");
+  }
+
+  get choice() {
+    return this.#first("choice");
+  }
+
+  /** The questions that must be answered, and are not yet. */
+  get open() {
+    return this.questions.filter(({ name, required }) => required && this.said[name] === undefined);
+  }
+
+  /** Show answers given before, or none. */
+  show(said = {}) {
+    this.said = {};
+    for (const { name } of this.questions) if (said[name] != null) this.said[name] = said[name];
+    this.#draw();
+  }
+
+  set(name, answer) {
+    if (answer === "") delete this.said[name];
+    else this.said[name] = answer;
+    this.#draw();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** Take a digit key for the button of that place; whether there is one. */
+  digit(digit) {
+    const { choice } = this;
+    if (!choice || digit >= choice.levels.length) return false;
+    this.set(choice.name, choice.levels[digit]);
+    return true;
+  }
+
+  /** Move the slider; whether there is one. The first move only puts it where it starts. */
+  move(steps) {
+    const { slider: question } = this;
+    if (!question) return false;
+    const { levels, name } = question;
+    const now = this.said[name];
+    const place = now === undefined ? startOf(question, this.said) : levels.indexOf(now) + steps;
+    this.set(name, levels[Math.max(0, Math.min(levels.length - 1, place))]);
+    return true;
+  }
+
+  #draw() {
+    for (const question of this.questions) CONTROLS[question.kind].show(question, this.said[question.name], this.said);
+  }
+}
+
+const idOf = ({ name }) => `answer-${name}`;
+
+function choices(question, take) {
+  const { name, levels, words, text: legend } = question;
+  const choice = (level, place) => {
+    const id = `${idOf(question)}-${place}`;
+    const input = element("input", { type: "radio", name, id, value: place, on: { change: () => take(level) } });
+    const key = question.grade ? [element("kbd", { "aria-hidden": "true" }, String(place))] : [];
+    return element("div", { class: "choice" }, input, element("label", { for: id }, words[place] || String(level), ...key));
+  };
+  return element("fieldset", {}, element("legend", {}, legend), element("div", { class: "choices" }, ...levels.map(choice)));
+}
+
+function checkChoice(question, answer) {
+  question.levels.forEach((level, place) => (byId(`${idOf(question)}-${place}`).checked = level === answer));
+}
+
+function slider(question, take) {
+  const { levels, ends, text: heading } = question;
+  const id = idOf(question);
+  const takePlace = () => take(levels[Number(input.value)]);
+  // A click on the very place where the thumb will stand changes nothing, and still means it.
+  const input = element("input", { type: "range", id, name: question.name, class: "slider", min: 0, max: levels.length - 1, step: 1, on: { input: takePlace, click: takePlace } });
+  const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, word)))] : [];
+  return element(
+    "div",
+    {},
+    element("div", { class: "slider-line" }, element("label", { for: id }, heading), element("output", { id: `${id}-value`, for: id, class: "slider-value" })),
+    input,
+    ...words,
+  );
+}
+
+/** Nothing of a slider that nobody has set looks like an answer: no thumb, no filled part. */
+function moveSlider(question, answer, said) {
+  const { levels } = question;
+  const [input, shown] = [byId(idOf(question)), byId(`${idOf(question)}-value`)];
+  const unset = answer === undefined;
+  input.value = unset ? startOf(question, said) : levels.indexOf(answer);
+  input.style.setProperty("--set", unset ? 0 : levels.indexOf(answer) / (levels.length - 1));
+  for (const one of [input, shown]) one.classList.toggle("unset", unset);
+  shown.textContent = unset ? "not set" : String(answer);
+  input.setAttribute("aria-valuetext", shown.textContent);
+}
+
+function text(question, take) {
+  const id = idOf(question);
+  const area = element("textarea", { id, name: question.name, rows: 2, maxlength: 4000, on: { input: () => take(area.value.trim()) } });
+  if (question.required) return element("div", {}, element("label", { for: id }, question.text), area);
+  const label = element("label", { for: id, class: "hidden-visually" }, question.text);
+  return element("details", { id: `${id}-box` }, element("summary", {}, question.text), label, area);
+}
+
+function writeText(question, answer = "") {
+  const area = byId(idOf(question));
+  if (area.value.trim() !== answer) area.value = answer; // or what is being typed would lose its last space
+  const box = question.required ? null : byId(`${idOf(question)}-box`);
+  if (box && answer) box.open = true;
+  if (box && !answer && document.activeElement !== area) box.open = false;
+}

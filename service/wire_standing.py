@@ -1,0 +1,170 @@
+"""The wire types of standings: what a campaign adds up to so far, for organisers and programs."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from audiosim.campaign import Campaign, Progress
+from audiosim.campaign.event import write_time
+from audiosim.selection import Selection
+from service.served import ServedCollection
+
+
+class SystemOut(Struct, omit_defaults=True):
+    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
+
+    system: str
+    expectation: float
+    variance: float
+    low: float
+    high: float
+    error: float | None = None
+
+
+class DifferenceOut(Struct):
+    """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is."""
+
+    a: str
+    b: str
+    expectation: float
+    variance: float
+    confidence: float
+
+
+class RankingOut(Struct, omit_defaults=True):
+    """What `audiosim estimate` says, in one state of the campaign."""
+
+    collection: str
+    state: int
+    measure: str
+    model: str
+    judged: int
+    pool: int
+    confidence: float
+    systems: list[SystemOut]
+    pairs: list[DifferenceOut]
+    draws: int | None = None
+
+
+class PaceOut(Struct):
+    """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
+
+    answers: int
+    per_hour: float | None
+    median_s: float | None
+
+
+class GoalOut(Struct):
+    """When judging may stop, where it stands in the unit of the goal, and whether that is enough."""
+
+    goal: str
+    level: float
+    reached: bool
+
+
+class CannotOut(Struct):
+    """A pair that an assessor cannot judge, and why."""
+
+    query: str
+    document: str
+    assessor: str
+    reason: str
+
+
+class PairOut(Struct):
+    """A query and a document."""
+
+    query: str
+    document: str
+
+
+class HeldOut(Struct):
+    """A pair that is with an assessor."""
+
+    query: str
+    document: str
+    assessor: str
+    until: str
+
+
+class CampaignOut(Struct):
+    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
+
+    collection: str
+    state: int
+    status: str
+    measure: str
+    model: str
+    judged: int
+    pool: int
+    judgments: int
+    leased: int
+    twice: int
+    confidence: float
+    goal: GoalOut
+    pace: PaceOut
+    assessors: dict[str, PaceOut]
+    agreement: dict[str, Any]
+    cannot: list[CannotOut]
+    dropped: list[PairOut]
+    leases: list[HeldOut]
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection) -> "CampaignOut":
+        campaign, goal = served.campaign, served.judging.goal
+        progress, selection = _at_rest(campaign)
+        return cls(
+            collection=served.collection.identifier,
+            state=progress.number,
+            status=progress.state,
+            measure=str(selection.measure),
+            model=selection.estimator.name,
+            judged=progress.judged,
+            pool=progress.pool,
+            judgments=progress.judgments,
+            leased=progress.leased,
+            twice=progress.twice,
+            confidence=selection.confidence,
+            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
+            pace=PaceOut(**campaign.pace().to_dict()),
+            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in campaign.assessors()},
+            agreement=campaign.agreement().to_dict(),
+            cannot=[
+                CannotOut(*pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()
+            ],
+            dropped=[PairOut(*pair) for pair in campaign.dropped()],
+            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+        )
+
+
+class ChangeOut(Struct):
+    """That a campaign has moved on: where it stands now."""
+
+    state: int
+    status: str
+    judged: int
+    pool: int
+    judgments: int
+    confidence: float
+    reached: bool
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection) -> "ChangeOut":
+        progress, selection = _at_rest(served.campaign)
+        return cls(
+            state=progress.number,
+            status=progress.state,
+            judged=progress.judged,
+            pool=progress.pool,
+            judgments=progress.judgments,
+            confidence=selection.confidence,
+            reached=selection.reached(served.judging.goal),
+        )
+
+
+def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
+    """Progress and selection of one state."""
+    while True:
+        progress, standing = campaign.progress, campaign.standing
+        if progress.number == standing.number:
+            return progress, standing.selection

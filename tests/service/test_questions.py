@@ -1,0 +1,139 @@
+"""Questions to assessors: read from a file, told to the page, checked in answers, kept in the log."""
+
+import json
+
+import pytest
+
+from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.errors import InputError
+from service.questions import REASONS, Questions, read_questions
+
+MOOD = (
+    '[[question]]\nname = "mood"\nkind = "choice"\ntext = "Which mood?"\nlevels = ["calm", "wild"]\nrequired = true\n'
+)
+TEMPO = '[[question]]\nname = "tempo"\nkind = "slider"\ntext = "How close is the tempo?"\nrange = [0, 10]\n'
+CLIENT = "/v1/collections/coarse"
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "questions.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def names(scale, ask=None):
+    return [question.name for question in Questions(scale).asked(ask)]
+
+
+def test_the_scale_of_a_collection_says_which_grades_are_asked_for():
+    assert names(FINE) == ["broad", "fine", "note"]
+    assert names(FINE, "fine") == ["fine", "note"]
+    assert names(BROAD) == ["broad", "note"]
+    assert names(BROAD, "both") == names(FINE, "both") == ["broad", "fine", "note"]
+    assert names(BINARY) == ["grade", "note"]
+    few, many = (Questions(Scale("own", tuple(map(float, range(count))))).asked()[0] for count in (8, 9))
+    assert (few.kind, few.words[0], few.words[-1]) == ("choice", "Least similar", "Most similar")
+    assert (many.kind, many.levels[-1]) == ("slider", 8)
+
+
+@pytest.mark.parametrize(
+    ("scale", "ask", "message"),
+    [
+        (FINE, "fien", "^unknown setting ask='fien', expected fine, broad, both$"),
+        (FINE, "broad", "^ask=broad leaves out the grade that counts, which is on the fine scale$"),
+        (BINARY, "both", "^ask=both leaves out the grade that counts, which is on the binary scale$"),
+    ],
+)
+def test_a_setting_that_there_is_not_is_refused(scale, ask, message):
+    with pytest.raises(InputError, match=message):
+        Questions(scale).asked(ask)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = 'x'", "expected [[question]] tables alone, got name"),
+        ("", "expected [[question]] tables alone, got nothing"),
+        ("[[question]]\nname = 'x'", "Object missing required field `kind`"),
+        (
+            MOOD.replace("mood", "The mood", 1),
+            "a question's name has small letters, digits and _ alone, got 'The mood'",
+        ),
+        (MOOD.replace("mood", "fine", 1), "the name fine is taken, give the question another one"),
+        (MOOD.replace("mood", "seconds", 1), "the name seconds is taken, give the question another one"),
+        (MOOD + MOOD, "two questions are called mood"),
+        (MOOD.replace("Which mood?", " "), "question mood has no text"),
+        (MOOD.replace('"calm", ', ""), "question mood needs two levels or more, all different, got ['wild']"),
+        (MOOD.replace('"calm"', "nan"), "question mood: every level must be text or a finite number"),
+        (MOOD + 'words = ["x"]', "question mood has 1 words for 2 levels"),
+        (MOOD + 'ends = ["x"]', "question mood needs words for both ends or none, got 1"),
+        (MOOD + "grade = true", "grade = true is for the grades on the collection's scale alone"),
+        (MOOD + "colour = 1", "Object contains unknown field `colour`"),
+        (MOOD.replace('"choice"', '"text"'), "question mood: a text has no levels, words or ends"),
+        (
+            TEMPO.replace("[0, 10]", "[10, 0]"),
+            "range must be two whole numbers, rising, at most 1000 apart, and stands",
+        ),
+        ("[[question]", "Expected ']]' at the end of an array declaration"),
+    ],
+)
+def test_a_file_of_questions_that_breaks_a_rule_is_refused_in_one_line(file, text, message):
+    path = file(text)
+    with pytest.raises(InputError) as refused:
+        read_questions(path, ["seconds"])
+    assert str(refused.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.fixture
+def client(commanded, folders, file, tmp_path):
+    """A client of a server whose organiser asks two questions more."""
+    with (
+        commanded(folders[1:], tmp_path / "log", "--questions", file(MOOD + TEMPO)) as running,
+        running.client() as one,
+    ):
+        yield one
+
+
+def judged(client, **said):
+    (pair,) = client.post(f"{CLIENT}/next", json={"assessor": "ann"}).json()["pairs"]
+    body = {"query": pair["query"], "document": pair["document"], "assessor": "ann"} | said
+    return client.post(f"{CLIENT}/judgments", json=body)
+
+
+def test_an_organisers_question_is_told_checked_and_kept(client):
+    told = client.get(f"{CLIENT}/questions").json()
+    assert [question["name"] for question in told["questions"]] == ["broad", "mood", "tempo", "note"]
+    assert told["questions"][2]["levels"] == list(range(11))
+    assert told["reasons"] == list(REASONS)
+    for answers, message in [
+        ({}, "expected an answer to mood: Which mood?"),
+        ({"mood": "sad"}, "mood must be one of calm, wild, got 'sad'"),
+        ({"mood": "calm", "tempo": 10.5}, "tempo must be one of 11 levels from 0 to 10, got 10.5"),
+        ({"mood": "calm", "note": " "}, "note must be a text of 1 to 4000 characters, got ' '"),
+        ({"mood": "calm", "key": 1}, "unknown question 'key', expected one of grade, fine, broad, mood, tempo, note"),
+        ({"mood": "calm", "broad": 1}, "broad stands twice: in a field of its own, and in answers"),
+        ({"mood": True}, "Expected `float | str`, got `bool` - at `$.answers[...]`"),
+    ]:
+        refused = judged(client, broad=1, answers=answers)
+        assert (refused.status_code, refused.json()["detail"]) == (422, message)
+    said = {"mood": "wild", "tempo": 7, "broad": 2, "note": "louder"}
+    record = judged(client, answers=said).json()
+    assert (record["broad"], record["details"]) == (2, {"mood": "wild", "tempo": 7, "note": "louder"})
+    lines = client.get(f"{CLIENT}/judgments?format=log").text.splitlines()
+    assert json.loads(lines[-1])["details"] == {"mood": "wild", "tempo": 7, "note": "louder"}
+    assert judged(client, cannot="silent").status_code == 201
+
+
+def test_whoever_judges_is_told_who_paused_and_why(client):
+    nothing = {"by": None, "since": None, "reason": None}
+    assert client.get(f"{CLIENT}/status").json() == {"collection": "coarse", "status": "open"} | nothing
+    record = client.post(f"{CLIENT}/pause", json={"reason": "lunch"}).json()
+    told = client.get(f"{CLIENT}/status").json()
+    assert told == {"collection": "coarse", "status": "paused", "by": None, "since": record["time"], "reason": "lunch"}
+    client.post(f"{CLIENT}/resume")
+    assert client.get(f"{CLIENT}/status").json()["status"] == "open"

@@ -1,0 +1,109 @@
+"""Wrong input to the command: one line, exit code 1, and never a plausible ranking."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "audiosim.cli"]
+RUNS = "".join(
+    f"q{q} Q0 d{d} {rank} {-rank} {system}\n"
+    for system, order in {"S": (1, 2, 3), "T": (3, 2, 1)}.items()
+    for q in (1, 2)
+    for rank, d in enumerate(order)
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "runs.trec").write_text(RUNS)
+    (tmp_path / "collection.toml").write_text('scale = "broad"\ncutoff = 3\n')
+    return tmp_path
+
+
+WRONG = {
+    "misspelt column": (
+        {"documents.tsv": b"document\tgnere\nd1\tjazz\n"},
+        "documents.tsv:1: unknown column gnere, did",
+    ),
+    "wrong extension": (
+        {"documents.csv": b"document\tgenre\nd1\tjazz\n"},
+        "documents.csv: would not be read, expected",
+    ),
+    "other case": (
+        {"documents.tsv": b"document\tgenre\nD1\tjazz\n"},
+        "0 of 3 retrieved documents have a line, expected",
+    ),
+    "unknown pairs": ({"judgments.qrels": b"q1 0 x 1\n"}, "judgments.qrels: 0 of 1 judgment are of retrieved pairs"),
+    "semicolons": ({"judgments.csv": b"query;document;broad\nq1;d1;1\n"}, "the columns look parted by semicolons"),
+    "capitals": ({"judgments.csv": b"Query,Document,Broad\nq1,d1,1\n"}, "did you mean query for Query?"),
+    "decimal comma": ({"judgments.csv": b'query,document,broad\nq1,d1,"1,0"\n'}, "a decimal comma: write 1.0"),
+    "Latin-1": ({"documents.tsv": b"document\tartist\nd1\tBj\xf6rk\n"}, "documents.tsv:2: byte 0xf6 is not UTF-8"),
+    "UTF-16": ({"judgments.csv": "query,document".encode("utf-16")}, "judgments.csv:1: the file looks like UTF-16"),
+    "long number": ({"judgments.qrels": b"q1 0 d1 " + 6000 * b"1"}, "judgments.qrels:1: expected a finite number for"),
+    "deep JSON": (
+        {"judgments.jsonl": b'{"query": ' + 200_000 * b"[" + b"}"},
+        "judgments.jsonl:1: not JSON: nested too",
+    ),
+    "half a row": ({"judgments.jsonl": b'{"query": "q1"}\n{"que'}, "judgments.jsonl:1: the document is empty"),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_files_are_one_line_and_no_ranking(run, folder, files, message):
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    code, out, err = run("estimate", folder)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
+    (folder / "documents.tsv").write_text("document\tgenre\nd1\tjazz\nD2\tjazz\nd3\tjazz\n")
+    code, _, err = run("estimate", folder)
+    path = folder / "documents.tsv"
+    assert (code, err) == (0, f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n")
+
+
+def test_people_at_a_terminal_see_what_was_read_of_each_file(folder):
+    (folder / "judgments.qrels").write_text("q1 0 d1 1\nq1 0 x 1\n")
+    here, there = pty.openpty()
+    ended = subprocess.run([*COMMAND, "estimate", folder, "--format", "json"], stdout=subprocess.PIPE, stderr=there)
+    os.close(there)
+    with open(here, encoding="utf-8", errors="replace") as terminal:  # noqa: PTH123
+        said = [terminal.readline().strip() for _ in range(2)]
+    assert ended.returncode == 0
+    assert said == [
+        f"read: {folder}/runs.trec: 2 systems, 2 queries, 3 documents retrieved",
+        f"read: {folder}/judgments.qrels: 1 of 2 judgments are of retrieved pairs",
+    ]
+
+
+def test_files_of_one_tag_are_two_systems_and_may_be_refused(run, tmp_path):
+    (tmp_path / "runs").mkdir()
+    for name, documents in {"kl": ("a", "b"), "js": ("b", "a")}.items():
+        lines = [f"q Q0 {document} 1 {-rank} run1\n" for rank, document in enumerate(documents)]
+        (tmp_path / "runs" / f"{name}.txt").write_text("".join(lines))
+    code, out, err = run("estimate", tmp_path, "--format", "csv")
+    assert code == 0
+    assert {line.split(",")[0] for line in out.splitlines()} == {"system", "kl", "js"}
+    notes = err.splitlines()
+    assert (
+        f"note: {tmp_path}/runs/js.txt:2: the line repeats a rank of its ranking; scores decide, as in trec_eval"
+        in notes
+    )
+    assert "note: 2 files share the tag run1: their systems are named by their files" in notes
+    code, _, err = run("estimate", tmp_path, "--system-from", "tag")
+    assert code == 1
+    assert "kl.txt:1: system run1 is in" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_one_line(folder):
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run([*COMMAND, "estimate", folder, "--format", "json"], stdout=full, stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (1, b"audiosim: output: No space left on device\n")

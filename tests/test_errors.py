@@ -1,0 +1,44 @@
+"""Names that were probably meant."""
+
+import pytest
+
+from audiosim.errors import did_you_mean, nearest_name, quoted
+from audiosim.plugins import find_measure
+from audiosim.plugins.installed import estimator_factory
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("gnere", ["artist", "genre", "path"], "genre"),
+        ("GENRE ", ["artist", "genre", "path"], "genre"),
+        ("part", ["artist", "genre", "path"], None),
+        ("", ["artist"], None),
+        ("x", [], None),
+    ],
+)
+def test_the_nearest_name_is_the_same_in_other_case_or_of_nearly_the_same_letters(name, known, near):
+    assert nearest_name(name, known) == near
+
+
+def test_among_very_many_names_only_the_case_is_looked_at():
+    many = [f"T{number}" for number in range(100_000)]
+    assert nearest_name("t99999", many) == "T99999"
+    assert nearest_name("t999999", many) is None
+
+
+def test_nothing_is_meant_by_what_is_like_nothing():
+    assert did_you_mean("xyz", ["genre"]) == ""
+
+
+def test_what_is_long_is_quoted_by_its_ends():
+    assert quoted("abc") == "'abc'"
+    assert quoted(50 * "a" + 50 * "b") == "'aaaaaaaaaaaaaaaaaaaa'...'bbbbbbbbbbbbbbbbbbbb' (100 characters)"
+
+
+@pytest.mark.parametrize(
+    ("find", "name", "near"), [(find_measure, "ndcg@5", "nDCG"), (estimator_factory, "mouth", "mout")]
+)
+def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
+    with pytest.raises(ValueError, match=rf"; did you mean {near}\?$"):
+        find(name)
