@@ -3,8 +3,8 @@
     python benchmarks/calibration.py --parts 50
     python benchmarks/calibration.py --only dl2019,synthetic --parts 8
 
-The collections of ../shared/data, documents unknown, and synthetic ones of six kinds: see KINDS. How collections vary is
-learned without the source of the one that is played; then campaigns are replayed on random parts of it. The last lines
+The collections of ../shared/data, documents unknown, and synthetic ones: see KINDS. How collections vary is learned
+without the source of the one that is played; then campaigns are replayed on random parts of it. The last lines
 are the means over collections, and what `make calibration` holds them to.
 """
 
@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,14 @@ DATA = ROOT.parent / "shared" / "data"
 sys.path.insert(0, str(ROOT / "models"))
 from make_joint import SOURCES  # noqa: E402  the sources are told where they are shipped from
 
-FOLDERS = ("foreign/dl2019", "foreign/ehealth2013", "foreign/ehealth2014", "foreign/covid1", "foreign/ted-ende", "mirex2011")
+FOLDERS = (
+    "foreign/dl2019",
+    "foreign/ehealth2013",
+    "foreign/ehealth2014",
+    "foreign/covid1",
+    "foreign/ted-ende",
+    "mirex2011",
+)
 QUERIES = {"ted-ende": 100}  # in a part; 20 elsewhere: what is retrieved there for a query is one document
 AT = (0, 50, 100, 200, 400)
 GOALS = ("confidence=0.9", "confidence=0.95")
@@ -79,7 +86,8 @@ def real(names: Sequence[str]) -> dict[str, Collection]:
 def synthetic(names: Sequence[str]) -> dict[str, Collection]:
     """A collection of each kind."""
     drawn = {
-        kind: bare(synthetic_collection(np.random.default_rng(code), *how)) for code, (kind, how) in enumerate(KINDS.items())
+        kind: bare(synthetic_collection(np.random.default_rng(code), *how))
+        for code, (kind, how) in enumerate(KINDS.items())
     }
     return {name: one for name, one in drawn.items() if not names or "synthetic" in names or name in names}
 
@@ -95,10 +103,13 @@ def between_all() -> list[Estimates]:
 
 def row_of(name: str, row: Mapping[str, Any]) -> str:
     """A moment of a collection as a line."""
-    cover = "  ".join(f"{kind} {value:.2f}" for kind, value in row["coverage"].items() if not kind.endswith("error") and value)
+    cover = "  ".join(
+        f"{kind} {value:.2f}" for kind, value in row["coverage"].items() if not kind.endswith("error") and value
+    )
+    told = {key: f"{row[key]:.3f} +- {row[f'{key}_error'] or 0:.3f}" for key in ("accuracy", "excess")}
     return (
-        f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {row['accuracy']:.3f} +- {row['accuracy_error'] or 0:.3f}  "
-        f"excess {row['excess']:+.3f} +- {row['excess_error'] or 0:.3f}  {cover}  error {row['error']:.4f}"
+        f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {told['accuracy']}  excess {told['excess']}  "
+        f"{cover}  error {row['error']:.4f}"
     )
 
 
@@ -133,7 +144,9 @@ def main() -> None:
         for name, collection in {**real(names), **synthetic(names)}.items():
             start = time.process_time()
             between = learn_between([one for one in estimates if one.source != SOURCES.get(name)])
-            found[name] = play(name, collection, replace(model, between=between), options.parts, options.measure, options.jobs)
+            found[name] = play(
+                name, collection, replace(model, between=between), options.parts, options.measure, options.jobs
+            )
             print(f"{name:20} {time.process_time() - start:.0f} s", flush=True)
     if options.out:
         options.out.write_text(json.dumps(found))

@@ -5,7 +5,8 @@
 The first collection is MIREX 2011 Audio Music Similarity, public at github.com/julian-urbano/Allcea in etc/: components
 and trend are learned there, on top of a published mean. The mean is that of loutput-fine, which was fitted to four
 years of MIREX: one year's systems would tell less of the next ones. How both vary between collections is learned from
-that one, as if nothing were known of its documents, and the others, judged in full too; see SOURCES for what is shipped.
+that one, as if nothing were known of its documents, and the others, judged in full too; see SOURCES for what is
+shipped.
 """
 
 import sys

@@ -295,7 +295,8 @@ def _parse(path: Path) -> Model:
     if not isinstance(fields, dict) or fields.get("format") not in {FORMAT, BEFORE}:
         found = fields.get("format") if isinstance(fields, dict) else None
         raise FormatError(path, 1, f"expected a model file of format {FORMAT} or {BEFORE}, found {found or 'none'}")
-    expected = {*Model.__dataclass_fields__, "format", "checksum"} - ({"between"} if fields["format"] == BEFORE else set())
+    before = {"between"} if fields["format"] == BEFORE else set()
+    expected = {*Model.__dataclass_fields__, "format", "checksum"} - before
     if set(fields) != expected:
         raise FormatError(
             path, 1, f"expected the keys {', '.join(sorted(expected))}, found {', '.join(sorted(fields))}"
@@ -312,7 +313,11 @@ def _renewed(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of a file of the format before, with what it lacks from the shipped joint model."""
     if fields["components"] is None:
         return fields
-    shipped_model = load_model("joint-fine")
-    lacking = {name: shipped_model.components[name] for name in ("retrievers", "consensus")} if shipped_model.components else {}
-    fresh = asdict(shipped_model)
-    return fields | {"components": lacking | fields["components"], "trend": fresh["trend"], "between": fresh["between"]}
+    known = load_model("joint-fine")
+    lacking = {name: (known.components or {})[name] for name in ("retrievers", "consensus")}
+    fresh = asdict(known)
+    return fields | {
+        "components": {**lacking, **fields["components"]},
+        "trend": fresh["trend"],
+        "between": fresh["between"],
+    }

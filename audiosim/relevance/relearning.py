@@ -1,7 +1,7 @@
 """When an estimator learns from a campaign's own judgments, beyond conditioning on them.
 
-At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of its
-judgments.
+At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of
+its judgments.
 """
 
 import math

@@ -126,7 +126,9 @@ SIZES = {
 }
 
 
-TREND = Trend({"constant": 0.05, "standing": 0.2, "consensus": 0.3}, ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03)))
+TREND = Trend(
+    {"constant": 0.05, "standing": 0.2, "consensus": 0.3}, ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03))
+)
 
 
 def joint_model(**changes):
