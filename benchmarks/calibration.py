@@ -108,8 +108,8 @@ def row_of(name: str, row: Mapping[str, Any]) -> str:
     )
     told = {key: f"{row[key]:.3f} +- {row[f'{key}_error'] or 0:.3f}" for key in ("accuracy", "excess")}
     return (
-        f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {told['accuracy']}  excess {told['excess']}  "
-        f"{cover}  error {row['error']:.4f}"
+        f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {told['accuracy']}  excess {told['excess']}"
+        f"  {cover}  error {row['error']:.4f}"
     )
 
 

@@ -6,8 +6,8 @@ import signal
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe_types
 from service.guarded import Guarded
-from service.limits import Gate, Limited, Limits
+from service.keeper import Keeper
+from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics, Progresses
@@ -47,6 +48,7 @@ from service.starting import Starting
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
+RANKINGS, RANKINGS_WAITING = 2, 4  # by other measures than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 
@@ -68,16 +70,35 @@ def create_app(
     access   who may ask; everybody, from this machine alone, if not given
     """
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
-    app = FastAPI(title="audiosim", version=version("audiosim"), redirect_slashes=False, docs_url=None, redoc_url=None)
-    app.state.served = Served(collections, models, judging, folders)
+    app = FastAPI(
+        title="audiosim",
+        version=version("audiosim"),
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_kept,
+    )
+    served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
+    app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
+    app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
     # Routes are tried in this order.
     _include(app, [predictions.direct, open_inference.direct, *(one.router for one in (*plain, sessions, pages))])
     describe_types(app)
     return app
+
+
+@asynccontextmanager
+async def _kept(app: FastAPI) -> AsyncIterator[None]:
+    """For as long as the application lives, what it serves is kept up to date."""
+    app.state.keeper.start()
+    try:
+        yield
+    finally:
+        app.state.keeper.stop()
 
 
 def _include(app: FastAPI, routers: Sequence[APIRouter]) -> None:
@@ -109,7 +130,11 @@ def _watch(app: FastAPI, limits: Limits) -> None:
 
 
 def run_server(
-    make: FastAPI | Callable[[], FastAPI], host: str = "127.0.0.1", port: int = 8000, log: Form = "text"
+    make: FastAPI | Callable[[], FastAPI],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    log: Form = "text",
+    proxies: Sequence[str] = (),
 ) -> None:
     """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
 
@@ -118,16 +143,18 @@ def run_server(
     make  the application, or what makes it: then the service lives at once, and is ready when that is done
     port  0 for any that is free; the start line, on stderr, says which
     log   one line per request on stderr, for people or as JSON
+    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed; nobody's others
     """
     listening = listen(host, port)
     start_logging(log)
     keep_freed_memory()
     with listening, _stopping_cleanly():
-        _run(lambda: _checked((lambda: make) if isinstance(make, FastAPI) else make, host), listening, log)
+        made = (lambda: make) if isinstance(make, FastAPI) else make
+        _run(lambda: _checked(made, host), listening, log, proxies)
     LOG.info("stopped")
 
 
-def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> None:
+def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form, proxies: Sequence[str]) -> None:
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
@@ -141,7 +168,7 @@ def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> No
         failures.append(error)
         server.should_exit = True
 
-    server = _Server(_config(Starting(make, made, failed)))
+    server = _Server(_config(Starting(make, made, failed), proxies))
     server.run(sockets=[listening])
     if failures:
         raise failures[0]
@@ -165,6 +192,8 @@ class _Server(uvicorn.Server):
 
 def _notes(app: FastAPI) -> Iterator[str]:
     """What whoever starts a service should know of it."""
+    if app.state.access.deserted:
+        yield "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
     if not app.state.access.locked:
         yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
     if any(one.judging.database is None for one in app.state.served.collections.values()):
@@ -178,7 +207,7 @@ def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
     return app
 
 
-def _config(app: Starting) -> uvicorn.Config:
+def _config(app: Starting, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,
@@ -188,6 +217,8 @@ def _config(app: Starting) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

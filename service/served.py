@@ -17,11 +17,12 @@ from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from audiosim.relevance.relearning import after_grades
-from service.campaigns import Judging, snapshot
+from service.campaigns import Judging
 from service.learning import Remembering
 from service.predicted import State
 from service.questions import Questions
@@ -29,6 +30,7 @@ from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000
+MOST_BEYOND = 500  # pairs of one request that no system retrieved
 
 
 class NotServedError(InputError):
@@ -61,14 +63,18 @@ class Predictor:
 
     def now(self) -> State:
         """What is predicted from all judgments, those included that other processes wrote to the campaign's log."""
-        self._campaign.sync()
+        self._campaign.refresh()
         return self.own
+
+    def state(self, grades: Mapping[Pair, float] | None) -> State:
+        """The state in which exactly these judgments were made; those of the campaign where None."""
+        return self.now() if grades is None else self.given(grades)
 
     @property
     def own(self) -> State:
         """What is predicted from the judgments of the campaign, as far as this process has seen them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
-        if last is None or last.number != self._campaign.standing.number:
+        if last is None or last.number != (self._campaign.standing.number if self._leads else self._campaign.number):
             last = self._last = self._led() if self._leads else self._followed()
         return last
 
@@ -79,7 +85,7 @@ class Predictor:
         return State(self.pool, self.name, self._version, count, known.grades, known.prediction, number)
 
     def _followed(self) -> State:
-        number, judgments = snapshot(self._campaign)
+        number, judgments = self._campaign.snapshot()
         grades = _grades(judgments)
         return self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
 
@@ -132,17 +138,19 @@ class ServedCollection:
         folder: str | Path | None = None,
         store: Store | None = None,
     ) -> None:
-        self.collection, self.judging = collection, judging
+        self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.sounds = Sounds(collection, folder)
+        self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
-        self._folder, self._store = folder, judging.store(collection) if store is None else store
+        self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
         estimator = make_estimator(build_pool(collection, cutoff), self._model)
-        self.campaign = judging.open(collection, estimator, self._store)
+        self.campaign = judging.open(collection, estimator, self.store)
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
+        self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._rankings = lru_cache(maxsize=KEPT)(self._rank)
         self._cutoff = cutoff
@@ -150,35 +158,64 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self._model, self.judging, self._folder, self._store)
+        return ServedCollection(self.collection, self._model, self.judging, self._folder, self.store)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
         """The predictor of a model and a cutoff, those of the campaign where none is given.
 
         model  a published model, with or without its scale, `uniform`, or the collection's own
         """
-        name = self._model if model in {None, self._model, self._first.name} else _published(str(model))
+        name = self._name(model)
         cutoff = self._cutoff if cutoff is None else cutoff
         if (name, cutoff) == (self._model, self._cutoff):
             return self._first
         with self._making:
             return self._predictors(name, cutoff)
 
+    def _name(self, model: str | None) -> str:
+        return self._model if model in {None, self._model, self._first.name} else _published(str(model))
+
+    def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
+        """A predictor of those of some pairs, too, that no system retrieved, as far as anything is known of them.
+
+        predictor  of the model
+
+        None where nothing is. It costs what opening a collection does, so that their number is limited.
+        """
+        more = self._known.among(pair for pair in pairs if pair not in predictor.pool.positions)
+        if len(more) > MOST_BEYOND:
+            raise InputError(
+                f"a request may have at most {MOST_BEYOND} pairs that no system retrieved, got {len(more)}"
+            )
+        if not more:
+            return None
+        with self._making:
+            return self._beyond(self._name(model), predictor.pool.cutoff, more)
+
+    def _make_beyond(self, model: str, cutoff: int, more: tuple[Pair, ...]) -> Predictor:
+        pool = build_pool(self.collection, cutoff, more)
+        return Predictor(pool, make_estimator(pool, model), self.campaign)
+
     def ranking(self, text: str | None = None) -> tuple[int, Ranking]:
         """The number of the state of the judgments, and what `audiosim estimate` says of it.
 
         text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
         """
-        self.campaign.sync()
+        measure = self.measure(text)
+        self.campaign.refresh()
         number, selection = self.campaign.standing
-        measure = selection.measure if text is None else find_measure(text)
         if measure == selection.measure:
             return number, selection.ranking
+        with self._ranking:  # one at a time: it may take seconds, and the next may want the same
+            number, judgments = self.campaign.snapshot()
+            return number, self._rankings(measure, tuple(_grades(judgments).items()))
+
+    def measure(self, text: str | None = None) -> Measure:
+        """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
+        measure = self.campaign.selection.measure if text is None else find_measure(text)
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
-        with self._ranking:  # one at a time: it may take seconds, and the next may want the same
-            number, judgments = snapshot(self.campaign)
-            return number, self._rankings(measure, tuple(_grades(judgments).items()))
+        return measure
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(told)

@@ -192,7 +192,7 @@ class ModelOut(Struct):
 class HealthOut(Struct, omit_defaults=True):
     """How the service is, and why it is not ready where it is not."""
 
-    status: Literal["alive", "ready", "starting"]
+    status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from audiosim.cli import access_tokens, estimating, evaluating, fitting, serving, simulating, sound
+from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, serving, simulating, sound
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -38,6 +38,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "satisfaction": evaluating.satisfaction,
     "reproduce": evaluating.reproduce,
     "serve": serving.serve,
+    "backup": keeping.backup,
+    "verify": keeping.verify_logs,
+    "restore": keeping.restore,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

@@ -97,8 +97,14 @@ def transferred(model: Model, scale: Scale) -> Model:
     name = f"loutput-{scale.name}"
     mean = load_model(name) if name in model_names() else usual_model(scale)
     source = f"{mean.source}; components, trend, and how they vary between collections: {model.source}"
-    kept = {"components": model.components, "trend": model.trend, "between": model.between}
-    return replace(mean, name=model.name, source=source, **kept)
+    return replace(
+        mean,
+        name=model.name,
+        source=source,
+        components=model.components,
+        trend=model.trend,
+        between=model.between,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from service.exchange import answer, described
+from service.keeper import Keeper
 from service.metrics import MEDIA_TYPE, Metrics
 from service.wire import HealthOut
 
@@ -16,9 +17,14 @@ async def live() -> Response:
 
 
 @router.get("/health/ready", **described(HealthOut))
-async def ready() -> Response:
-    """Whether collections and models are loaded; 503 with the reasons while they are not."""
-    return answer(HealthOut("ready"))
+async def ready(request: Request) -> Response:
+    """Whether all is loaded and the logs can be read and written within a second; 503 with the reasons where not."""
+    keeper = request.app.state.keeper
+    assert isinstance(keeper, Keeper)
+    reasons = list(keeper.reasons())
+    answered = answer(HealthOut("not ready", reasons) if reasons else HealthOut("ready"))
+    answered.status_code = 503 if reasons else 200
+    return answered
 
 
 @router.get(

@@ -74,7 +74,7 @@ def show_questions(collection: str, served: ServedDep, ask: AskQuery = None) -> 
 def show_status(collection: str, served: ServedDep) -> Response:
     """Whether pairs are handed out and judgments taken; where not, who said so, when and why."""
     campaign = served.collection(collection).campaign
-    campaign.sync()
+    campaign.refresh()
     return answer(StatusOut.from_domain(collection, campaign))
 
 
@@ -113,7 +113,7 @@ def show_answers(request: Request, collection: str, served: ServedDep, assessor:
     """What an assessor answered and has not taken back, with where each pair is to be heard again."""
     one = served.collection(collection)
     name = named_assessor(request, assessor)
-    number = one.campaign.sync()
+    number = one.campaign.refresh()
     told = [
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
         for record in one.campaign.answers(name)

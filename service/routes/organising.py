@@ -58,7 +58,7 @@ async def show_remaining(request: Request, collection: str, served: ServedDep) -
 def show_assessors(collection: str, served: ServedDep) -> Response:
     """Who grades higher or lower than the others, and who has come to grade otherwise than before."""
     one = served.collection(collection)
-    one.campaign.sync()
+    one.campaign.refresh()
     number, found = outlook_of(one).leanings()
     assessors = [AssessorOut.from_domain(name, leaning) for name, leaning in found.items()]
     return answer(AssessorsOut(collection, number, assessors))

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
@@ -14,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from audiosim.errors import StoreError
 from service.exchange import BodyDep, ServedDep, answer, described
 from service.guarded import caller_of
+from service.limits import Shared
 from service.routes.judging import recorded, written
 from service.served import ServedCollection
 from service.strict import decode_strictly
@@ -25,29 +25,35 @@ router = APIRouter(prefix="/v1", tags=["campaign"])
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
-RANKERS = CapacityLimiter(2)
 MeasureQuery = Annotated[
     str | None, Query(max_length=200, description="such as nDCG@5; that of the campaign if not given")
 ]
 
 
 @router.get("/collections/{collection}/ranking", **described(RankingOut))
-async def show_ranking(collection: str, served: ServedDep, measure: MeasureQuery = None) -> Response:
-    """The systems ranked from the judgments so far: what `audiosim estimate` says."""
+async def show_ranking(request: Request, collection: str, served: ServedDep, measure: MeasureQuery = None) -> Response:
+    """The systems ranked from the judgments so far: what `audiosim estimate` says.
+
+    By the campaign's own measure that is known at once; by others a few are computed at a time, and more are refused.
+    """
     one = served.collection(collection)
+    wanted, rankings = one.measure(measure), request.app.state.rankings
+    assert isinstance(rankings, Shared)
 
-    def rank() -> Response:
+    def rank() -> dict[str, Any]:
         number, ranking = one.ranking(measure)
-        return answer({"collection": collection, "state": number} | ranking.to_dict())
+        return {"collection": collection, "state": number} | ranking.to_dict()
 
-    return await to_thread.run_sync(rank, limiter=RANKERS)
+    if wanted == one.campaign.selection.measure:
+        return answer(await run_in_threadpool(rank))
+    return answer(await rankings.do((one, wanted), rank))
 
 
 @router.get("/collections/{collection}/campaign", **described(CampaignOut))
 def show_campaign(collection: str, served: ServedDep) -> Response:
     """How far the campaign is, how fast and how much at one the assessors are, what is open."""
     one = served.collection(collection)
-    one.campaign.sync()
+    one.campaign.refresh()
     return answer(CampaignOut.from_domain(one))
 
 
@@ -113,7 +119,8 @@ class Followers:
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
-        if one.campaign.sync() != last:
+        one.campaign.refresh()
+        if one.campaign.standing.number != last:
             return ChangeOut.from_domain(one)
     return None
 
