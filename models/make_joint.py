@@ -21,7 +21,7 @@ from audiosim.relevance.between import Between
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
 from audiosim.training.between import Estimates, estimates_of, learn_between
-from audiosim.training.examples import judged_pools
+from audiosim.training.examples import TENTHS, judged_pools
 from audiosim.training.joint_fit import fit_joint
 
 # Collections of one source, by the name of their folder, share teams and habits: together they count as one.
@@ -40,7 +40,8 @@ def main(folders: Sequence[str]) -> None:
     """Write the model file."""
     collections = [Collection.load(Path(folder)) for folder in folders]
     judged = judged_pools(collections[:1])
-    mean = load_model("loutput-fine")
+    # The middles of tenths are what grades of 0 to 100 are nearest to; the paper names its ten levels 0, 11, ..., 99.
+    mean = replace(load_model("loutput-fine"), levels=TENTHS, fallback="historical-fine")
     rows = sum(int(np.sum(~np.isnan(grades))) for _, grades in judged)
     sources = tuple(source_of(pool, grades) for pool, grades in judged)
     between = between_of(estimates(collections))

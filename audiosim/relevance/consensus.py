@@ -32,14 +32,13 @@ def covariates(pool: Pool) -> tuple[Array, Array]:
     (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, standing is 0.
     """
     every = log_teams(pool)
-    found = np.asarray(pool.retrieved.sum(axis=0)).ravel()
-    teams = every - every[found > 0].mean()
+    teams = every - every[pool.found].mean()
     counts = np.asarray(pool.retrieved.sum(axis=1)).ravel()
     systems = np.asarray(pool.retrieved @ teams).ravel() / np.maximum(1, counts)
     there = systems[counts > 0]
     spread = float(there.std())
     apart = (systems - there.mean()) / spread if spread > np.finfo(float).eps * len(teams) else 0 * systems
-    by = np.maximum(1, found)
+    by = np.maximum(1, np.asarray(pool.retrieved.sum(axis=0)).ravel())
     return (apart @ pool.retrieved) / by, teams - (systems @ pool.retrieved) / by
 
 
@@ -49,5 +48,5 @@ def bands(pool: Pool) -> Array:
     Four bands lie between the QUANTILES of ln teams, a tie with a quantile below it.
     """
     teams = log_teams(pool)
-    band = np.searchsorted(np.quantile(teams, QUANTILES), teams, side="left")
+    band = np.searchsorted(np.quantile(teams[pool.found], QUANTILES), teams, side="left")
     return np.asarray(band[:, None] == np.unique(band), dtype=np.float64)

@@ -67,6 +67,7 @@ def _for_scale(name: str | Model, scale: Scale) -> Model:
     if isinstance(name, str) and not anew and not name.endswith(".json"):
         return model_for_scale(name, scale)
     model = load_model(f"{JOINT}-{FINE.name}" if anew else name)
+    model = replace(model, name=f"{JOINT}-{scale.name}") if anew else model
     fits = model.scale == scale.name and all(level in scale for level in model.levels)
     return model_for_scale(model, scale) if fits or model.between is None else transferred(model, scale)
 

@@ -309,12 +309,12 @@ def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
     assert not Error(drawn * 0.99, floor=0).reached(start)
 
 
-@pytest.mark.parametrize(("queries", "enough"), [(8, 50), (1, None)])
+@pytest.mark.parametrize(("queries", "enough"), [(60, 50), (1, None)])
 def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_for(draw_collection, queries, enough):
     # 50 judged pairs check a model, of a small pool a fifth.
     chosen = selection_of(draw_collection(np.random.default_rng(4), 8, queries), "CG@5")
     enough = -(-len(chosen.pool.pairs) // 5) if enough is None else enough
-    assert len(chosen.pool.pairs) >= 5 * 50 if queries == 8 else len(chosen.pool.pairs) < 5 * 50
+    assert len(chosen.pool.pairs) >= 5 * 50 if queries == 60 else len(chosen.pool.pairs) < 5 * 50
     goals = [Confidence(0.01), EveryConfidence(0.01), Difference(0.02, 0.01), Error(9), Users(0.05, 0.01)]
     assert not any(goal.reached(chosen) for goal in goals)
     assert all(replace(goal, floor=0).reached(chosen) for goal in goals)
