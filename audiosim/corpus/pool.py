@@ -73,6 +73,10 @@ class Pool:
     positions: dict[Pair, int] = field(repr=False)
     sounds: Path | None = None
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
+        return f"Pool of {self.collection} at cutoff {self.cutoff}: {sizes}"
+
     @cached_property
     def retrieved(self) -> sparse.csr_array:
         """(s, n) sparse: 1 where a system retrieved a pair's document."""

@@ -1,14 +1,14 @@
 """nDCG and RBP where grades hang together: the ideal ranking is that of drawn grades, the same draws at every look."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.stats.moments import Moments
 
 DRAWS = 64
+SEED = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +29,6 @@ class Ratios:
     mean: Array
     slopes: Array
     residual: Array
-
-    def moments(self, linear: Array) -> Moments:
-        """The moments of the scores, the covariance of the linear part (s, s) being known."""
-        covariance = linear + self.residual
-        return Moments(self.mean, (covariance + covariance.T) / 2)
 
 
 def drawn_ratios(
@@ -81,6 +76,3 @@ def _of_query(weights: Array, gains: Array, discounts: Array) -> tuple[Array, Ar
     np.put_along_axis(place, best, np.broadcast_to(discounts[:k], best.shape), axis=1)
     slope = weights * inverse.mean() - (ratio * inverse) @ place / draws
     return ratio, slope
-
-
-Gain = Callable[[Array], Array]

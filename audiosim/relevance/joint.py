@@ -1,12 +1,12 @@
-"""The estimator that knows how judgments hang together: an ordinal model, and a Gaussian field on top of it.
+"""The estimator of correlated grades: an ordinal model, and a multivariate normal of the deviations from it.
 
     grade_i = mu_i + s_i (c + a z_i + b x_i + sum of effects of the pair i)
 
 The effects are normal, of the sizes that the model has; mu_i is the expectation of the ordinal model's grade, which
-reads no judgment, and s_i its standard deviation, no less than FLOOR of the mean of all. Effects that pairs share make
-their grades go together; see `layout_of`. The trend, c + a z + b x, is there because whole systems differ more than
+reads no judgment, and s_i its standard deviation, no less than FLOOR of the mean of all. Effects that pairs share
+correlate their grades; see `layout_of`. The trend, c + a z + b x, is there because whole systems differ more than
 the features of single documents tell, and because what many teams find is better; see `consensus`. It is as uncertain
-as its covariance says. Judgments condition the field, exactly, and the trend with it.
+as its covariance says. Judgments condition all of it, exactly.
 
 A model knows the collection that it was learned on. Any other is a draw from a distribution of collections, see
 `Between`: there trend and sizes are as uncertain as collections differ, and where nothing is known of any document, so
@@ -23,15 +23,14 @@ from audiosim.arrays import Array, Booleans
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.errors import InputError
 from audiosim.features.table import needs_judgments
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, Trend, usual_model
 from audiosim.relevance.random_effects import SOUND, layout_of
 from audiosim.stats.layout import Layout
 
-FEW = 8  # judgments that are cheaper to learn one by one than all at once
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 SMALL = 0.03  # size at which a component is taken up again that the model has none of
 LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
@@ -45,13 +44,13 @@ COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is kno
 class Prior:
     """What is known of the pairs of a pool before anything is judged, but for the sizes of the components.
 
-    prediction  of the ordinal models
-    layout      of the components; constant, standing and consensus are its trend
-    mean        (n,) expected grade as a share of the highest
-    informed    (n,) whether the ordinal model knows something of the pair but who retrieved it
+    ordinal   belief by the ordinal models
+    layout    of the components; constant, standing and consensus are its trend
+    mean      (n,) expected grade as a share of the highest
+    informed  (n,) whether the ordinal model knows something of the pair but who retrieved it
     """
 
-    prediction: Prediction
+    ordinal: Belief
     layout: Layout
     mean: Array
     informed: Booleans
@@ -66,14 +65,13 @@ class Prior:
         readers = [name for model in models for name in model.features if needs_judgments([name])]
         if readers:
             raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
-        prediction = OrdinalEstimator(pool, models).predict(np.full(len(pool.pairs), np.nan))
-        scale = np.sqrt(prediction.variance) / pool.scale.maximum
-        scale = np.maximum(max(LEAST, FLOOR * float(scale.mean())), scale)
-        mean = prediction.expectation / pool.scale.maximum
+        ordinal = OrdinalEstimator(pool, models).predict(np.full(len(pool.pairs), np.nan))
+        scale, mean = np.sqrt(ordinal.prior.variance), ordinal.prior.mean
+        scale = np.maximum(max(LEAST, FLOOR * float(scale[pool.found].mean())), scale)
         trend = np.column_stack([np.ones(len(mean)), *covariates(pool)]) * scale[:, None]
         layout = replace(layout_of(pool, scale, sound, metadata), trend=trend)
-        informed = np.array([_of_documents(model) for model in models])[prediction.model]
-        return cls(prediction, layout, mean, informed)
+        informed = np.array([_of_documents(model) for model in models])[ordinal.model]
+        return cls(ordinal, layout, mean, informed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +144,7 @@ def _parts(model: Model) -> tuple[Trend, Mapping[str, tuple[float, float | None]
 
 
 class JointEstimator:
-    """A joint model for one pool.
-
-    The estimator remembers its last prediction and goes on from there where a few judgments were added; up to
-    rounding the answer does not depend on what it was asked before, and threads may share it.
-    """
+    """A joint model for one pool; it never changes, so threads may share it."""
 
     def __init__(self, pool: Pool, models: tuple[Model, ...]) -> None:
         """An estimator for one pool.
@@ -159,7 +153,7 @@ class JointEstimator:
         """
         model = models[0]
         components = _parts(model)[1]
-        self._model, self._maximum = model, pool.scale.maximum
+        self._model = model
         if model.between is None or is_home(model, pool):
             self._prior = Prior.of(pool, models, SOUND in components)
             self._held = Uncertainty.at_home(self._prior, model)
@@ -171,10 +165,9 @@ class JointEstimator:
 
     def _begin(self, sizes: Mapping[str, float]) -> None:
         self.sizes = sizes
-        field = self._prior.layout.field(sizes, self._held.mean)
-        field = field.with_effects(self._prior.layout.fixed, self._held.covariance)
-        nothing = np.full(len(self._held.mean), np.nan)
-        self._start = self._last = JointPrediction(self._prior.prediction, field, field, nothing, self._maximum)
+        gains = self._prior.layout.normal(sizes, self._held.mean)
+        gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
+        self._start = replace(self._prior.ordinal, prior=gains)
 
     @property
     def name(self) -> str:
@@ -185,11 +178,8 @@ class JointEstimator:
         """The version of the model."""
         return self._model.version
 
-    def predict(self, grades: Array) -> JointPrediction:
-        last = self._last  # read once and replaced in one step: other threads see a whole prediction
-        if not np.array_equal(last.grades, grades, equal_nan=True):
-            self._last = last = self._after(last, grades)
-        return last
+    def predict(self, grades: Array) -> Belief:
+        return self._start.revise(grades)
 
     def relearned(self, grades: Array) -> "JointEstimator":
         """The estimator whose sizes are those of these judgments and of the model together; see `relearning`.
@@ -197,7 +187,7 @@ class JointEstimator:
         grades  (n,) NaN where unjudged
 
         What is held of the sizes is a log-normal prior, what is held of the trend a normal one. The trend itself needs
-        no learning: the field has it among its effects.
+        no learning: it is among the effects that are conditioned.
         """
         from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
 
@@ -205,7 +195,7 @@ class JointEstimator:
         layout = self._with_trend().part(places)
         centre = {name: max(size, SMALL) for name, size in held.centre.items()} | {COVARIATES: 1.0}
         spread = {**held.spread, COVARIATES: HELD}
-        off = grades[places] / self._maximum - held.mean[places]
+        off = grades[places] / self._start.maximum - held.mean[places]
         found = estimate_components([layout], [off], centre, spread)
         left = {name: min(spread[name], found.errors[name] / found.sizes[name]) for name in held.centre}
         other = copy(self)
@@ -218,17 +208,6 @@ class JointEstimator:
         values, vectors = np.linalg.eigh(self._held.covariance)
         columns = layout.fixed @ (vectors * np.sqrt(np.maximum(0, values))) / layout.scale[:, None]
         return replace(layout, trend=None, shared={**layout.shared, COVARIATES: columns})
-
-    def _after(self, last: JointPrediction, grades: Array) -> JointPrediction:
-        added = np.flatnonzero(~np.isnan(grades) & np.isnan(last.grades))
-        held = np.flatnonzero(~np.isnan(last.grades))
-        if len(added) > FEW or not np.array_equal(last.grades[held], grades[held]):
-            places = np.flatnonzero(~np.isnan(grades))
-            field = self._start.field.know_all(places, grades[places] / self._maximum)
-            return replace(self._start, field=field, grades=grades.copy())
-        for place in added.tolist():
-            last = last.know(place, float(grades[place]))
-        return last
 
 
 def is_home(model: Model, pool: Pool) -> bool:

@@ -73,7 +73,7 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     count, doubt = sum(float(layout.fixed[:, 0].sum()) for layout in layouts), 0.0
     for layout in layouts:
         ones = sparse.csr_array(np.ones((1, len(layout.scale))))
-        doubt += float(layout.field(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
+        doubt += float(layout.normal(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
     covariance = block_diag(np.array([[doubt / count**2]]), (spread + spread.T) / 2)
     coefficients = dict(zip(TREND, [left / count, *slopes.tolist()], strict=True))
     return Trend(coefficients, tuple(map(tuple, covariance.tolist())))
