@@ -7,7 +7,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 
-DRAWS = 64
+DRAWS = 40
 SEED = 0
 
 
