@@ -15,9 +15,10 @@ from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, pa
 from audiosim.plugins.points import OWN, ExtensionPoint, one_line, package_of
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.published import model_names
-from audiosim.selection import stopping
+from audiosim.selection import stopping_definition
 from audiosim.selection.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
-from audiosim.selection.stopping import STOPPING_RULES, StoppingDefinition, StoppingRule, parse_stopping_rule
+from audiosim.selection.stopping import StoppingRule
+from audiosim.selection.stopping_definition import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
 
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -135,7 +136,7 @@ def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int
 
 def find_stopping_rule(text: str) -> StoppingRule:
     """The stopping rule that a `--stop` says: one of audiosim's, or an installed one."""
-    parts = stopping.WRITTEN.fullmatch(text.replace(" ", ""))
+    parts = stopping_definition.WRITTEN.fullmatch(text.replace(" ", ""))
     if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
         return parse_stopping_rule(text)
     return parse_stopping_rule(text, {parts["name"]: STOPPING_RULE_POINT.find(parts["name"])})

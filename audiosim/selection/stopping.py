@@ -7,10 +7,11 @@ users(share=0.05)=0.95      the same for the share of users whom the systems sat
 error=0.05                  the error of the systems' scores, corrected for what simulated campaigns got wrong
 error(corrected=no)=0.05    the same as the thesis has it at first
 judgments=200               so many judged pairs
+
+None but the last is met before some pairs are judged that check the model: CHECKED of them, or a fifth of a small pool.
+`floor` asks for another number: confidence(floor=0)=0.95 believes the model unseen.
 """
 
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -24,7 +25,8 @@ from audiosim.selection.correction import corrected_deviation
 from audiosim.stats.multivariate import Moments
 from audiosim.users.satisfaction import published_mapping
 
-WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?=(?P<target>[^()=]+)")
+CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
+SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
 LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
 
 
@@ -59,18 +61,23 @@ class Confidence:
     """The mean over all pairs of systems of the confidence in which is better is at its target.
 
     target  above 0; more than 1 is never reached
+    floor   judgments before which it is not met, whatever the model says; see `checked`
     """
 
     target: float
+    floor: int = CHECKED
+
+    def __post_init__(self) -> None:
+        _check_floor(self.floor)
 
     def level(self, standing: LoopState) -> float:
         return standing.ranking.confidence
 
     def reached(self, standing: LoopState) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"confidence={_written(self.target)}"
+        return f"confidence{_said(floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,10 @@ class EveryConfidence:
     """The confidence in which is better is at its target for every pair of systems; a known tie counts as settled."""
 
     target: float
+    floor: int = CHECKED
+
+    def __post_init__(self) -> None:
+        _check_floor(self.floor)
 
     def level(self, standing: LoopState) -> float:
         ranking = standing.ranking
@@ -85,10 +96,10 @@ class EveryConfidence:
         return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
 
     def reached(self, standing: LoopState) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"every={_written(self.target)}"
+        return f"every{_said(floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +114,10 @@ class Difference:
 
     size: float
     target: float
+    floor: int = CHECKED
 
     def __post_init__(self) -> None:
+        _check_floor(self.floor)
         if not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
@@ -112,10 +125,10 @@ class Difference:
         return _mean(standing.ranking.settled(self.size))
 
     def reached(self, standing: LoopState) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"difference(size={_written(self.size)})={_written(self.target)}"
+        return f"difference{_said(size=self.size, floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +144,10 @@ class Users:
 
     share: float
     target: float
+    floor: int = CHECKED
 
     def __post_init__(self) -> None:
+        _check_floor(self.floor)
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
@@ -140,10 +155,10 @@ class Users:
         return _mean(satisfied_users(standing.ranking, standing.pool.scale.name).settled(self.share))
 
     def reached(self, standing: LoopState) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"users(share={_written(self.share)})={_written(self.target)}"
+        return f"users{_said(share=self.share, floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +176,10 @@ class Error:
 
     size: float
     corrected: bool = True
+    floor: int = CHECKED
 
     def __post_init__(self) -> None:
+        _check_floor(self.floor)
         if not self.size > 0:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
@@ -172,7 +189,7 @@ class Error:
         return deviation / self._deviation(standing) * self.size
 
     def reached(self, standing: LoopState) -> bool:
-        return self.level(standing) <= self.size
+        return checked(standing, self.floor) and self.level(standing) <= self.size
 
     def _deviation(self, standing: LoopState) -> float:
         if self.corrected and standing.ranking.correlated:
@@ -182,7 +199,7 @@ class Error:
         return self.size / standing.ranking.quantile(LEVEL)
 
     def __str__(self) -> str:
-        return f"error={_written(self.size)}" if self.corrected else f"error(corrected=no)={_written(self.size)}"
+        return f"error{_said(corrected=self.corrected, floor=self.floor)}={_written(self.size)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,97 +261,20 @@ def _mean(probabilities: Array) -> float:
     return float(probabilities.mean()) if len(probabilities) else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class StoppingDefinition:
-    """All that audiosim knows of a kind of stopping rule: `NAME=TARGET` or `NAME(PARAMETER=VALUE)=TARGET`.
-
-    Entry-point group `audiosim.stopping_rules`: each entry is a definition, under its own name. Contract:
-    `audiosim.plugins.check_stopping_rule`.
-
-    name       small letters
-    make       the rule of a parameter's value, None where it is not written, and a target; its `str` is what it was
-               made of, so that it is parsed again as an equal one
-    example    as it is written
-    parameter  name of what may be chosen; None: nothing
-    """
-
-    name: str
-    make: Callable[[str | None, float], StoppingRule]
-    example: str
-    parameter: str | None = None
-
-    def __post_init__(self) -> None:
-        parts = WRITTEN.fullmatch(self.example)
-        if parts is None or parts["name"] != self.name or parts["key"] not in {None, self.parameter}:
-            raise InputError(f"the example of stopping rule {self.name} must be NAME=TARGET, got {self.example!r}")
+def checked(standing: LoopState, floor: int) -> bool:
+    """Whether enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
+    ranking = standing.ranking
+    return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
 
 
-CONFIDENCE = StoppingDefinition(
-    "confidence", lambda _, target: Confidence(_above("confidence", target)), "confidence=0.95"
-)
-EVERY = StoppingDefinition("every", lambda _, target: EveryConfidence(_above("every", target)), "every=0.95")
-DIFFERENCE = StoppingDefinition(
-    "difference",
-    lambda size, target: Difference(_number("size", size), _above("difference", target)),
-    "difference(size=0.02)=0.95",
-    "size",
-)
-USERS = StoppingDefinition(
-    "users",
-    lambda share, target: Users(_number("share", share), _above("users", target)),
-    "users(share=0.05)=0.95",
-    "share",
-)
-ERROR = StoppingDefinition(
-    "error",
-    lambda corrected, target: Error(_above("error", target), _yes(corrected)),
-    "error=0.05",
-    "corrected",
-)
-JUDGMENTS = StoppingDefinition("judgments", lambda _, target: Judgments(_whole(target)), "judgments=200")
-STOPPING_RULES: Mapping[str, StoppingDefinition] = {
-    definition.name: definition for definition in (CONFIDENCE, EVERY, DIFFERENCE, USERS, ERROR, JUDGMENTS)
-}
+def _check_floor(floor: int) -> None:
+    if floor < 0:
+        raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
 
 
-def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
-    """The stopping rule that is written so, such as confidence=0.95 or difference(size=0.02)=0.95.
-
-    known  definitions by name; `audiosim.plugins.find_stopping_rule` knows those of installed packages too
-    """
-    parts = WRITTEN.fullmatch(text.replace(" ", ""))
-    if parts is None or parts["name"] not in known:
-        examples = ", ".join(definition.example for definition in known.values())
-        raise InputError(f"unknown stopping rule {text!r}, expected {examples}")
-    definition = known[parts["name"]]
-    if parts["key"] not in {None, definition.parameter}:
-        raise InputError(f"{definition.name} has no parameter {parts['key']!r}, expected {definition.example}")
-    return definition.make(parts["value"], _number("target", parts["target"]))
-
-
-def _number(name: str, value: str | None) -> float:
-    try:
-        number = float(value or "")
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise InputError(f"the {name} of a stopping rule must be a number, got {value or 'none'}")
-    return number
-
-
-def _above(name: str, target: float) -> float:
-    if not target > 0:
-        raise InputError(f"the target of {name} must be above 0, got {target:g}")
-    return target
-
-
-def _whole(target: float) -> int:
-    if target != int(target):
-        raise InputError(f"a number of judgments must be whole, got {target:g}")
-    return int(target)
-
-
-def _yes(value: str | None) -> bool:
-    if value not in {None, "yes", "no"}:
-        raise InputError(f"corrected must be yes or no, got {value}")
-    return value != "no"
+def _said(floor: int, corrected: bool = True, **numbers: float) -> str:
+    """The parameters as they are written, those at their default left out."""
+    parts = [f"{name}={_written(number)}" for name, number in numbers.items()]
+    parts += [] if corrected else ["corrected=no"]
+    parts += [] if floor == CHECKED else [f"floor={floor}"]
+    return f"({','.join(parts)})" if parts else ""

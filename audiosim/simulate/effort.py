@@ -20,7 +20,8 @@ from audiosim.measures.judged import judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence, parse_stopping_rule
+from audiosim.selection.stopping import Confidence
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from audiosim.simulate.remaining import drawn_grades, played
 
 if TYPE_CHECKING:

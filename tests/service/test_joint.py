@@ -12,7 +12,7 @@ from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
-from audiosim.selection.stopping import parse_stopping_rule
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from audiosim.simulate.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History

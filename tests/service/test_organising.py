@@ -12,7 +12,7 @@ from scipy import stats
 
 from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
-from audiosim.selection.stopping import parse_stopping_rule
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from service.campaigns import Judging
 from service.history import History
 from service.outlook import Leisure, Outlook, outlook_of

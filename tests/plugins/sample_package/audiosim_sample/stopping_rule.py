@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.selection.stopping import LoopState, StoppingDefinition
+from audiosim.selection.stopping import LoopState
+from audiosim.selection.stopping_definition import StoppingDefinition
 
 
 @dataclass(frozen=True)
