@@ -20,14 +20,14 @@ from audiosim.errors import InputError
 from service.access import Access
 from service.campaigns import Judging
 from service.connections import Connection
-from service.exchange import describe_types
+from service.exchange import describe, failing
 from service.guarded import Guarded
 from service.limits import Gate, Limited, Limits
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics, Progresses
 from service.observed import Observed, Seen
-from service.problems import answer_problems
+from service.problems import PROBLEM, answer_problems
 from service.routes import (
     catalogue,
     exports,
@@ -44,6 +44,7 @@ from service.routes import judging as judging_routes
 from service.routes.standing import Followers
 from service.served import Served
 from service.starting import Starting
+from service.wire import ProblemOut
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
@@ -68,15 +69,23 @@ def create_app(
     access   who may ask; everybody, from this machine alone, if not given
     """
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
-    app = FastAPI(title="audiosim", version=version("audiosim"), redirect_slashes=False, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="audiosim",
+        version=version("audiosim"),
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        responses=failing(ProblemOut, PROBLEM),
+        separate_input_output_schemas=False,
+    )
     app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
     app.state.followers = Followers()
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
     # Routes are tried in this order.
-    _include(app, [predictions.direct, open_inference.direct, *(one.router for one in (*plain, sessions, pages))])
-    describe_types(app)
+    _include(app, [one.router for one in (*plain, sessions, pages)])
+    describe(app)
     return app
 
 

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from audiosim.campaign import Standing
 from audiosim.simulate.remaining import Remaining
 from audiosim.users.drift import Leaning
+from service.exchange import Strict, Wire
 from service.history import Course, Moment
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
@@ -14,7 +15,7 @@ from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 LOW, HIGH = 0.1, 0.9
 
 
-class MomentOut(Struct):
+class MomentOut(Wire):
     """A campaign after an event of its log; number 0 and no time before the first."""
 
     number: int
@@ -28,7 +29,7 @@ class MomentOut(Struct):
         return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached)
 
 
-class HistoryOut(Struct):
+class HistoryOut(Wire):
     """How the confidence in the ranking grew. Not `complete`: there was no time for all moments, ask again.
 
     `met` is the first moment at which the goal was met, null where it never was.
@@ -49,7 +50,7 @@ class HistoryOut(Struct):
         return cls(one.collection.identifier, course.number, course.complete, goal, moments, met)
 
 
-class RemainingOut(Struct):
+class RemainingOut(Wire):
     """How many more pairs have to be judged until the goal, in the opinion of the model: in `draws` campaigns that
     were played on with grades drawn from it, the median, and what 10 and 90 % of them did not exceed.
 
@@ -85,7 +86,7 @@ class RemainingOut(Struct):
         )
 
 
-class AssessorOut(Struct):
+class AssessorOut(Wire):
     """How an assessor's grades lie, in gain (grade over the scale's maximum); + is more generous, null is unknown.
 
     `to_others` is over the `shared` pairs that others judged too; `to_model` over the pairs that the model `expected`
@@ -110,7 +111,7 @@ class AssessorOut(Struct):
         return cls(name, **leaning.to_dict())
 
 
-class AssessorsOut(Struct):
+class AssessorsOut(Wire):
     """How the grades of all assessors lie, in one state of the campaign."""
 
     collection: str
@@ -118,14 +119,14 @@ class AssessorsOut(Struct):
     assessors: list[AssessorOut]
 
 
-class InvitationIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Who is invited to judge, and for how many days; for ever if not said."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
-class InvitationOut(Struct):
+class InvitationOut(Wire):
     """The way to the page on which somebody judges. Where there are tokens it holds his, which is not shown again."""
 
     name: str
@@ -133,13 +134,13 @@ class InvitationOut(Struct):
     expires: str | None
 
 
-class WithdrawalIn(Struct, forbid_unknown_fields=True):
+class WithdrawalIn(Strict, forbid_unknown_fields=True):
     """Whose invitation ends."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
-class InvitedOut(Struct):
+class InvitedOut(Wire):
     """Who was invited and when, when that ends (null: never), and whether it has."""
 
     name: str
@@ -152,7 +153,7 @@ class InvitedOut(Struct):
         return cls(token.name, token.created, token.expires or None, ended)
 
 
-class InvitationsOut(Struct):
+class InvitationsOut(Wire):
     """Who is invited to judge a collection; where there are no `tokens`, everybody on this machine is."""
 
     tokens: bool

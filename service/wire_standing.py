@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from msgspec import Struct
-
 from audiosim.campaign import Campaign, Progress
 from audiosim.campaign.event import write_time
 from audiosim.selection import Selection
+from service.exchange import Wire
 from service.served import ServedCollection
 
 
-class SystemOut(Struct, omit_defaults=True):
+class SystemOut(Wire, omit_defaults=True):
     """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
 
     system: str
@@ -21,7 +20,7 @@ class SystemOut(Struct, omit_defaults=True):
     error: float | None = None
 
 
-class DifferenceOut(Struct):
+class DifferenceOut(Wire):
     """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is."""
 
     a: str
@@ -31,7 +30,7 @@ class DifferenceOut(Struct):
     confidence: float
 
 
-class RankingOut(Struct, omit_defaults=True):
+class RankingOut(Wire, omit_defaults=True):
     """What `audiosim estimate` says, in one state of the campaign."""
 
     collection: str
@@ -46,7 +45,7 @@ class RankingOut(Struct, omit_defaults=True):
     draws: int | None = None
 
 
-class PaceOut(Struct):
+class PaceOut(Wire):
     """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
 
     answers: int
@@ -54,7 +53,7 @@ class PaceOut(Struct):
     median_s: float | None
 
 
-class GoalOut(Struct):
+class GoalOut(Wire):
     """When judging may stop, where it stands in the unit of the goal, and whether that is enough."""
 
     goal: str
@@ -62,7 +61,7 @@ class GoalOut(Struct):
     reached: bool
 
 
-class CannotOut(Struct):
+class CannotOut(Wire):
     """A pair that an assessor cannot judge, and why."""
 
     query: str
@@ -71,14 +70,14 @@ class CannotOut(Struct):
     reason: str
 
 
-class PairOut(Struct):
+class PairOut(Wire):
     """A query and a document."""
 
     query: str
     document: str
 
 
-class HeldOut(Struct):
+class HeldOut(Wire):
     """A pair that is with an assessor."""
 
     query: str
@@ -87,7 +86,7 @@ class HeldOut(Struct):
     until: str
 
 
-class CampaignOut(Struct):
+class CampaignOut(Wire):
     """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
 
     collection: str
@@ -137,7 +136,7 @@ class CampaignOut(Struct):
         )
 
 
-class ChangeOut(Struct):
+class ChangeOut(Wire):
     """That a campaign has moved on: where it stands now."""
 
     state: int

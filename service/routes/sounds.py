@@ -8,7 +8,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
-from service.exchange import ServedDep, answer, described
+from service.exchange import ServedDep
 from service.guarded import caller_of
 from service.served import NotServedError, Served
 from service.sound_files import peaks
@@ -41,7 +41,6 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
     responses={
         200: {"description": "The whole file", **AUDIO},
         206: {"description": "One range of it", **AUDIO},
-        "default": described(PeaksOut)["responses"]["default"],
     },
 )
 def send_sound(request: Request, document: str, served: ServedDep, collection: CollectionQuery = None) -> FileResponse:
@@ -68,15 +67,14 @@ def satisfiable(asked: str, size: int) -> bool:
     return first < size and (found["last"] is None or first <= int(found["last"]))
 
 
-@router.get("/documents/{document:path}/peaks", **described(PeaksOut))
+@router.get("/documents/{document:path}/peaks")
 async def show_peaks(
-    request: Request, document: str, served: ServedDep, collection: CollectionQuery = None
-) -> Response:
+    request: Request, response: Response, document: str, served: ServedDep, collection: CollectionQuery = None
+) -> PeaksOut:
     """The waveform of a document, and how loud it is."""
     path = _path(request, served, document, collection)
-    drawn = answer(PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS)))
-    drawn.headers.update(CACHED)
-    return drawn
+    response.headers.update(CACHED)
+    return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
 
 
 def _path(request: Request, served: Served, document: str, collection: str | None) -> Path:
