@@ -75,32 +75,35 @@ class WireRoute(APIRoute):
         return handle_bytes
 
 
+def _served(request: Request) -> Served:
+    served = request.app.state.served
+    assert isinstance(served, Served)
+    return served
+
+
+# These are coroutines so that FastAPI runs them at once, and not in a thread.
 async def read_body(request: Request) -> bytes:
     """The body, which `service.limits` has kept within limits."""
     return await request.body()
 
 
 async def served_by(request: Request) -> Served:
-    """What the application serves."""
-    served = request.app.state.served
-    assert isinstance(served, Served)
-    return served
+    """All that the application serves."""
+    return _served(request)
+
+
+async def named_collection(request: Request, collection: str) -> ServedCollection:
+    """The collection that the address names."""
+    return _served(request).collection(collection)
+
+
+async def named_model(request: Request, model: str) -> Model:
+    """The model that the address names."""
+    return _served(request).model(model)
 
 
 BodyDep = Annotated[bytes, Depends(read_body)]
 ServedDep = Annotated[Served, Depends(served_by)]
-
-
-async def named_collection(collection: str, served: ServedDep) -> ServedCollection:
-    """The collection that the address names."""
-    return served.collection(collection)
-
-
-async def named_model(model: str, served: ServedDep) -> Model:
-    """The model that the address names."""
-    return served.model(model)
-
-
 CollectionDep = Annotated[ServedCollection, Depends(named_collection)]
 ModelDep = Annotated[Model, Depends(named_model)]
 ModelQuery = Annotated[str | None, Query(alias="model", description="another model for the collection's scale")]
