@@ -10,7 +10,7 @@ from typing import Any
 from audiosim import shipped
 from audiosim.arrays import Array
 from audiosim.audio.index import AudioIndex, extract, nearest_run
-from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import write_judgments_csv, write_run
 from audiosim.corpus.model import Judgment
@@ -72,7 +72,7 @@ def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoRes
     start = time.monotonic()
     collection = prepare_demo(folder, say)
     log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", collection.identifier)
-    campaign = Campaign(collection, None, f"CG@{collection.cutoff}", log, BATCH)
+    campaign = Campaign(collection, None, f"CG@{collection.cutoff}", log, CampaignSettings(BATCH))
     pool = campaign.selection.pool
     say(f"{len(pool.systems)} systems answer {len(pool.queries)} queries: {len(pool.pairs)} pairs, none judged yet")
     truth = pool.spread(Collection.load(folder, folder / "truth.qrels").grades())

@@ -36,7 +36,25 @@ class ServiceError(AudiosimError):
 
 
 class StoreError(AudiosimError):
-    """The log of a campaign could not be read or written: disk full, read-only, locked, not reached."""
+    """The log of a campaign could not be read or written: disk full, read-only, locked, not reached.
+
+    passing  whether it may be gone in a while, by itself: a lock, a server that is starting
+    """
+
+    def __init__(self, message: str, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
+
+
+class RewoundError(StoreError):
+    """The log of a campaign is shorter than it was, or another: what was made of it holds no longer."""
+
+
+class BusyError(StoreError):
+    """Others are writing to the log of a campaign, or waiting for it; to be asked again in a moment."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, passing=True)
 
 
 class LeaseError(InputError):

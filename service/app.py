@@ -6,8 +6,8 @@ import signal
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
 from service.guarded import Guarded
+from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
@@ -77,9 +78,11 @@ def create_app(
         redoc_url=None,
         responses=failing(ProblemOut, PROBLEM),
         separate_input_output_schemas=False,
+        lifespan=_kept,
     )
-    app.state.served = Served(collections, models, judging, folders)
+    served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
+    app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
@@ -87,6 +90,16 @@ def create_app(
     _include(app, [one.router for one in (*plain, sessions, pages)])
     describe(app)
     return app
+
+
+@asynccontextmanager
+async def _kept(app: FastAPI) -> AsyncIterator[None]:
+    """For as long as the application lives, what it serves is kept up to date."""
+    app.state.keeper.start()
+    try:
+        yield
+    finally:
+        app.state.keeper.stop()
 
 
 def _include(app: FastAPI, routers: Sequence[APIRouter]) -> None:

@@ -2,39 +2,33 @@
 
 from dataclasses import dataclass, field
 
-from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, Store
-from audiosim.campaign.campaign import CANNOT_LIMIT, LEASE_S
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, Store
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping import Confidence, Stop
 from service.questions import Question
 
-WAIT_S = 5.0
+WAIT_S = 1.0  # for others who write, and for an answer of the database
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How the campaigns of a service go; what is not said here is as for `audiosim.Campaign`.
+    """How the campaigns of a service go.
 
     database  URL of the logs; in memory where None: they end with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
     goal      when judging may stop; nothing stops by itself
     questions the organiser's own, asked of every pair beside its grade
+    settings  the rest
     """
 
     database: str | None = None
     measure: str | None = None
-    batch: int = 1
-    lease_s: float = LEASE_S
-    twice: float = 0.0
-    cannot_limit: int = CANNOT_LIMIT
-    rule: str | None = None
-    seed: int = 0
     goal: Stop = field(default_factory=lambda: Confidence(0.95))
     questions: tuple[Question, ...] = ()
+    settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
 
     def store(self, collection: Collection) -> Store:
         """Where the log of a collection's campaign is kept."""
@@ -49,24 +43,4 @@ class Judging:
 
         estimator  for the pool of the collection down to the cutoff of the measure
         """
-        return Campaign(
-            collection,
-            estimator,
-            self.measure_of(collection),
-            store,
-            self.batch,
-            lease_s=self.lease_s,
-            twice=self.twice,
-            cannot_limit=self.cannot_limit,
-            rule=self.rule,
-            seed=self.seed,
-        )
-
-
-def snapshot(campaign: Campaign) -> tuple[int, tuple[Judgment, ...]]:
-    """The number of a state of a campaign, and the judgments that hold in it."""
-    while True:
-        number = campaign.standing.number
-        judgments = campaign.judgments()
-        if campaign.standing.number == number:
-            return number, judgments
+        return Campaign(collection, estimator, self.measure_of(collection), store, self.settings)

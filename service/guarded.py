@@ -2,12 +2,10 @@
 
 from http.cookies import CookieError, SimpleCookie
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from audiosim.errors import StoreError
 from service.access import MISSING, NOBODY, PUBLIC, Access, Caller, DeniedError, check_allowed, check_origin, roles_for
 from service.problems import refusal
 
@@ -30,9 +28,6 @@ class Guarded:
                 answer = refusal(scope, denied.status, denied.detail, denied.headers)
                 await answer(scope, receive, send)
                 return
-            except StoreError as error:
-                await refusal(scope, 503, str(error))(scope, receive, send)
-                return
         await self._app(scope, receive, send)
 
     async def _check(self, scope: Scope) -> None:
@@ -40,8 +35,6 @@ class Guarded:
         method, path, netloc = scope["method"], scope["path"], headers.get("host", "")
         if not path.startswith(HEALTH):  # who asks for it knows the machine, not its names
             access.check_name(netloc)
-        if access.stale:
-            await run_in_threadpool(access.reload)
         secret, by_cookie = presented(headers)
         if method not in SAFE:
             check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_cookie)

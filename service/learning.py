@@ -1,4 +1,4 @@
-"""Estimators that learn from a campaign, as a service wants them: what they learned is kept, or they learn no more.
+"""Estimators that learn from a campaign, as a service wants them: what they learned is kept.
 
 See `audiosim.relevance.relearning`.
 """
@@ -13,20 +13,6 @@ from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.relearning import relearned
 
 KEPT = 2
-
-
-class Settled:
-    """An estimator that learns no more from a campaign than what each judgment says of other pairs."""
-
-    def __init__(self, estimator: RelevanceEstimator) -> None:
-        self._estimator = estimator
-
-    @property
-    def name(self) -> str:
-        return self._estimator.name
-
-    def predict(self, grades: Array) -> Prediction | JointPrediction:
-        return self._estimator.predict(grades)
 
 
 class Remembering:

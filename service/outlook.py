@@ -10,9 +10,7 @@ import numpy as np
 from audiosim.campaign import Standing
 from audiosim.simulate.remaining import DRAWS, Remaining, remaining
 from audiosim.users.drift import Leaning, leanings
-from service.campaigns import snapshot
 from service.history import MOMENTS, Course, History
-from service.learning import Settled
 from service.served import ServedCollection
 
 HISTORY_S = 1.0
@@ -52,7 +50,7 @@ class Outlook:
 
     def course(self, seconds: float = HISTORY_S) -> Course:
         """How the confidence grew, as far as there is time to say; asked again, it goes on from there."""
-        self._one.campaign.sync()
+        self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
 
     def remaining(self, seconds: float = REMAINING_S) -> tuple[Standing, Remaining]:
@@ -62,19 +60,19 @@ class Outlook:
         after each, and a few judgments late. It learns nothing from the judgments that it makes up.
         """
         with self._lock:
-            self._one.campaign.sync()
+            self._one.campaign.refresh()
             standing = self._one.campaign.standing
             if self._last is None or self._last[0].number != standing.number:
-                rng = np.random.default_rng([self._one.judging.seed, standing.number])
+                rng = np.random.default_rng([self._one.judging.settings.seed, standing.number])
                 now = standing.selection
-                chosen = replace(now, estimator=Settled(now.estimator), batch=max(COARSE, now.batch))
+                chosen = replace(now, batch=max(COARSE, now.batch))
                 self._last = standing, remaining(chosen, self._one.judging.goal, rng, DRAWS, Leisure(seconds))
             return self._last
 
     def leanings(self) -> tuple[int, dict[str, Leaning]]:
         """The number of a state, and how the grades of each assessor lie in it."""
         campaign = self._one.campaign
-        number, judgments = snapshot(campaign)
+        number, judgments = campaign.snapshot()
         selection = campaign.selection
         expectation, positions = selection.relevance.prediction.expectation, selection.pool.positions
         expected = {pair: float(expectation[positions[pair]]) for pair in selection.told}

@@ -21,7 +21,7 @@ from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from audiosim.relevance.relearning import after_grades
-from service.campaigns import Judging, snapshot
+from service.campaigns import Judging
 from service.learning import Remembering
 from service.predicted import State
 from service.questions import Questions
@@ -61,14 +61,14 @@ class Predictor:
 
     def now(self) -> State:
         """What is predicted from all judgments, those included that other processes wrote to the campaign's log."""
-        self._campaign.sync()
+        self._campaign.refresh()
         return self.own
 
     @property
     def own(self) -> State:
         """What is predicted from the judgments of the campaign, as far as this process has seen them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
-        if last is None or last.number != self._campaign.standing.number:
+        if last is None or last.number != (self._campaign.standing.number if self._leads else self._campaign.number):
             last = self._last = self._led() if self._leads else self._followed()
         return last
 
@@ -79,7 +79,7 @@ class Predictor:
         return State(self.pool, self.name, self._version, count, known.grades, known.prediction, number)
 
     def _followed(self) -> State:
-        number, judgments = snapshot(self._campaign)
+        number, judgments = self._campaign.snapshot()
         grades = _grades(judgments)
         return self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
 
@@ -134,12 +134,13 @@ class ServedCollection:
     ) -> None:
         self.collection, self.judging = collection, judging
         self.sounds = Sounds(collection, folder)
+        self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
-        self._folder, self._store = folder, judging.store(collection) if store is None else store
+        self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
         estimator = make_estimator(build_pool(collection, cutoff), self._model)
-        self.campaign = judging.open(collection, estimator, self._store)
+        self.campaign = judging.open(collection, estimator, self.store)
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
@@ -150,7 +151,7 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self._model, self.judging, self._folder, self._store)
+        return ServedCollection(self.collection, self._model, self.judging, self._folder, self.store)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
         """The predictor of a model and a cutoff, those of the campaign where none is given.
@@ -169,7 +170,7 @@ class ServedCollection:
 
         text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
         """
-        self.campaign.sync()
+        self.campaign.refresh()
         number, selection = self.campaign.standing
         measure = selection.measure if text is None else find_measure(text)
         if measure == selection.measure:
@@ -177,7 +178,7 @@ class ServedCollection:
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
-            number, judgments = snapshot(self.campaign)
+            number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, tuple(_grades(judgments).items()))
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:

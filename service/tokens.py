@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.database import open_engine
+from audiosim.campaign.engine import open_engine
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.errors import InputError, StoreError
 

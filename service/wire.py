@@ -193,7 +193,7 @@ class ModelOut(Wire):
 class HealthOut(Wire, omit_defaults=True):
     """How the service is, and why it is not ready where it is not."""
 
-    status: Literal["alive", "ready", "starting"]
+    status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = field(default_factory=list)
 
 

@@ -23,12 +23,34 @@ def parsed(outcome):
 
 def test_estimate_ranks_the_systems(run):
     result = parsed(run("estimate", DEMO, "--model", "mout", "--measure", "CG@5", "--format", "json"))
-    assert list(result) == ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
+    assert list(result)[:7] == ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
     assert (result["measure"], result["model"], result["judged"], result["pool"]) == ("CG@5", "mout-fine", 0, 600)
     expectations = [row["expectation"] for row in result["systems"]]
     assert expectations == sorted(expectations, reverse=True)
     assert len(result["pairs"]) == 45
     assert all(row["low"] <= row["expectation"] <= row["high"] for row in result["systems"])
+    assert result["about"] == "panel"
+    assert {system for group in result["groups"] for system in group} == {row["system"] for row in result["systems"]}
+    assert all(
+        1 <= row["rank_low"] <= place <= row["rank_high"] <= 10 for place, row in enumerate(result["systems"], 1)
+    )
+
+
+def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
+    call = ("compare", DEMO, "timbre-full", "random", "--judgments", TRUTH)
+    verdict = parsed(run(*call, "--format", "json"))
+    assert (verdict["a"], verdict["b"], verdict["verdict"], verdict["confidence"]) == (
+        "timbre-full",
+        "random",
+        "better",
+        1,
+    )
+    assert verdict["low"] == verdict["expectation"] == verdict["high"] > 0
+    assert run(*call, "--fail-unless", "timbre-full better by 0.01")[0] == 0
+    code, out, err = run(*call, "--fail-unless", "timbre-full better by 0.9")
+    assert code == 1
+    assert "timbre-full is better than random" in out
+    assert err == "audiosim: not shown at 95 %: timbre-full better by 0.9\n"
 
 
 def test_with_all_judgments_the_scores_are_the_mean_grades(run):

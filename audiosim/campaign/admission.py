@@ -19,6 +19,8 @@ def check(event: Event, ledger: Ledger, pool: Pool, now: datetime) -> None:
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
+    if event.kind == "learn":
+        return
     check_open(ledger)
     if event.kind == "undo":
         if not ledger.counts(event.assessor, event.refers):

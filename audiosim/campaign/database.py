@@ -1,152 +1,212 @@
-"""The log of a campaign in a database: SQLite, or PostgreSQL by its URL.
+"""The log of a campaign in a database: SQLite, or PostgreSQL by its URL."""
 
-Three tables. One row per collection holds the number of its last event; whoever appends takes the next numbers there
-first and holds the row until all is written, so that numbers rise in the order in which events become readable.
-"""
-
-import json
-import re
+import time
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import exc
-from sqlalchemy.schema import CreateTable
 
+from audiosim.campaign.chain import FIRST, link
+from audiosim.campaign.engine import DatabaseFile, failure, open_engine
 from audiosim.campaign.event import Event
 from audiosim.campaign.store import check_keys, check_repeated, used
-from audiosim.errors import InputError, StoreError
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, event_of, prepare_tables, row_of
+from audiosim.errors import InputError, RewoundError, StoreError
 
-VERSION = 1  # of the tables; raised when they change
 TIMEOUT_S = 10.0
-DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
-EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
-
-METADATA = sql.MetaData()
-SCHEMA = sql.Table(
-    "audiosim_schema",
-    METADATA,
-    sql.Column("one", sql.Integer, primary_key=True, autoincrement=False),  # always 1: there is one row
-    sql.Column("version", sql.Integer, nullable=False),
-)
-CAMPAIGNS = sql.Table(
-    "audiosim_campaigns",
-    METADATA,
-    sql.Column("collection", sql.Text, primary_key=True),
-    sql.Column("last", sql.BigInteger, nullable=False),
-)
-EVENTS = sql.Table(
-    "audiosim_events",
-    METADATA,
-    sql.Column("collection", sql.Text, primary_key=True),
-    sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
-    sql.Column("kind", sql.Text, nullable=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("assessor", sql.Text, nullable=False),
-    sql.Column("query", sql.Text, nullable=False),
-    sql.Column("document", sql.Text, nullable=False),
-    sql.Column("grades", sql.Text, nullable=False),  # JSON
-    sql.Column("details", sql.Text, nullable=False),  # JSON
-    sql.Column("key", sql.Text),  # NULL where there is none: of those there may be many
-    sql.Column("refers", sql.BigInteger, nullable=False),
-    sql.Column("until", sql.Text, nullable=False),
-    sql.UniqueConstraint("collection", "assessor", "key"),
-)
-FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:])
+REPAIR = "restore a backup that audiosim verify accepts"
 
 _of_collection = EVENTS.c.collection == sql.bindparam("of")
-READ = sql.select(EVENTS.c.number, *FIELDS).where(_of_collection, EVENTS.c.number > sql.bindparam("after"))
-READ = READ.order_by(EVENTS.c.number)
+READ = sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
+READ = READ.where(_of_collection, EVENTS.c.number >= sql.bindparam("since")).order_by(EVENTS.c.number)
 KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
     _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
 )
+DIGEST = sql.select(EVENTS.c.digest).where(_of_collection, EVENTS.c.number == sql.bindparam("at"))
 TAKE = (
     sql.update(CAMPAIGNS)
     .where(CAMPAIGNS.c.collection == sql.bindparam("of"))
     .values(last=CAMPAIGNS.c.last + sql.bindparam("count"))
-    .returning(CAMPAIGNS.c.last)
+    .returning(CAMPAIGNS.c.last, CAMPAIGNS.c.digest)
 )
 TAKE_AFTER = TAKE.where(CAMPAIGNS.c.last == sql.bindparam("after"))
+SEAL = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == sql.bindparam("of")).values(digest=sql.bindparam("head"))
+
+
+class Head(NamedTuple):
+    """The last line of a log that is known: its number and its digest; before the first line 0 and FIRST."""
+
+    number: int
+    digest: str
 
 
 class DatabaseStore:
     """The log of one collection in a database, such as sqlite:///campaign.db or postgresql://user@host/name.
 
     SQLite is set to write ahead and to wait for the disk; PostgreSQL does so unless its owner says otherwise. A
-    failure is a StoreError and leaves nothing half written; once its cause is gone the store goes on.
+    failure is a StoreError and leaves nothing half written; once its cause is gone the store goes on. A log that no
+    longer holds the last line that this store has seen, at its number, is a RewoundError.
     """
 
     def __init__(self, url: str, collection: str, timeout_s: float = TIMEOUT_S) -> None:
-        """Open the log, and make its tables where there are none.
+        """Open the log; make its tables where there are none, and bring them up to date where they are older.
 
-        timeout_s  how long to wait for others that write
+        timeout_s  how long to wait for others that write, and for an answer
         """
         self._collection = collection
         self._engine = open_engine(url, timeout_s)
-        self._shown = self._engine.url.render_as_string()
-        try:
-            _prepare(self._engine)
-        except exc.SQLAlchemyError as error:
-            raise self._failure(error) from error
+        self._head, self._lock = Head(0, FIRST), Lock()
+        self._written = -float("inf")
+        with self._reporting():
+            prepare_tables(self._engine)
+            self._file = DatabaseFile(self._engine)
+
+    @property
+    def head(self) -> Head:
+        """The last line that was read or written."""
+        return self._head
 
     def append(self, event: Event) -> int:
         """The number of the event, once it is safe; that of the earlier one where it was sent before."""
-        try:
-            with self._engine.begin() as connection:
-                last = self._take(connection, 1)
-                earlier = self._earlier(connection, event) if event.key else None
-                if earlier is None:
-                    connection.execute(sql.insert(EVENTS), [self._row(last, event)])
-                    return last
+        known = self._head
+        with self._writing() as connection:
+            last, digest = self._take(connection, 1) or (0, FIRST)
+            self._check_grown(connection, known, last - 1)
+            earlier = self._earlier(connection, event) if event.key else None
+            if earlier is None:
+                head = self._insert(connection, Head(last - 1, digest), [event])
+            else:
                 connection.rollback()  # gives the number back
-        except exc.SQLAlchemyError as error:
-            raise self._failure(error) from error
+        if earlier is None:
+            self._know(head)
+            return head.number
         check_repeated(event, earlier[1])
         return earlier[0]
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
         """The numbers of the events, all safe; None, and none is written, where the log has grown past `last`."""
         check_keys(events)
-        numbers = list(range(last + 1, last + 1 + len(events)))
+        known = self._head
         try:
-            with self._engine.begin() as connection:
-                if self._take(connection, len(events), last) != last + len(events):
+            with self._writing() as connection:
+                taken = self._take(connection, len(events), last)
+                if taken is None:
+                    self._check_grown(connection, known, self._last(connection), past=last)
                     connection.rollback()
                     return None
-                rows = [self._row(number, event) for number, event in zip(numbers, events, strict=True)]
-                if rows:
-                    connection.execute(sql.insert(EVENTS), rows)
+                if last == known.number and taken.digest != known.digest:
+                    raise self._rewound(f"line {last} is another")
+                head = self._insert(connection, Head(last, taken.digest), events)
         except exc.IntegrityError as error:
-            raise self._taken(events) or self._failure(error) from error
-        except exc.SQLAlchemyError as error:
-            raise self._failure(error) from error
-        return numbers
+            raise self._taken(events) or failure(self._engine, error) from error
+        self._know(head)
+        return list(range(last + 1, last + 1 + len(events)))
 
     def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """The events whose number is higher than `after`, with their numbers."""
-        try:
+        """The events whose number is higher than `after`, with their numbers; each fits the one before it."""
+        known = self._head
+        since = min(after, known.number)
+        with self._reporting():
+            self._file.check()
             with self._engine.connect() as connection:
-                rows = connection.execute(READ, {"of": self._collection, "after": after}).all()
-        except exc.SQLAlchemyError as error:
-            raise self._failure(error) from error
-        return (_numbered(row) for row in rows)
+                least = self._last(connection) if since == 0 else since  # before the lines, which may grow
+                rows = connection.execute(READ, {"of": self._collection, "since": since}).all()
+        events = list(self._checked(rows, since, known))
+        if since == 0 and len(events) < least:
+            raise StoreError(
+                f"{self._shown()} ends at line {len(events)}, and its campaign says line {least}: {REPAIR}"
+            )
+        return iter([(number, event) for number, event in events if number > after])
+
+    def fold(self, idle_s: float = 0.0) -> None:
+        """Write what waits in SQLite's write-ahead log into the file itself, unless written to within `idle_s`."""
+        if time.monotonic() - self._written >= idle_s:
+            with self._reporting():
+                self._file.fold(self._engine)
 
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
 
-    def _take(self, connection: sql.Connection, count: int, last: int | None = None) -> int:
-        """Take the next numbers and keep others from doing so; the last of them, -1 where the log is past `last`."""
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.IntegrityError:
+            raise
+        except exc.SQLAlchemyError as error:
+            raise failure(self._engine, error) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sql.Connection]:
+        """A transaction; nothing is acknowledged that went to a file which nobody finds."""
+        with self._reporting():
+            self._file.check()
+            with self._engine.begin() as connection:
+                yield connection
+            self._file.check()
+            self._written = time.monotonic()
+
+    def _checked(self, rows: Sequence[Any], since: int, known: Head) -> Iterator[tuple[int, Event]]:
+        """The events of rows, the first of which is line `since` where that is a line."""
+        before = Head(0, FIRST)
+        for number, digest, *fields in rows:
+            event = event_of(fields)
+            if number == since and since:
+                before = Head(number, digest)
+            elif number != before.number + 1 or digest != link(before.digest, number, event):
+                if since and before.number == 0:
+                    break
+                raise StoreError(
+                    f"{self._shown()}: line {number} is not as it was written after line {before.number}: {REPAIR}"
+                )
+            before = Head(number, digest)
+            if number == known.number and digest != known.digest:
+                raise self._rewound(f"line {number} is another")
+            yield number, event
+        if before.number < known.number:
+            raise self._rewound(f"line {known.number} is gone")
+        self._know(before)
+
+    def _know(self, head: Head) -> None:
+        with self._lock:
+            self._head = max(self._head, head)
+
+    def _check_grown(self, connection: sql.Connection, known: Head, last: int, past: int | None = None) -> None:
+        """An error where a log that ends at line `last` is not the known one, grown; by more than to line `past`."""
+        number, digest = known
+        if last < number or (past is not None and last <= past):
+            raise self._rewound(f"it ends at line {last}")
+        if number and connection.execute(DIGEST, {"of": self._collection, "at": number}).scalar() != digest:
+            raise self._rewound(f"line {number} is another")
+
+    def _rewound(self, reason: str) -> RewoundError:
+        return RewoundError(f"{self._shown()} went back: {reason}; restart")
+
+    def _shown(self) -> str:
+        return f"database {self._engine.url.render_as_string()}: the log of {self._collection}"
+
+    def _last(self, connection: sql.Connection) -> int:
+        found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)
+        return int(connection.execute(found).scalar() or 0)
+
+    def _take(self, connection: sql.Connection, count: int, last: int | None = None) -> Head | None:
+        """Take the next numbers and keep others from doing so; None where the log does not end at line `last`.
+
+        The last number taken, and the digest of the line before the first.
+        """
         chosen = {"of": self._collection, "count": count} | ({} if last is None else {"after": last})
         statement = TAKE if last is None else TAKE_AFTER
-        taken = connection.execute(statement, chosen).scalar()
+        taken = connection.execute(statement, chosen).one_or_none()
         if taken is None:
             self._begin(connection)
             # Also where the row is there: another may have made it since the first try.
-            taken = connection.execute(statement, chosen).scalar()
+            taken = connection.execute(statement, chosen).one_or_none()
         assert taken is not None or last is not None
-        return -1 if taken is None else int(taken)
+        return None if taken is None else Head(*taken)
 
     def _begin(self, connection: sql.Connection) -> None:
         """Make the collection's row where there is none."""
@@ -155,124 +215,29 @@ class DatabaseStore:
             return
         try:
             with connection.begin_nested():
-                connection.execute(sql.insert(CAMPAIGNS).values(collection=self._collection, last=0))
+                connection.execute(sql.insert(CAMPAIGNS).values(collection=self._collection, last=0, digest=FIRST))
         except exc.IntegrityError:
             pass  # another was faster
+
+    def _insert(self, connection: sql.Connection, after: Head, events: Sequence[Event]) -> Head:
+        """Write events after a line; the last of them."""
+        rows = []
+        for event in events:
+            number = after.number + 1
+            after = Head(number, link(after.digest, number, event))
+            rows.append({"collection": self._collection, **row_of(event), **after._asdict()})
+        if rows:
+            connection.execute(sql.insert(EVENTS), rows)
+            connection.execute(SEAL, {"of": self._collection, "head": after.digest})
+        return after
 
     def _earlier(self, connection: sql.Connection, event: Event) -> tuple[int, Event] | None:
         chosen = {"of": self._collection, "by": event.assessor, "with": event.key}
         row = connection.execute(KNOWN, chosen).one_or_none()
-        return None if row is None else _numbered(row)
+        return None if row is None else (row[0], event_of(row[1:]))
 
     def _taken(self, events: Sequence[Event]) -> InputError | None:
         """The complaint about the first event whose key is used, None where none is."""
         with self._engine.connect() as connection:
             taken = [event for event in events if event.key and self._earlier(connection, event)]
         return InputError(f"{used(taken[0])} already") if taken else None
-
-    def _row(self, number: int, event: Event) -> dict[str, Any]:
-        return {
-            "collection": self._collection,
-            "number": number,
-            "kind": event.kind,
-            "time": event.time,
-            "assessor": event.assessor,
-            "query": event.query,
-            "document": event.document,
-            "grades": json.dumps(event.grades),
-            "details": json.dumps(event.details),
-            "key": event.key or None,
-            "refers": event.refers,
-            "until": event.until,
-        }
-
-    def _failure(self, error: exc.SQLAlchemyError) -> StoreError:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        return StoreError(f"database {self._shown}: {reason}")
-
-
-def _numbered(row: Any) -> tuple[int, Event]:
-    number, kind, time, assessor, query, document, grades, details, key, refers, until = row
-    event = Event(
-        kind, time, assessor, query, document, json.loads(grades), json.loads(details), key or "", refers, until
-    )
-    return number, event
-
-
-def open_engine(url: str, timeout_s: float) -> sql.Engine:
-    """What reaches the database: its connections wait for the disk, and for other writers so long."""
-    try:
-        address = sql.make_url(url)
-        if address.drivername in DRIVERS:
-            address = address.set(drivername="postgresql+psycopg")
-            engine = sql.create_engine(
-                address, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args={"connect_timeout": 10}
-            )
-            sql.event.listen(engine, "connect", partial(_set_postgres, timeout_s))
-        elif address.get_backend_name() == "sqlite":
-            # IMMEDIATE: who means to write waits for other writers before, not half-way.
-            engine = sql.create_engine(address, connect_args={"timeout": timeout_s, "isolation_level": "IMMEDIATE"})
-            sql.event.listen(engine, "connect", _set_sqlite)
-        else:
-            raise InputError(f"cannot use database {_shown(url)!r}: expected {EXPECTED}")
-    except ImportError as error:
-        missing = f"{error}; audiosim[postgres] installs what PostgreSQL needs"
-        raise InputError(f"cannot use database {_shown(url)!r}: {missing}") from None
-    except (exc.ArgumentError, exc.NoSuchModuleError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"cannot use database {_shown(url)!r}: {_shown(str(error))}; expected {EXPECTED}") from None
-    return engine
-
-
-def _shown(url: str) -> str:
-    """A text that may hold a URL, without its password."""
-    return re.sub(r"(://[^:/@\s]*:)[^@\s]*@", r"\1***@", url)
-
-
-def _set_sqlite(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _set_postgres(timeout_s: float, connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    cursor.execute("SELECT set_config('lock_timeout', %s, false)", (f"{round(1000 * timeout_s)}ms",))
-    # An owner may have traded safety for speed; stronger settings than "on" stay.
-    unsafe = "current_setting('synchronous_commit') IN ('off', 'local')"
-    cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsafe}")
-    cursor.close()
-    connection.commit()
-
-
-def _prepare(engine: sql.Engine) -> None:
-    """Make the tables where there are none; an error where they are of another version."""
-    version = _version(engine)
-    if version is None:
-        try:
-            _make_tables(engine)
-        except exc.SQLAlchemyError:  # another process may make them at this moment
-            if _version(engine) is None:
-                raise
-        version = _version(engine)
-    if version != VERSION:
-        raise InputError(
-            f"database {engine.url.render_as_string()} holds campaigns in version {version} of its tables, "
-            f"expected version {VERSION}"
-        )
-
-
-def _version(engine: sql.Engine) -> int | None:
-    with engine.connect() as connection:
-        if not sql.inspect(connection).has_table(SCHEMA.name):
-            return None
-        return connection.execute(sql.select(SCHEMA.c.version)).scalar()
-
-
-def _make_tables(engine: sql.Engine) -> None:
-    with engine.begin() as connection:
-        for table in METADATA.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))
-        connection.execute(sql.insert(SCHEMA).values(one=1, version=VERSION))

@@ -13,7 +13,7 @@ from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
 STATES = {"pause": "paused", "resume": "open", "close": "closed"}
-KINDS = (*ANSWERS, "undo", "lease", *STATES)
+KINDS = (*ANSWERS, "undo", "lease", "learn", *STATES)
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
 TEXT_LIMIT = 4000  # characters of a text among the details, such as a note
@@ -29,15 +29,16 @@ class Event:
     """One thing that happened in a campaign.
 
     kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
-              answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; pause,
-              resume, close: of the whole campaign
+              answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; learn:
+              from here on counts what the model learned from an earlier state; pause, resume, close: of the whole
+              campaign
     time      when it happened: ISO 8601, UTC
     assessor  who did it; empty where nobody is named
     query, document  the pair; empty where the event is of no pair
     grades    of a judgment, by `fine`, `broad` or `grade`, which stands for any scale
     details   more of it: played_s, note, seconds, reason and whatever else is a plain value
     key       the same key of the same assessor twice is the same event sent twice; empty: none
-    refers    the number of the event that an undo takes back; 0 elsewhere
+    refers    the number of the event that an undo takes back, or after which the model learned; 0 elsewhere
     until     when a lease ends: ISO 8601, UTC; empty elsewhere
     """
 
@@ -65,9 +66,9 @@ class Event:
         object.__setattr__(self, "details", _checked_details(self.details))
         if self.kind == "cannot" and not str(self.details.get("reason", "")).strip():
             raise InputError("cannot judge without a reason: expected one in the details")
-        if not (_whole(self.refers) and self.refers > 0 if self.kind == "undo" else self.refers == 0):
+        if not (_whole(self.refers) and self.refers > 0 if self.kind in ("undo", "learn") else self.refers == 0):
             raise InputError(
-                f"{self.kind} refers to {self.refers!r}: an undo refers to an event's number, the rest to 0"
+                f"{self.kind} refers to {self.refers!r}: undo and learn refer to an event's number, the rest to 0"
             )
         self._check_lease(began)
 

@@ -6,19 +6,21 @@ from typing import NamedTuple
 
 from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
 from audiosim.corpus.model import Judgment, Pair, Scale
-from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.relevance.relearning import is_moment, last_moment, mean_grade
 
 Told = dict[Pair, dict[str, float]]
 
 
 class Change(NamedTuple):
-    """That an assessor's grade of a pair is another than before; None: that he has given none, or no longer."""
+    """That an assessor's grade of a pair is another than before; None: that they have given none, or no longer.
+
+    newly  by how many more pairs are judged: -1, 0 or 1
+    """
 
     pair: Pair
     assessor: str
     grade: float | None
+    newly: int = 0
 
 
 class Lease(NamedTuple):
@@ -48,22 +50,6 @@ def tell_all(judgments: Iterable[Judgment], changes: Iterable[Change] = ()) -> T
     for change in changes:
         tell(told, change)
     return told
-
-
-def learned_from(pool: Pool, judgments: Iterable[Judgment], changes: Iterable[Change]) -> dict[Pair, float]:
-    """The grades as they were when a campaign's model last learned from them; none where it has not.
-
-    judgments  that the collection came with
-    changes    since then, of pairs of the pool
-    """
-    told = tell_all(judgment for judgment in judgments if judgment.pair in pool.positions)
-    learned = {pair: mean_grade(told[pair]) for pair in list(told)[: last_moment(len(told))]}
-    for change in changes:
-        before = len(told)
-        tell(told, change)
-        if len(told) > before and is_moment(len(told)):
-            learned = {pair: mean_grade(said) for pair, said in told.items()}
-    return learned
 
 
 class Ledger:
@@ -107,7 +93,7 @@ class Ledger:
             return self._undo(event)
         if event.kind == "lease":
             self._lease(event)
-        else:
+        elif event.kind in STATES:
             self.state = STATES[event.kind]
         return None
 
@@ -146,8 +132,9 @@ class Ledger:
         change = Change(pair, assessor, self._grade(pair, assessor, number))
         if change.grade == self.told.get(pair, {}).get(assessor):
             return None
+        before = len(self.told)
         tell(self.told, change)
-        return change
+        return change._replace(newly=len(self.told) - before)
 
     def _grade(self, pair: Pair, assessor: str, number: int | None) -> float | None:
         if number is None:

@@ -51,7 +51,10 @@ class Queue:
         pairs = list(islice(first, count))
         if len(pairs) < count:
             allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
-            allowed[[place for pair in (*held, *out) if (place := self._pool.positions.get(pair)) is not None]] = False
+            late = (pair for pair in ledger.told if pair not in selection.told)  # that it does not know yet
+            allowed[
+                [place for pair in (*held, *out, *late) if (place := self._pool.positions.get(pair)) is not None]
+            ] = False
             pairs += selection.ask(count - len(pairs), allowed, by_query)
         return pairs
 

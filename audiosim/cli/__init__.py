@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": fitting.train,
     "predict": estimating.predict,
     "estimate": estimating.estimate,
+    "compare": estimating.compare,
     "next": estimating.next_pairs,
     "simulate": simulating.simulate,
     "evaluate": evaluating.evaluate,

@@ -1,5 +1,6 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
+import sys
 from typing import Annotated
 
 import numpy as np
@@ -23,8 +24,9 @@ from audiosim.cli.options import (
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import Distribution
 from audiosim.expected.sampled import DRAWS
+from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
 from audiosim.plugins import find_measure, find_rule
-from audiosim.report.views import ranking_view, rows_view
+from audiosim.report.views import ranking_view, rows_view, verdict_view
 from audiosim.selection import Selection, default_rule
 
 
@@ -81,7 +83,46 @@ def estimate(
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool, ideal, draws)
     ranking = estimate_pool(expected, estimator, pool.spread(collection.grades()), distribution)
-    print_result(form, ranking.to_dict(), ranking.system_rows(), lambda: ranking_view(ranking))
+    verdicts = Verdicts(ranking)
+    value = verdicts.to_dict()
+    print_result(form, value, value["systems"], lambda: ranking_view(ranking, verdicts=verdicts))
+
+
+def compare(
+    folder: CollectionFolder,
+    a: Annotated[str, typer.Argument(metavar="A", help="A system.", show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help="The system to compare it with.", show_default=False)],
+    model: ModelName = None,
+    measure: MeasureName = "CG@5",
+    judgments: JudgmentsFile = None,
+    confidence: Annotated[float, typer.Option(help="That a verdict needs, and of the interval.")] = 0.95,
+    fail_unless: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONDITION", help='Such as "A not worse by 0.02" or "A better": exit 1 unless it is shown.'
+        ),
+    ] = None,
+    form: As = Format.table,
+) -> None:
+    """One verdict on two systems: the difference of their scores, its interval, and whether they can be told apart.
+
+    Examples: `audiosim compare mirex2011 PS1 CL1`
+
+    `audiosim compare mirex2011 new old --fail-unless "new not worse by 0.02" --confidence 0.9` in a release script
+    """
+    what = find_measure(measure)
+    condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    ranking = estimate_pool(expected_scores(what, pool), estimator, pool.spread(collection.grades()))
+    found = TwoSystems(ranking, a, b, confidence)
+    value = found.to_dict()
+    shown = condition is None or found.holds(condition)
+    if condition is not None:
+        value |= {"condition": condition.words, "holds": shown}
+    print_result(form, value, [value], lambda: verdict_view(found))
+    if not shown:
+        sys.stderr.write(f"audiosim: not shown at {100 * confidence:g} %: {condition}\n")
+        raise typer.Exit(1)
 
 
 def next_pairs(

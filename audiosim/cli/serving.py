@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
@@ -102,7 +103,7 @@ def serve(
     """
     from service.access import Access
     from service.app import create_app, run_server
-    from service.campaigns import Judging
+    from service.campaigns import WAIT_S, Judging
     from service.questions import read_questions
     from service.tokens import TokenStore
     from service.wire_judging import JudgmentIn
@@ -110,7 +111,8 @@ def serve(
     database = tokens or db
     access = Access(host, allowed_host or (), TokenStore(database) if database else None)
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
-    judging = Judging(db, measure, batch, lease, twice, cannot_limit, rule, seed, parse_stop(goal), own)
+    going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
+    judging = Judging(db, measure, parse_stop(goal), own, going)
 
     def make() -> "FastAPI":
         loaded = [Collection.load(folder, judgments) for folder in collections]

@@ -99,6 +99,12 @@ class Ranking:
         above, below = self.above(size), self._positive(-self.differences[0] - size)
         return np.maximum(above, np.maximum(below, 1 - above - below))
 
+    def cumulative(self, expectation: float, variance: float) -> float:
+        """P(a difference > 0) by its expectation and variance; a known tie gives 1/2."""
+        if variance <= 0:
+            return float((1 + np.sign(expectation)) / 2)
+        return float(self._cumulative(np.array(expectation / np.sqrt(variance))))
+
     def _positive(self, expectation: Array) -> Array:
         """(p,) the probability that what has these expectations, and the variances of the differences, is above 0."""
         variance = self.differences[1]
@@ -109,12 +115,12 @@ class Ranking:
     def _cumulative(self, deviations: Array) -> Array:
         if self.distribution == "normal":
             return np.asarray(ndtr(deviations))
-        return np.asarray(stdtr(self._freedom, deviations))
+        return np.asarray(stdtr(self.freedom, deviations))
 
     def quantile(self, level: float) -> float:
         """How many standard deviations a central interval of this level reaches to either side."""
         middle = (1 + level) / 2
-        return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self._freedom, middle))
+        return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self.freedom, middle))
 
     @property
     def confidence(self) -> float:
@@ -146,7 +152,8 @@ class Ranking:
         return float(np.sqrt(2 / np.pi) * np.sqrt(self.scores.variance).mean())
 
     @property
-    def _freedom(self) -> int:
+    def freedom(self) -> int:
+        """Degrees of freedom of Student's t: one less than there are queries, at least 1."""
         return max(1, self.queries - 1)
 
     def system_rows(self) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.expected.ranking import Ranking
+from audiosim.expected.verdicts import TwoSystems, Verdicts
 from audiosim.report.screen import plain_table
 
 if TYPE_CHECKING:
@@ -16,23 +17,40 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20
 
 
-def ranking_view(ranking: Ranking, note: str = "") -> RenderableType:
-    """The systems best first with their intervals drawn, and how sure the order is."""
+def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = None) -> RenderableType:
+    """The systems best first with their intervals drawn, and how sure the order is.
+
+    verdicts  on the ranking: ranks that each system may have, and letters shared by those that cannot be told apart
+    """
     rows = ranking.system_rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    beside = () if verdicts is None else (("Ranks", "right"), ("Group", "left"))
     table = plain_table(
-        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "left"), ("", "left")
+        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "left"), *beside, ("", "left")
     )
-    for place, row in enumerate(rows, start=1):
+    said = [{} for _ in rows] if verdicts is None else verdicts.system_rows()
+    for place, (row, more) in enumerate(zip(rows, said, strict=True), start=1):
         interval = f"{row['low']:.3f} – {row['high']:.3f}"
         drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
-        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, drawn)
+        ranks = (_ranks(more["rank_low"], more["rank_high"]), more["group"]) if more else ()
+        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
     sure = int((ranking.confidences >= 0.95).sum())
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
-    said = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
+    confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
-    notes = [_drawn(ranking), note]
-    return Group(table, Text(said), Text(judged), *(Text(one) for one in notes if one))
+    notes = ["" if verdicts is None else verdicts.sentence, _drawn(ranking), note]
+    return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
+
+
+def _ranks(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} – {high}"
+
+
+def verdict_view(found: TwoSystems) -> RenderableType:
+    """The verdict on two systems, and on how many judgments it rests."""
+    ranking = found.ranking
+    judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
+    return Group(Text(f"{ranking.measure}: {found.sentence}"), Text(judged))
 
 
 def _drawn(ranking: Ranking) -> str:

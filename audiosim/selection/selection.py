@@ -34,6 +34,7 @@ class Selection:
     scores     moments of the systems' mean scores
     asked      the selection when estimator and rule were last asked; None where they were asked for this one
     tells      judgments told since the start
+    learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     """
 
     expected: ExpectedScores
@@ -46,6 +47,7 @@ class Selection:
     scores: Moments
     asked: "Selection | None" = None
     tells: int = 0
+    learns: bool = True
 
     @classmethod
     def start(
@@ -58,6 +60,7 @@ class Selection:
         rule: str | Rule | None = None,
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
+        learns: bool = True,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
@@ -65,6 +68,7 @@ class Selection:
         rule     name in RULES, or a rule for these expected scores; None: see `default_rule`
         seed     of the draw that breaks ties, and of what the rule draws
         learned  grades that the estimator learns from; where None those of the judgments, in their order
+        learns   whether it learns anew by itself as it goes on
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -79,7 +83,7 @@ class Selection:
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
         known = relevance(pool, estimator, pool.spread(grades))
         ties = np.random.default_rng(seed).random(len(pool.pairs))
-        return cls(expected, estimator, rule, batch, ties, told, known, expected.scores(known))
+        return cls(expected, estimator, rule, batch, ties, told, known, expected.scores(known), learns=learns)
 
     @property
     def pool(self) -> Pool:
@@ -168,6 +172,11 @@ class Selection:
             raise InputError(f"{assessor or 'nobody'} has not judged document {pair.document} for query {pair.query}")
         return self._after(pair, {other: grade for other, grade in self.told[pair].items() if other != assessor})
 
+    def taught(self, estimator: RelevanceEstimator) -> "Selection":
+        """The selection whose estimator has learned; estimator and rule are asked now."""
+        known = relevance(self.pool, estimator, self.relevance.grades)
+        return replace(self, estimator=estimator, relevance=known, scores=self.expected.scores(known), asked=None)
+
     def _after(self, pair: Pair, said: Mapping[str, float]) -> "Selection":
         """The selection in which these are the grades of a pair, by assessor."""
         index = int(self.pool.locate([pair])[0])
@@ -175,7 +184,7 @@ class Selection:
         if not said:
             del told[pair]
         known, tells, estimator = self.relevance.know(index, mean_grade(said)), self.tells + 1, self.estimator
-        if len(told) > len(self.told) and is_moment(len(told)):
+        if self.learns and len(told) > len(self.told) and is_moment(len(told)):
             estimator = relearned(estimator, known.grades)
         moved = pair in self.told or estimator is not self.estimator
         again = moved or tells % self.batch == 0

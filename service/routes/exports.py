@@ -18,7 +18,6 @@ from audiosim.campaign.event import judgment_event, utc_now, write_time
 from audiosim.corpus.judgments import GRADES, judgments_csv_lines, judgments_json_lines, qrels_lines, read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import FormatError, InputError
-from service.campaigns import snapshot
 from service.exchange import BodyDep, CollectionDep, WireRoute
 from service.questions import STANDARD
 from service.routes.judging import KeyHeader
@@ -68,7 +67,7 @@ FILES = {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/pla
 def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = None) -> StreamingResponse:
     """The judgments that hold, the collection's own among them, as a file that audiosim reads."""
     form = form or negotiated(request.headers.get("accept", "*/*"))
-    one.campaign.sync()
+    one.campaign.refresh()
     number, lines = _lines(one, form)
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{one.collection.identifier}-{number}.{form}")
     headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"'}
@@ -95,8 +94,8 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str]]:
         rows = ({"number": record.number, **record.event.row()} for record in records)
         return (records[-1].number if records else 0), (json.dumps(row, ensure_ascii=False) for row in rows)
     if form == "answers":
-        return one.campaign.sync(), answer_lines(one)
-    number, judgments = snapshot(one.campaign)
+        return one.campaign.number, answer_lines(one)
+    number, judgments = one.campaign.snapshot()
     if form == "qrels":
         return number, qrels_lines(_means(judgments))
     return number, (judgments_csv_lines if form == "csv" else judgments_json_lines)(judgments)

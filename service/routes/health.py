@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
+from service.keeper import Keeper
 from service.metrics import MEDIA_TYPE, Metrics
 from service.wire import HealthOut
 
@@ -15,9 +16,13 @@ async def live() -> HealthOut:
 
 
 @router.get("/health/ready")
-async def ready() -> HealthOut:
-    """Whether collections and models are loaded; 503 with the reasons while they are not."""
-    return HealthOut("ready")
+async def ready(request: Request, response: Response) -> HealthOut:
+    """Whether all is loaded and the logs can be read and written within a second; 503 with the reasons where not."""
+    keeper = request.app.state.keeper
+    assert isinstance(keeper, Keeper)
+    reasons = list(keeper.reasons())
+    response.status_code = 503 if reasons else 200
+    return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
 
 
 @router.get(

@@ -71,7 +71,7 @@ def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
 @router.get("/collections/{collection}/status")
 def show_status(one: CollectionDep) -> StatusOut:
     """State of the campaign; where no judgments are taken, who said so, when and why."""
-    one.campaign.sync()
+    one.campaign.refresh()
     return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
 
@@ -107,7 +107,7 @@ def undo_answer(
 def show_answers(request: Request, one: CollectionDep, assessor: AssessorQuery = None) -> AnswersOut:
     """Answers that an assessor gave and has not taken back, with where each pair is to be heard again."""
     name = named_assessor(request, assessor)
-    number = one.campaign.sync()
+    number = one.campaign.refresh()
     told = [
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
         for record in one.campaign.answers(name)

@@ -51,7 +51,7 @@ async def show_remaining(request: Request, one: CollectionDep) -> RemainingOut:
 @router.get("/collections/{collection}/assessors")
 def show_assessors(one: CollectionDep) -> AssessorsOut:
     """Who grades higher or lower than the others, and who has come to grade otherwise than before."""
-    one.campaign.sync()
+    one.campaign.refresh()
     number, found = outlook_of(one).leanings()
     assessors = [AssessorOut.from_domain(name, leaning) for name, leaning in found.items()]
     return AssessorsOut(one.collection.identifier, number, assessors)

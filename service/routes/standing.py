@@ -46,7 +46,7 @@ async def show_ranking(one: CollectionDep, measure: MeasureQuery = None) -> Resp
 @router.get("/collections/{collection}/campaign")
 def show_campaign(one: CollectionDep) -> CampaignOut:
     """How far the campaign is, how fast and how much at one the assessors are, what is open."""
-    one.campaign.sync()
+    one.campaign.refresh()
     return CampaignOut.from_domain(one)
 
 
@@ -105,7 +105,8 @@ class Followers:
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
-        if one.campaign.sync() != last:
+        one.campaign.refresh()
+        if one.campaign.standing.number != last:
             return ChangeOut.from_domain(one)
     return None
 

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim.campaign import DatabaseStore, Event, MemoryStore
-from audiosim.campaign.database import METADATA
+from audiosim.campaign.tables import METADATA
 
 NAMES = (f"tiny {number}" for number in itertools.count())
 NOON = "2013-05-01T12:00:00Z"

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audiosim.campaign import Campaign, Event, MemoryStore, judgments_in
-from audiosim.campaign.database import DatabaseStore
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore, judgments_in
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ClosedError, InputError, LeaseError
@@ -21,7 +20,7 @@ def opened(tiny, watch):
     """Opens a campaign on the tiny collection, at noon."""
 
     def call(store=None, collection=tiny, **options):
-        return Campaign(collection, "mjud", "CG@2", store, **({"clock": watch} | options))
+        return Campaign(collection, "mjud", "CG@2", store, CampaignSettings(**options), clock=watch)
 
     return call
 
@@ -92,12 +91,12 @@ def by_hand(collection, log):
 def test_whatever_happens_a_campaign_opened_on_the_log_is_where_the_first_one_is(
     tiny, watch, monkeypatch, batch, at_once, actions, before
 ):
-    monkeypatch.setattr("audiosim.campaign.campaign.AT_ONCE", at_once)
+    monkeypatch.setattr("audiosim.campaign.standing.AT_ONCE", at_once)
     collection = replace(tiny, judgments=tuple(Judgment("q1", name, 50.0, "ann") for name in "abc"[:before]))
     store = MemoryStore()
 
     def fresh():
-        return Campaign(collection, "mjud", "CG@2", store, batch, clock=watch, twice=0.5, seed=3)
+        return Campaign(collection, "mjud", "CG@2", store, CampaignSettings(batch, twice=0.5, seed=3), clock=watch)
 
     campaign, other = fresh(), fresh()
     for action in actions:
@@ -120,7 +119,7 @@ def test_many_judgments_at_once_leave_the_same_as_one_by_one(opened, tiny_truth,
         one, all_ = opened(batch=batch), opened(batch=batch)
         for judgment in tiny_truth[:5]:
             one.tell(judgment)
-        monkeypatch.setattr("audiosim.campaign.campaign.AT_ONCE", 1)
+        monkeypatch.setattr("audiosim.campaign.standing.AT_ONCE", 1)
         all_.tell_all(tiny_truth[:5])
         monkeypatch.undo()
         assert same(one, all_)

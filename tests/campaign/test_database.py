@@ -118,7 +118,7 @@ def test_a_database_of_another_version_is_refused(tmp_path):
         pass
     with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
         connection.execute("UPDATE audiosim_schema SET version = 7")
-    with pytest.raises(InputError, match="log.db holds campaigns in version 7 of its tables, expected version 1"):
+    with pytest.raises(InputError, match="log.db holds campaigns in version 7 of its tables, expected version 2"):
         DatabaseStore(f"sqlite:///{tmp_path / 'log.db'}", "tiny")
 
 

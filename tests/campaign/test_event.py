@@ -45,7 +45,7 @@ def test_a_judgment_becomes_an_event_and_back(scale, grade, column):
     [
         (
             {"kind": "shout"},
-            "unknown kind of event 'shout', expected judgment, cannot, undo, lease, pause, resume, clo",
+            "unknown kind of event 'shout', expected judgment, cannot, undo, lease, learn, pause, resume, clo",
         ),
         ({"time": "noon"}, "expected a time in UTC such as 2013-05-01T12:00:00Z, got 'noon'"),
         ({"time": "2013-05-01T12:00:00"}, "expected a time in UTC .* got '2013-05-01T12:00:00'"),
@@ -66,7 +66,7 @@ def test_a_judgment_becomes_an_event_and_back(scale, grade, column):
         ({"grades": {"grade": -1}}, "expected a finite number from 0 for grade, got -1"),
         ({"kind": "cannot", "grades": {}}, "cannot judge without a reason: expected one in the details"),
         ({"kind": "cannot", "grades": {}, "details": {"reason": " "}}, "cannot judge without a reason"),
-        ({"refers": 3}, "judgment refers to 3: an undo refers to an event's number, the rest to 0"),
+        ({"refers": 3}, "judgment refers to 3: undo and learn refer to an event's number, the rest to 0"),
         ({"refers": -3}, "judgment refers to -3"),
         ({"kind": "undo", "grades": {}, "query": "", "document": ""}, "undo refers to 0"),
         ({"kind": "undo", "grades": {}, "query": "", "document": "", "refers": True}, "undo refers to True"),

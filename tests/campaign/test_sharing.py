@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
-from audiosim.campaign import Campaign, DatabaseStore, MemoryStore
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.expected.estimation import estimate
@@ -16,11 +16,12 @@ DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 # Asks for two pairs and judges one, over and over: half of the leases are answered, half are still held.
 ASSESSOR = """
 import sys
-from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 folder, url, name = sys.argv[1:]
-campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", DatabaseStore(url, "shared"), batch=5)
+store = DatabaseStore(url, "shared")
+campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", store, CampaignSettings(batch=5))
 sys.stdin.readline()
 for turn in range(8):
     pair = campaign.ask(2, name)[0]
@@ -55,7 +56,7 @@ def test_processes_on_one_database_never_lease_one_pair_to_two_assessors(databas
 def test_threads_of_one_campaign_never_get_one_pair_and_lose_no_judgment():
     collection = Collection.load(DEMO, "none")
     store = MemoryStore()
-    shared, other = (Campaign(collection, "mout", "CG@5", store, batch=5) for _ in range(2))
+    shared, other = (Campaign(collection, "mout", "CG@5", store, CampaignSettings(batch=5)) for _ in range(2))
     told = []
 
     def judge(campaign, name):

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
-from audiosim.campaign.database import METADATA
+from audiosim.campaign.tables import METADATA
 from audiosim.corpus.pool import build_pool
 
 WRITERS = 8

@@ -12,12 +12,11 @@ from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.relearning import Relearning
 from audiosim.selection.stopping import parse_stop
 from audiosim.simulate.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
-from service.learning import Remembering, Settled
+from service.learning import Remembering
 from service.outlook import Outlook
 from service.served import ServedCollection
 
@@ -219,7 +218,7 @@ def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long,
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
     assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20
-    selection = one.campaign.selection
+    selection = replace(one.campaign.selection, learns=True)
     *before, last = (Judgment(*pair, 50.0) for pair in selection.ask(15))
     for judgment in before:
         selection = selection.tell(judgment)
@@ -239,8 +238,7 @@ def test_what_was_learned_is_remembered(long, check_close):
     learned, expected = remembering.relearned(grades), joint.relearned(grades).predict(grades)
     assert remembering.relearned(grades.copy()) is learned
     check_close(learned.predict(grades).expectation.tolist(), expected.expectation.tolist())
-    assert (learned.name, Settled(joint).name) == ("joint-fine", "joint-fine")
-    assert not isinstance(Settled(joint), Relearning)
+    assert learned.name == "joint-fine"
 
 
 def test_an_estimator_that_learns_nothing_stays_what_it_is(coarse):

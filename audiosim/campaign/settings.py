@@ -1,0 +1,44 @@
+"""How a campaign goes."""
+
+from dataclasses import dataclass
+
+from audiosim.errors import InputError
+from audiosim.selection import Rule
+
+LEASE_S = 1800.0
+CANNOT_LIMIT = 2
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSettings:
+    """How a campaign goes.
+
+    batch         after how many judgments the estimator is asked again, at least 1
+    lease_s       how long a pair that was asked for stays with its assessor, in seconds
+    twice         share of the pairs that a second assessor judges too, in [0, 1]
+    cannot_limit  a pair that so many assessors cannot judge leaves the queue
+    rule          what makes a pair worth judging, as for `Selection.start`
+    seed          draws the pairs to judge twice, and what the selection draws
+    learn_later   whether the estimator learns anew when `Campaign.teach` says so, not before `tell` returns
+    patience_s    how long to wait for others who write, before a BusyError
+    """
+
+    batch: int = 1
+    lease_s: float = LEASE_S
+    twice: float = 0.0
+    cannot_limit: int = CANNOT_LIMIT
+    rule: str | Rule | None = None
+    seed: int = 0
+    learn_later: bool = False
+    patience_s: float = PATIENCE_S
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise InputError(f"batch must be at least 1, got {self.batch}")
+        if self.lease_s <= 0:
+            raise InputError(f"a lease must last longer than 0 seconds, got {self.lease_s:g}")
+        if not 0 <= self.twice <= 1:
+            raise InputError(f"the share of pairs judged twice must be in [0, 1], got {self.twice:g}")
+        if self.cannot_limit < 1:
+            raise InputError(f"cannot_limit must be at least 1, got {self.cannot_limit}")

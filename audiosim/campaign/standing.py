@@ -1,0 +1,203 @@
+"""Where a campaign stands: the selection that its log adds up to, and what its model learned from it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from threading import Lock
+from typing import NamedTuple
+
+from audiosim.arrays import Array
+from audiosim.campaign.ledger import Change, tell_all
+from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.relearning import is_moment, mean_grade, relearned
+from audiosim.selection import Selection
+
+AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
+KEPT = 3  # estimators, beside the first
+
+
+class Standing(NamedTuple):
+    """Where a campaign stands: the selection after so many lines of its log."""
+
+    number: int
+    selection: Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What a campaign's model is to learn: the grades as they were after a line of the log.
+
+    number     of that line
+    estimator  as it is before it learns from any judgment of the log
+    grades     (n,) of the pool's pairs, NaN where unjudged
+    """
+
+    number: int
+    estimator: RelevanceEstimator
+    grades: Array
+
+    def learned(self) -> RelevanceEstimator:
+        """The estimator that has learned; this may take seconds."""
+        return relearned(self.estimator, self.grades)
+
+
+class Reach(Enum):
+    """How far a count goes by itself: over judgments; over what was learned and is at hand; over all, learning it."""
+
+    JUDGMENTS = 0
+    AT_HAND = 1
+    ALL = 2
+
+
+class _Learning(NamedTuple):
+    """That from here on counts what was learned from the state after a line."""
+
+    place: int  # in the changes
+    number: int
+    state: int
+
+
+class Count:
+    """Counts what the lines of a log add up to; whoever notes lines need not be the one who counts them.
+
+    Noting is quick, and its caller sees to it that one notes at a time. Counting asks the estimator, which may take
+    its time; any number of threads may ask for it, one does it, and the standing is that of the last line counted.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        estimator: RelevanceEstimator,
+        start: Callable[..., Selection],
+        judgments: Sequence[Judgment],
+    ) -> None:
+        """Begin before the first line.
+
+        start      makes a selection: `Selection.start` but for estimator, judgments and learned grades
+        judgments  that the collection came with
+        """
+        self._pool, self._base, self._start, self._judgments = pool, estimator, start, judgments
+        self._noted = 0  # the last line
+        self._changes: list[Change] = []  # of pairs in the pool
+        self._numbers: list[int] = []  # of the line of each change
+        self._learnings: list[_Learning] = []
+        self._moments: list[int] = []  # lines at which there was something to learn
+        self._judged = len({judgment.pair for judgment in judgments if judgment.pair in pool.positions})
+        self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
+        self._noting, self._counting = Lock(), Lock()
+        self.standing = Standing(0, start(estimator, judgments))
+        self._estimators = {0: self.standing.selection.estimator}
+
+    def note(self, number: int, change: Change | None) -> None:
+        """Take in a line, and the change of a grade in the pool that it means."""
+        with self._noting:
+            if change is not None:
+                self._changes.append(change)
+                self._numbers.append(number)
+                self._judged += change.newly
+                if change.newly > 0 and is_moment(self._judged):
+                    self._moments.append(number)
+            self._noted = number
+
+    def note_learning(self, number: int, state: int) -> None:
+        """Take in a line that says from which state the model has learned."""
+        with self._noting:
+            self._learnings.append(_Learning(len(self._changes), number, state))
+            self._noted = number
+
+    def lesson(self) -> Lesson | None:
+        """What to learn next: what the log says was learned, then what nobody has learned yet; None for nothing."""
+        missing = [one.state for one in self._learnings[self._learned :] if one.state not in self._estimators]
+        if not missing and self.unsaid and not self.knows(self.unsaid):
+            missing = [self.unsaid]
+        return self._lesson(missing[0]) if missing else None
+
+    @property
+    def unsaid(self) -> int:
+        """The line of the last moment to learn at, where the log does not say that it was learned from; else 0."""
+        last = self._moments[-1] if self._moments else 0
+        return 0 if any(one.state >= last for one in self._learnings[-1:]) else last
+
+    def knows(self, state: int) -> bool:
+        """Whether it is at hand what was learned from a state."""
+        return state in self._estimators
+
+    def teach(self, state: int, estimator: RelevanceEstimator) -> None:
+        """Take in what was learned from a state; it counts from where the log says so."""
+        self._estimators[state] = estimator
+
+    def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
+        """Bring the standing up to the last line noted; whether nobody else was busy with that for so long.
+
+        reach  where a line says that the model has learned, which costs time, the count stops unless this says more
+        """
+        while self._behind(reach):
+            if not self._counting.acquire(timeout=wait_s):
+                return False
+            try:
+                self._go_on(reach)
+            finally:
+                self._counting.release()
+        return True
+
+    def _behind(self, reach: Reach) -> bool:
+        waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
+        if waits and self._ends(self._learnings[self._learned], reach):
+            return self.standing.number < self._learnings[self._learned].number - 1
+        return self.standing.number != self._noted
+
+    def _ends(self, one: _Learning, reach: Reach) -> bool:
+        return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
+
+    def _go_on(self, reach: Reach) -> None:
+        """Count to the last line noted when this begins, or to what was learned and is out of reach."""
+        with self._noting:
+            noted, end, learnings = self._noted, len(self._changes), self._learnings[:]
+        stop = next((one for one in learnings[self._learned :] if self._ends(one, reach)), None)
+        if stop is not None:
+            noted, end = stop.number - 1, stop.place
+            learnings = learnings[: learnings.index(stop)]
+        selection, place, known = self.standing.selection, self._counted, self._learned
+        if end - place > AT_ONCE:
+            # After a whole batch only the grades count, not how they came.
+            place = end - end % selection.batch
+            known = sum(one.place <= place for one in learnings)
+            selection = self._start_after(place, learnings[known - 1].state if known else 0)
+        while place < end or known < len(learnings):
+            if known < len(learnings) and learnings[known].place == place:
+                selection, known = selection.taught(self._estimator(learnings[known].state)), known + 1
+            else:
+                selection, place = _tell(selection, self._changes[place]), place + 1
+        self._counted, self._learned = place, known
+        self.standing = Standing(noted, selection)
+        for state in sorted(self._estimators)[1:-KEPT]:
+            del self._estimators[state]
+
+    def _start_after(self, place: int, state: int) -> Selection:
+        told = tell_all(self._judgments, self._changes[:place])
+        settled = (Judgment(*pair, grade, name) for pair, said in told.items() for name, grade in said.items())
+        return self._start(self._estimator(state), settled, {})
+
+    def _estimator(self, state: int) -> RelevanceEstimator:
+        """The estimator that has learned from a state: at hand, or now."""
+        if state not in self._estimators:
+            self._estimators[state] = self._lesson(state).learned()
+        return self._estimators[state]
+
+    def _lesson(self, state: int) -> Lesson:
+        changes = (change for number, change in zip(self._numbers, self._changes, strict=False) if number <= state)
+        grades = _means(tell_all(self._judgments, changes).items(), self._pool)
+        return Lesson(state, self._base, self._pool.spread(grades))
+
+
+def _means(told: Iterable[tuple[Pair, dict[str, float]]], pool: Pool) -> dict[Pair, float]:
+    return {pair: mean_grade(said) for pair, said in told if pair in pool.positions}
+
+
+def _tell(selection: Selection, change: Change) -> Selection:
+    """The selection after a change of one grade."""
+    if change.grade is None:
+        return selection.withdraw(change.pair, change.assessor)
+    return selection.tell(Judgment(*change.pair, change.grade, change.assessor))

@@ -1,0 +1,233 @@
+"""A log that goes back, a file that is moved, a database of the layout before."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+
+import pytest
+import sqlalchemy as sql
+
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, METADATA
+from audiosim.errors import RewoundError, StoreError
+
+NOON = "2013-05-01T12:00:00Z"
+
+
+def engine_of(url):
+    return sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+
+def rewrite(database, *statements):
+    """Change a database behind the back of all that have it open."""
+    engine = engine_of(database)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(statement)
+    engine.dispose()
+
+
+def cut(collection, last, digest):
+    """Statements that bring a log back to a line."""
+    return (
+        sql.delete(EVENTS).where(EVENTS.c.collection == collection, EVENTS.c.number > last),
+        sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == collection).values(last=last, digest=digest),
+    )
+
+
+def digests(database, collection):
+    engine = engine_of(database)
+    with engine.connect() as connection:
+        found = connection.execute(sql.select(EVENTS.c.digest).where(EVENTS.c.collection == collection)).scalars().all()
+    engine.dispose()
+    return found
+
+
+def test_each_line_carries_the_hash_of_itself_and_of_the_line_before(database, said):
+    with closing(DatabaseStore(database, "chained")) as store:
+        store.append_all([said(details={"z": 1, "note": "Ö"}), said(document="b")], last=0)
+        before = ""
+        for number, event in store.read():
+            fields = [before, number, event.kind, event.time, event.assessor, event.query, event.document]
+            fields += [event.grades, event.details, event.key, event.refers, event.until]
+            before = sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+        assert store.head == (2, before)
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_log_that_became_shorter_is_told_from_one_that_has_grown(database, said, kept):
+    name = f"shorter {kept}"
+    with closing(DatabaseStore(database, name)) as store, closing(DatabaseStore(database, name)) as other:
+        store.append_all([said(), said(document="b")], last=0)
+        assert other.append(said(document="c")) == 3
+        assert store.append_all([said(document="d")], last=2) is None  # it has grown
+        assert [number for number, _ in store.read(2)] == [3]
+        rewrite(database, *cut(name, kept, ["", digests(database, name)[0]][kept]))
+        for act in (
+            lambda: store.append_all([said(document="d")], last=3),
+            lambda: store.append(said(document="d")),
+            lambda: store.read(3),
+            lambda: store.read(0),
+        ):
+            with pytest.raises(RewoundError, match=rf"the log of {name} went back: .*line \d.*; restart"):
+                act()
+        assert len(digests(database, name)) == kept
+
+
+def test_a_log_in_which_another_line_stands_at_the_number_went_back(database, said):
+    with closing(DatabaseStore(database, "other")) as store:
+        store.append_all([said(), said(document="b")], last=0)
+        rewrite(database, *cut("other", 1, digests(database, "other")[0]))
+        with closing(DatabaseStore(database, "other")) as later:
+            list(later.read())
+            assert later.append(said(document="c")) == 2
+            for act in (lambda: store.append_all([said(document="d")], last=2), lambda: store.read(2)):
+                with pytest.raises(RewoundError, match="the log of other went back: line 2 is another; restart"):
+                    act()
+            assert later.append(said(document="e")) == 3
+            with pytest.raises(RewoundError, match="line 2 is another"):
+                store.append_all([said(document="d")], last=2)
+
+
+def test_a_campaign_whose_log_went_back_answers_nothing_any_more(tiny, database, said):
+    collection = f"tiny gone {database[:6]}"
+    store = DatabaseStore(database, collection)
+    campaign = Campaign(tiny, "mjud", "CG@2", store)
+    campaign.tell(said(key="first"))
+    campaign.tell(said(document="b"))
+    rewrite(database, *cut(collection, 0, ""))
+    for _ in range(2):
+        for act in (
+            lambda: campaign.tell(said(key="first")),
+            lambda: campaign.ask(1, "ann"),
+            campaign.ask,
+            campaign.sync,
+            campaign.refresh,
+        ):
+            with pytest.raises(RewoundError, match="went back"):
+                act()
+    # As it was restored, and so as it is for whoever starts now.
+    with closing(DatabaseStore(database, collection)) as restored:
+        assert Campaign(tiny, "mjud", "CG@2", restored).tell(said(key="first")).number == 1
+    store.close()
+
+
+def test_a_line_that_was_changed_is_found_at_the_start(database, said):
+    with closing(DatabaseStore(database, "changed")) as store:
+        store.append_all([said(), said(document="b"), said(document="c")], last=0)
+    rewrite(
+        database,
+        sql.update(EVENTS)
+        .where(EVENTS.c.collection == "changed", EVENTS.c.number == 2)
+        .values(grades='{"fine": 10.0}'),
+    )
+    with (
+        closing(DatabaseStore(database, "changed")) as store,
+        pytest.raises(
+            StoreError, match="the log of changed: line 2 is not as it was written after line 1: restore a b"
+        ),
+    ):
+        store.read()
+
+
+def test_a_line_that_is_missing_at_the_end_is_found_at_the_start(database, said):
+    with closing(DatabaseStore(database, "short")) as store:
+        store.append_all([said(), said(document="b")], last=0)
+    rewrite(database, sql.delete(EVENTS).where(EVENTS.c.collection == "short", EVENTS.c.number == 2))
+    with (
+        closing(DatabaseStore(database, "short")) as store,
+        pytest.raises(StoreError, match="the log of short ends at line 1, and its campaign says line 2"),
+    ):
+        store.read()
+
+
+@pytest.mark.parametrize("what", ["moved", "removed", "replaced"])
+def test_what_is_written_to_a_file_that_nobody_finds_is_not_acknowledged(tmp_path, said, what):
+    path, away = tmp_path / "log.db", tmp_path / "away.db"
+    with closing(DatabaseStore(f"sqlite:///{path}", "tiny")) as store:
+        store.append(said())
+        if what == "removed":
+            path.unlink()
+        else:
+            path.rename(away)
+        if what == "replaced":
+            path.write_bytes(b"")
+        for act in (lambda: store.append(said(document="b")), lambda: store.append_all([said()], last=1), store.read):
+            with pytest.raises(StoreError, match=r"log.db was moved, removed or replaced: put it back.* or restart"):
+                act()
+        if what != "removed":
+            away.rename(path)
+            assert store.append(said(document="b")) == 2
+            assert len(list(store.read())) == 2
+
+
+def test_what_waits_in_the_write_ahead_log_is_folded_into_the_file(tmp_path, said):
+    path = tmp_path / "log.db"
+    with closing(DatabaseStore(f"sqlite:///{path}", "tiny")) as store:
+        store.append(said())
+        store.fold(idle_s=60)
+        assert (tmp_path / "log.db-wal").stat().st_size > 0
+        store.fold()
+        assert (tmp_path / "log.db-wal").stat().st_size == 0
+        shutil.copy(path, tmp_path / "copy.db")  # what people do
+        with closing(DatabaseStore(f"sqlite:///{tmp_path / 'copy.db'}", "tiny")) as copied:
+            assert list(copied.read()) == list(store.read())
+
+
+# The tables as version 1 had them.
+FIRST_LAYOUT = """
+CREATE TABLE audiosim_schema (one INTEGER NOT NULL PRIMARY KEY, version INTEGER NOT NULL);
+INSERT INTO audiosim_schema VALUES (1, 1);
+CREATE TABLE audiosim_campaigns (collection TEXT NOT NULL PRIMARY KEY, last BIGINT NOT NULL);
+CREATE TABLE audiosim_events (
+    collection TEXT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, time TEXT NOT NULL, assessor TEXT NOT NULL,
+    query TEXT NOT NULL, document TEXT NOT NULL, grades TEXT NOT NULL, details TEXT NOT NULL, key TEXT,
+    refers BIGINT NOT NULL, until TEXT NOT NULL, PRIMARY KEY (collection, number), UNIQUE (collection, assessor, key)
+);
+INSERT INTO audiosim_campaigns VALUES ('tiny', 3), ('empty', 0);
+INSERT INTO audiosim_events VALUES
+    ('tiny', 1, 'lease', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{}', '{}', NULL, 0, '2013-05-01T12:30:00Z'),
+    ('tiny', 2, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{"fine": 90}', '{"note": "\u00d6"}', 'k', 0, ''),
+    ('tiny', 3, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'b', '{"fine": 60.0}', '{}', NULL, 0, '');
+"""
+
+
+@pytest.fixture
+def first_layout(database_to_make):
+    """A database as version 1 made it."""
+    engine = engine_of(database_to_make)
+    with engine.begin() as connection:
+        for statement in FIRST_LAYOUT.split(";\n"):
+            if statement.strip():
+                connection.exec_driver_sql(statement)
+    yield database_to_make
+    METADATA.drop_all(engine)
+    engine.dispose()
+
+
+def test_a_database_of_the_first_layout_is_brought_up_to_date_where_it_is(first_layout, tiny, said):
+    with closing(DatabaseStore(first_layout, "tiny")) as store:
+        assert [(number, event.grades) for number, event in store.read()] == [
+            (1, {}),
+            (2, {"fine": 90}),
+            (3, {"fine": 60}),
+        ]
+        assert store.append(said(document="c")) == 4
+        assert len(set(digests(first_layout, "tiny"))) == 4
+        campaign = Campaign(tiny, "mjud", "CG@2", store)
+        assert campaign.progress.judged == 3
+    with closing(DatabaseStore(first_layout, "empty")) as empty:
+        assert list(empty.read()) == []
+        assert empty.append(said()) == 1
+
+
+def test_a_first_layout_that_cannot_be_written_says_so_and_stays(tmp_path):
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FIRST_LAYOUT + "PRAGMA journal_mode = WAL;")
+    with pytest.raises(StoreError, match="attempt to write a readonly database"):
+        DatabaseStore(f"sqlite:///file:{path}?mode=ro&uri=true", "tiny")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM audiosim_schema").fetchone() == (1,)
