@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.formats import read_documents
 from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool

@@ -19,7 +19,7 @@ import numpy as np
 import soundfile
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import STANDARD
 from audiosim.stats.gaussian import from_triangles
 
 ROOT = Path(__file__).parents[1]
@@ -151,7 +151,7 @@ def judge(outcome: Described | Failure) -> str:
         if "took more than" in outcome.error or "\n" in outcome.error:
             return "hung"
         return "crashed" if "crashed (" in outcome.error else "failed"
-    d = STANDARD.coefficients
+    d = STANDARD.dimension
     if not np.isfinite(outcome.row).all() or np.linalg.eigvalsh(from_triangles(outcome.row[None, d:], d))[0, 0] <= 0:
         return "bad row"
     return "with note" if outcome.recording.note else "described"

@@ -20,7 +20,7 @@ from scipy.stats import bootstrap, skew
 
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.index_store import Appender, Recording
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import PLAIN
 from audiosim.corpus.formats import read_documents
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Gaussian, from_rows, to_rows
@@ -28,7 +28,7 @@ from audiosim.stats.kullback_leibler import divergence, pack
 
 ROOT = Path(__file__).parents[1]
 SOUNDS = ROOT.parent / "shared" / "data" / "sounds"
-D = STANDARD.coefficients
+D = PLAIN.dimension
 FLOPS = 2 * (D * (D + 1) + 2 * D + 2)  # of a pair: two inner products
 BLOCK = 20_000
 
@@ -132,7 +132,7 @@ def large(folder: Path, n: int, runs: int) -> Iterator[str]:
     """Make, open, append to and search an index."""
     rng = np.random.default_rng(4)
     start = time.perf_counter()
-    with Appender(folder, STANDARD) as index:
+    with Appender(folder, PLAIN) as index:
         for block in range(0, n, BLOCK):
             rows = random_rows(min(BLOCK, n - block), rng)
             names = range(block, block + len(rows))
@@ -143,7 +143,7 @@ def large(folder: Path, n: int, runs: int) -> Iterator[str]:
     yield f"  opened in {1000 * seconds(lambda: len(AudioIndex.load(folder)), 5):.1f} ms (limit 50)"
     yield f"  its identifiers read in {seconds(lambda: AudioIndex.load(folder).ids, 1):.2f} s"
     start = time.perf_counter()
-    with Appender(folder, STANDARD) as index:
+    with Appender(folder, PLAIN) as index:
         yield f"  opened to append to in {time.perf_counter() - start:.2f} s"
         each = seconds(lambda: index.append(Recording("new", size_bytes=time.perf_counter_ns()), rows[0]), 100)
     yield f"  a recording appended in {1e6 * each:.0f} us"
@@ -164,7 +164,7 @@ def searches(index: AudioIndex, ids: tuple[str, ...], runs: int) -> Iterator[str
     ):
         one = seconds(lambda options=options: index.neighbours([ids[17]], 10, **options), runs)
         yield f"  top 10 of one query, {name}: {one:.3f} s (limit 0.3)"
-    clip = AudioIndex.of({"clip": Gaussian(np.zeros(D), 400 * np.eye(D))})
+    clip = AudioIndex.of({"clip": Gaussian(np.zeros(D), 400 * np.eye(D))}, PLAIN)
     yield f"  top 10 of one new clip, by all: {seconds(lambda: index.neighbours_of(clip, 10), runs):.3f} s"
     many = ids[:: max(1, len(ids) // 1000)][:1000]
     taken, share, processor = ratio(

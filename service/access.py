@@ -1,4 +1,4 @@
-"""Who asks, and whether he may: hosts, origins, tokens, roles, and what guessing costs."""
+"""Access: who asks and what they may do, by hosts, origins, tokens and roles; and what guessing costs."""
 
 import hmac
 import ipaddress
@@ -16,8 +16,9 @@ from service.tokens import Token, TokenStore, digest_of
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_HOST = "*"
 FRESH_S = 1.0  # so old what is known of the tokens may be: a token that is revoked is refused after that
-GUESSES = 10  # wrong tokens from one address...
+GUESSES = 10  # wrong tokens from one client...
 GUESSES_S = 60.0  # ...within so long
+NETWORK_BITS = 64  # of an IPv6 address: one client has all of the rest
 MOST_ADDRESSES = 10_000
 
 Roles = frozenset[str]
@@ -28,7 +29,7 @@ ASSESSOR: Roles = ORGANISER | {"assessor"}
 ANYONE: Roles = CLIENT | ASSESSOR
 
 ONE = r"/v1/collections/(?P<collection>[^/]+)"
-# What is not here is the organiser's alone. An assessor never sees what is predicted, or a ranking: it would bias him.
+# What is not here is the organiser's alone. An assessor never sees what is predicted, or a ranking: it would bias them.
 RULES: tuple[tuple[str, str, Roles], ...] = (
     ("GET|HEAD", r"/health/(live|ready)|/openapi\.json|/favicon\.ico|/|/(judge|organise|static)/.*", PUBLIC),
     ("GET|HEAD|POST|DELETE", r"/v1/session", PUBLIC),
@@ -63,7 +64,7 @@ class Caller:
 
     role        in tokens.ROLES
     name        of the token's holder; empty where there are no tokens: then everybody may do everything
-    collection  the only one that he may ask about; empty: all
+    collection  the only one that they may ask about; empty: all
     """
 
     role: str
@@ -71,7 +72,7 @@ class Caller:
     collection: str = ""
 
     def assessor(self, said: str | None) -> str:
-        """The assessor he speaks for; an assessor speaks for himself alone.
+        """The assessor they speak for; an assessor speaks for themselves alone.
 
         said  by the request
         """
@@ -97,7 +98,7 @@ def roles_for(method: str, path: str) -> tuple[Roles, str | None]:
 
 
 def check_allowed(caller: Caller, method: str, path: str) -> None:
-    """An error where the caller's role, or the collection that his token is for, does not allow a request."""
+    """An error where the caller's role, or the collection that their token is for, does not allow a request."""
     roles, collection = roles_for(method, path)
     if roles is PUBLIC:
         return
@@ -117,6 +118,22 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def parse_proxies(texts: Iterable[str]) -> list[str]:
+    """Addresses and networks of proxies that are believed, as they are written; none may stand for everybody."""
+    found = []
+    for text in texts:
+        try:
+            network = ipaddress.ip_network(text.strip())
+        except ValueError:
+            raise InputError(
+                f"a trusted proxy must be an address or a network, such as 10.0.0.0/8, got {text!r}"
+            ) from None
+        if network.prefixlen == 0:
+            raise InputError(f"{text} would trust everybody, expected the addresses of proxies")
+        found.append(text.strip())
+    return found
+
+
 def host_of(netloc: str) -> str:
     """The name or number in `host:port`, lower case, without the brackets of IPv6."""
     if netloc.startswith("["):
@@ -124,43 +141,45 @@ def host_of(netloc: str) -> str:
     return netloc.rpartition(":")[0].lower() if ":" in netloc else netloc.lower()
 
 
+def client_of(address: str) -> str:
+    """The client that an address stands for: itself, or of IPv6 its network, all of which one client has."""
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(number, ipaddress.IPv4Address):
+        return str(number)
+    if number.ipv4_mapped is not None:
+        return str(number.ipv4_mapped)
+    return str(ipaddress.ip_network((int(number), NETWORK_BITS), strict=False))
+
+
 class Guesses:
-    """Counts wrong tokens by address, and says when there have been too many."""
+    """Counts wrong tokens by client, and says when there have been too many."""
 
     def __init__(self, most: int = GUESSES, within_s: float = GUESSES_S) -> None:
         self._most, self._within_s = most, within_s
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
-        self._right: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def wait_s(self, address: str, now: float) -> float:
-        """How long the address has to wait until it may guess again; 0 where it may."""
-        recent = [moment for moment in self._wrong.get(address, ()) if moment > now - self._within_s]
+        """Seconds that the client at an address has to wait until they may guess again; 0 where they may."""
+        recent = [moment for moment in self._wrong.get(client_of(address), ()) if moment > now - self._within_s]
         return recent[-self._most] + self._within_s - now if len(recent) >= self._most else 0.0
 
     def wrong(self, address: str, now: float) -> None:
-        """A wrong token came from an address."""
-        recent = [moment for moment in self._wrong.pop(address, ()) if moment > now - self._within_s]
-        self._wrong[address] = [*recent, now][-self._most :]
+        """Count a wrong token from an address."""
+        client = client_of(address)
+        recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - self._within_s]
+        self._wrong[client] = [*recent, now][-self._most :]
         while len(self._wrong) > MOST_ADDRESSES:
             self._wrong.popitem(last=False)
-
-    def right(self, address: str, digest: str) -> None:
-        """A right token came from an address: others who guess from there do not lock its holder out."""
-        self._right[address, digest] = None
-        self._right.move_to_end((address, digest))
-        while len(self._right) > MOST_ADDRESSES:
-            self._right.popitem(last=False)
-
-    def was_right(self, address: str, digest: str) -> bool:
-        """Whether this token came from this address before, and was right."""
-        return (address, digest) in self._right
 
 
 class Access:
     """Who may ask a service that listens on one address.
 
     hosts   names under which it may be asked: against pages that have their own name lead here (DNS rebinding)
-    locked  whether a token is needed; once there has been one, for as long as this lives
+    locked  whether a token is needed: once the database ever held one, for good
     """
 
     def __init__(
@@ -170,35 +189,51 @@ class Access:
         tokens: TokenStore | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = utc_now,
+        *,
+        locked: bool = False,
     ) -> None:
         """Who may ask.
 
         host           to listen on; without tokens only a loopback one will do
-        allowed_hosts  more names under which the service may be asked; `*` for any
+        allowed_hosts  more names under which the service may be asked, `*` for any; any but a loopback one needs tokens
+        tokens         None: there are none
+        locked         whether tokens are needed whatever is in the store
         """
         self.hosts = LOOPBACK | {host.lower(), *map(str.lower, allowed_hosts)}
         self._store, self._clock, self._now = tokens, clock, now
         self._known: list[Token] = []
         self._read = -float("inf")
         self._guesses = Guesses()
-        self._loopback = is_loopback(host)
-        self.locked = False
+        self.locked = locked
         self.reload()
         self.check_host(host)
 
     def check_host(self, host: str) -> None:
-        """An error where listening there would let anybody in."""
-        if not self.locked and not is_loopback(host):
+        """An error where listening there, or being asked under the allowed names, would let anybody in."""
+        if self.locked:
+            return
+        if not is_loopback(host):
             raise InputError(
                 f"refusing to listen on {host} without tokens: make one with audiosim token create, "
                 f"or listen on 127.0.0.1"
             )
+        beyond = sorted(name for name in self.hosts if not is_loopback(name))
+        if beyond:
+            raise InputError(
+                f"refusing to be asked as {beyond[0]} without tokens: whoever reaches that name could do everything; "
+                f"make one with audiosim token create, or leave --allowed-host out"
+            )
+
+    @property
+    def deserted(self) -> bool:
+        """Whether a token is needed and there is none that is good: nobody gets in."""
+        return self.locked and not any(token.valid(self._now()) for token in self._known)
 
     def reload(self) -> None:
         """Read the tokens anew; requests that come in the meantime go by what was known."""
         self._read = self._clock()
         self._known = [] if self._store is None else self._store.tokens()
-        self.locked = self.locked or bool(self._known)
+        self.locked = self.locked or bool(self._known) or (self._store is not None and self._store.was_used())
 
     @property
     def stale(self) -> bool:
@@ -215,6 +250,9 @@ class Access:
     def identify(self, secret: str | None, address: str) -> Caller:
         """Whose a token is; without one, nobody's, or everybody's where there are no tokens.
 
+        A right token is let in however many wrong ones came from the same place: it is 256 random bits, which the
+        limit does not protect, and nobody is to lock others out.
+
         address  where it comes from
         """
         if not self.locked:
@@ -222,18 +260,17 @@ class Access:
         if secret is None:
             return NOBODY
         digest, moment = digest_of(secret), self._clock()
+        # All are compared, each in constant time, so that how long it takes says nothing.
+        found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
+        if found and found[0].valid(self._now()):
+            return Caller(found[0].role, found[0].name, found[0].collection)
         wait_s = self._guesses.wait_s(address, moment)
-        if wait_s and not self._guesses.was_right(address, digest):
+        if wait_s:
             raise DeniedError(
                 429, "too many wrong tokens from this address; try again later", {"Retry-After": str(int(wait_s) + 1)}
             )
-        # All are compared, each in constant time, so that how long it takes says nothing.
-        found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
-        if not found or not found[0].valid(self._now()):
-            self._guesses.wrong(address, moment)
-            raise DeniedError(401, "this token is not known, or has ended", {"WWW-Authenticate": WRONG})
-        self._guesses.right(address, digest)
-        return Caller(found[0].role, found[0].name, found[0].collection)
+        self._guesses.wrong(address, moment)
+        raise DeniedError(401, "this token is not known, or has ended", {"WWW-Authenticate": WRONG})
 
 
 MISSING = 'Bearer realm="audiosim"'

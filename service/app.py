@@ -131,7 +131,11 @@ def _watch(app: FastAPI, limits: Limits) -> None:
 
 
 def run_server(
-    make: FastAPI | Callable[[], FastAPI], host: str = "127.0.0.1", port: int = 8000, log: Form = "text"
+    make: FastAPI | Callable[[], FastAPI],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    log: Form = "text",
+    proxies: Sequence[str] = (),
 ) -> None:
     """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
 
@@ -140,16 +144,18 @@ def run_server(
     make  the application, or what makes it: then the service lives at once, and is ready when that is done
     port  0 for any that is free; the start line, on stderr, says which
     log   one line per request on stderr, for people or as JSON
+    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed; nobody's others
     """
     listening = listen(host, port)
     start_logging(log)
     keep_freed_memory()
     with listening, _stopping_cleanly():
-        _run(lambda: _checked((lambda: make) if isinstance(make, FastAPI) else make, host), listening, log)
+        made = (lambda: make) if isinstance(make, FastAPI) else make
+        _run(lambda: _checked(made, host), listening, log, proxies)
     LOG.info("stopped")
 
 
-def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> None:
+def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form, proxies: Sequence[str]) -> None:
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
@@ -163,7 +169,7 @@ def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form) -> No
         failures.append(error)
         server.should_exit = True
 
-    server = _Server(_config(Starting(make, made, failed)))
+    server = _Server(_config(Starting(make, made, failed), proxies))
     server.run(sockets=[listening])
     if failures:
         raise failures[0]
@@ -187,6 +193,8 @@ class _Server(uvicorn.Server):
 
 def _notes(app: FastAPI) -> Iterator[str]:
     """What whoever starts a service should know of it."""
+    if app.state.access.deserted:
+        yield "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
     if not app.state.access.locked:
         yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
     if any(one.judging.database is None for one in app.state.served.collections.values()):
@@ -200,7 +208,7 @@ def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
     return app
 
 
-def _config(app: Starting) -> uvicorn.Config:
+def _config(app: Starting, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,
@@ -210,6 +218,8 @@ def _config(app: Starting) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

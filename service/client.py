@@ -16,6 +16,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.prediction import Prediction
+from service.received import LONGEST_S, MOST_BYTES, check_predictions, read_answer
 from service.wire import CollectionOut, FeaturesIn, ModelOut, PredictionsIn, PredictionsOut, ProblemOut
 from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_standing import CampaignOut, RankingOut
@@ -40,15 +41,26 @@ class Client:
     connection fails or the service is busy. Raises InputError where the service refuses what it was asked,
     ServiceError where it is not there or answers nonsense.
 
-    url        root of the service, such as http://127.0.0.1:8000
-    timeout_s  how long to wait for an answer
-    token      as `audiosim token` made it; the environment's AUDIOSIM_TOKEN, if there is one, where None
+    url         root of the service, such as http://127.0.0.1:8000
+    timeout_s   how long to wait for an answer to begin, and in the middle of it
+    token       as `audiosim token` made it; the environment's AUDIOSIM_TOKEN, if there is one, where None
+    longest_s   that one answer may take to come
+    most_bytes  that one answer may have
     """
 
-    def __init__(self, url: str, timeout_s: float = 60.0, token: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout_s: float = 60.0,
+        token: str | None = None,
+        *,
+        longest_s: float = LONGEST_S,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         import httpx
 
         self.url = url.rstrip("/")
+        self._longest_s, self._most_bytes = longest_s, most_bytes
         token = os.environ.get(TOKEN) if token is None else token
         headers = {"authorization": f"Bearer {token}"} if token else {}
         try:
@@ -183,8 +195,8 @@ class Client:
         try:
             with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
                 if response.status_code != 200:
-                    response.read()
-                    raise _refusal(self.url, response)
+                    body = read_answer(response, self.url, self._most_bytes, self._longest_s)
+                    raise _refusal(self.url, response.status_code, body)
                 yield from response.iter_lines()
         except httpx.HTTPError as error:
             raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
@@ -212,22 +224,24 @@ class Client:
     ) -> Answer:
         headers = {"content-type": "application/json"} if content is not None else {}
         headers |= {"idempotency-key": key} if key else {}
-        response = self._send(method, path, params=query, content=content, headers=headers)
-        if response.status_code not in (200, 201):
-            raise _refusal(self.url, response)
+        status, body = self._send(method, path, params=query, content=content, headers=headers)
+        if status not in (200, 201):
+            raise _refusal(self.url, status, body)
         try:
-            return msgspec.json.decode(response.content, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return msgspec.json.decode(body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ServiceError(f"{self.url} does not answer as audiosim does: {error}") from None
 
-    def _send(self, method: str, path: str, **what: Any) -> "httpx.Response":
+    def _send(self, method: str, path: str, **what: Any) -> tuple[int, bytes]:
+        """Status and body of the answer."""
         import httpx
 
         for pause_s in (*PAUSES_S, None):
             try:
-                response = self._http.request(method, path, **what)
+                with self._http.stream(method, path, **what) as response:
+                    body = read_answer(response, self.url, self._most_bytes, self._longest_s)
                 if pause_s is None or response.status_code not in BUSY:
-                    return response
+                    return response.status_code, body
                 time.sleep(_pause_s(response, pause_s))
             except (httpx.TimeoutException, httpx.UnsupportedProtocol) as error:
                 raise ServiceError(f"{self.url} cannot be asked: {error}") from None
@@ -265,14 +279,14 @@ def _query(model: str | None, cutoff: int | None) -> dict[str, str]:
     return {name: value for name, value in query.items() if value is not None}
 
 
-def _refusal(url: str, response: "httpx.Response") -> InputError | ServiceError:
+def _refusal(url: str, status: int, body: bytes) -> InputError | ServiceError:
     try:
-        detail = msgspec.json.decode(response.content, type=ProblemOut).detail
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ServiceError(f"{url} does not answer as audiosim does: status {response.status_code}")
-    if response.status_code < 500:
+        detail = msgspec.json.decode(body, type=ProblemOut).detail
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ServiceError(f"{url} does not answer as audiosim does: status {status}")
+    if status < 500:
         return InputError(f"{url} refuses: {detail}")
-    return ServiceError(f"{url} failed with status {response.status_code}: {detail}")
+    return ServiceError(f"{url} failed with status {status}: {detail}")
 
 
 class RemoteEstimator:
@@ -313,6 +327,8 @@ class RemoteEstimator:
         pairs, told = self._pool.pairs, _told(self._pool, grades)
         starts = range(0, len(pairs), self._batch)
         answers = [self._ask(pairs[start : start + self._batch], told) for start in starts]
+        if any(answer.levels != answers[0].levels for answer in answers):
+            raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
         return Prediction(
@@ -328,8 +344,7 @@ class RemoteEstimator:
         )
         if answer.model != self._there:
             raise ServiceError(f"{self._client.url} changed its model for {self._collection} while it was asked")
-        if len(answer.probabilities or []) != len(pairs) or len(answer.models) != len(pairs) or None in answer.models:
-            raise ServiceError(f"{self._client.url} does not answer for every pair that it was asked for")
+        check_predictions(answer, pairs, self._pool.scale, self._client.url)
         return answer
 
 

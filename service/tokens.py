@@ -1,4 +1,4 @@
-"""Tokens: who may ask a service for what.
+"""Tokens, which say who may ask a service for what, and what became of them.
 
 Of a token only the SHA-256 is kept. A slow hash would add nothing: it makes up for what people choose, which can be
 guessed; a token is 256 random bits, which nobody guesses however fast the hash is.
@@ -35,11 +35,19 @@ TOKENS = sql.Table(
     sql.Column("expires", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, unique=True),
 )
+HISTORY = sql.Table(
+    "audiosim_tokens_history",
+    METADATA,
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("kind", sql.Text, nullable=False),  # create, revoke
+    sql.Column("name", sql.Text, nullable=False),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who holds a token, and what for.
+    """Holder of a token, and what it is for.
 
     name        of the holder; an assessor judges under it
     role        in ROLES
@@ -96,6 +104,7 @@ class TokenStore:
         try:
             with self._reporting(), self._engine.begin() as connection:
                 connection.execute(sql.insert(TOKENS), [row])
+                self._note(connection, "create", name)
         except exc.IntegrityError:
             raise InputError(f"there is a token of {name} already; revoke it first, or take another name") from None
         return secret
@@ -104,6 +113,8 @@ class TokenStore:
         """End a token now."""
         with self._reporting(), self._engine.begin() as connection:
             gone = connection.execute(sql.delete(TOKENS).where(TOKENS.c.name == name))
+            if gone.rowcount:
+                self._note(connection, "revoke", name)
         if not gone.rowcount:
             raise InputError(f"there is no token of {name!r}")
 
@@ -113,9 +124,19 @@ class TokenStore:
             rows = connection.execute(sql.select(*TOKENS.c).order_by(TOKENS.c.name)).all()
         return [Token(**row._mapping) for row in rows]
 
+    def was_used(self) -> bool:
+        """Whether there is a token, or ever was one: then the database is for services that ask for one."""
+        with self._reporting(), self._engine.connect() as connection:
+            return any(
+                connection.execute(sql.select(sql.exists().select_from(one))).scalar() for one in (TOKENS, HISTORY)
+            )
+
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def _note(self, connection: sql.Connection, kind: str, name: str) -> None:
+        connection.execute(sql.insert(HISTORY).values(time=write_time(self._clock()), kind=kind, name=name))
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What the README shows works as it is shown."""
+"""What the README and the pages of docs/ show works as it is shown."""
 
 import os
 import re
@@ -11,8 +11,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCREEN = 40  # lines
-EXAMPLES = [text for text in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "service.client" not in text]
-COMMANDS = re.findall(r"`audiosim ([a-z]+)", README)
+PAGES = [
+    page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "style.md"
+]  # that one shows how we write
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES} | {"README.md": README}
+FIRST, *OTHERS = (
+    text
+    for name in sorted(TEXTS, key="README.md".__ne__)
+    for text in re.findall(r"```python\n(.*?)```", TEXTS[name], re.DOTALL)
+    if "service.client" not in text
+)
+COMMANDS = {command for text in TEXTS.values() for command in re.findall(r"`audiosim ([a-z]+)", text)}
+LINKS = [(name, link) for name, text in TEXTS.items() for link in re.findall(r"\]\(([^)#:]+)\)", text)]
+WORDS = 1200  # a README is read in one sitting
 
 
 def run(*command, **options):
@@ -24,17 +35,18 @@ def test_the_first_screen_shows_the_two_commands_and_a_python_example():
     assert "make demo" in first
     assert "make test" in first
     assert "```python" in first
-    assert len([line for line in EXAMPLES[0].splitlines() if line]) <= 11
+    assert len([line for line in FIRST.splitlines() if line]) <= 11
+    assert len(README.split()) <= WORDS
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", [FIRST, *OTHERS])
 def test_the_python_examples_run_as_they_are(example):
     said = run(sys.executable, "-W", "error", "-c", example).stdout
     assert said.count("timbre-full") == (2 if "confidence" in example else 0)
     assert ("ordinalregression__ridge" in said) == ("GridSearchCV" in example)
 
 
-@pytest.mark.parametrize("command", sorted(set(COMMANDS)))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_named_explains_itself_with_an_example(command):
     said = run(sys.executable, "-m", "audiosim.cli", command, "--help").stdout
     assert "Example" in said
@@ -45,3 +57,9 @@ def test_make_demo_and_make_test_are_what_the_readme_says():
     environment = {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
     assert "audiosim demo" in run("make", "-n", "demo", env=environment).stdout
     assert "-m pytest" in run("make", "-n", "test", env=environment).stdout
+
+
+@pytest.mark.parametrize(("name", "link"), LINKS)
+def test_links_lead_somewhere(name, link):
+    folder = ROOT if name == "README.md" else ROOT / "docs"
+    assert (folder / link).exists(), f"{name} links to {link}"

@@ -13,8 +13,9 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.audio import cluster, decode, workers
 from audiosim.audio.decode import Signal
+from audiosim.audio.frames import Frames, frames
 from audiosim.audio.index_store import Recording
-from audiosim.audio.mfcc import Parameters, frames
+from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, Source
 from audiosim.errors import InputError, SoundError
@@ -98,6 +99,7 @@ def describe_all(
     import joblib
 
     portable = read if read is decode.read else joblib.wrap_non_picklable_objects(read)
+    parameters = parameters.portable(joblib.wrap_non_picklable_objects)
     one = partial(describe, parameters=parameters, read=portable)
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
@@ -163,36 +165,38 @@ def _heard(read: Read, path: Path) -> Signal:
         raise SoundError(f"{path}: its decoder failed ({said}), expected {decode.FORMATS}") from error
 
 
-def _described(recording: Recording, signal: Signal, coefficients: Array) -> Described:
-    if len(coefficients) < 2:
+def _described(recording: Recording, signal: Signal, found: Frames) -> Described:
+    if len(found.values) < 2:
         raise SoundError(f"{recording.path}: lasts {signal.duration_s:.3g} s, which is one frame, expected at least 2")
-    gaussian, ridge, still = summarise(coefficients)
+    gaussian, ridge, still = summarise(found.values)
     silent = signal.silent or still
     known = replace(
         recording,
         seconds=signal.duration_s,
-        frames=len(coefficients),
-        note="; ".join(_notes(signal.notes, ridge, silent)),
+        frames=len(found.values),
+        note="; ".join(_notes(signal.notes, found.limit_hz, ridge, silent)),
         silent=silent,
     )
     return Described(known, pack_row(gaussian))
 
 
-def _notes(notes: tuple[str, ...], ridge: float, silent: bool) -> Iterator[str]:
+def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent: bool) -> Iterator[str]:
     """Those of the signal, and what its frames add."""
     yield from notes
+    if limit_hz is not None and not silent:
+        yield f"band-limited: next to nothing above {limit_hz / 1000:.1f} kHz"
     if silent and not any(note.startswith("silent") for note in notes):
         yield "silent: there is next to nothing to hear"
     elif ridge and not silent:
-        yield f"steady: its frames do not vary in every direction, so {ridge:.2g} dB^2 was added to each variance"
+        yield f"steady: its frames do not vary in every direction, so {ridge:.2g} was added to each variance"
 
 
-def summarise(coefficients: Array) -> tuple[Gaussian, float, bool]:
+def summarise(values: Array) -> tuple[Gaussian, float, bool]:
     """The Gaussian of a recording's frames; the ridge it took, 0 if none; whether they stand still.
 
         covariance  S + r I,  r = max(0, f - l1),  f = max(1e-3, 3e-6 ld),  l1 <= ... <= ld the eigenvalues of S
 
-    coefficients  (n, d) frames in dB, n at least 2
+    values  (n, d) frames, n at least 2
 
     Frames of silence are all one, those of a pure tone keep to a few directions: up to rounding they have no
     density. The ridge r gives them one, as thin as can be told from rounding (see STEADY), and changes no
@@ -200,9 +204,9 @@ def summarise(coefficients: Array) -> tuple[Gaussian, float, bool]:
     where music is tens from music, so that they are neighbours of their like alone. Frames that stand still
     have ld <= 1e-3.
     """
-    mean = coefficients.mean(axis=0, dtype=float)
-    centred = coefficients - mean
-    covariance = centred.T @ centred / (len(coefficients) - 1)
+    mean = values.mean(axis=0, dtype=float)
+    centred = values - mean
+    covariance = centred.T @ centred / (len(values) - 1)
     eigenvalues = np.linalg.eigvalsh(covariance)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     ridge = max(0.0, max(STEADY, STEADY_SHARE * largest) - smallest)

@@ -13,7 +13,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio import decode, index_store, packing
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
-from audiosim.audio.mfcc import STANDARD, Parameters
+from audiosim.audio.parameters import STANDARD, Descriptor, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import Source, find_sounds
@@ -38,11 +38,11 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AudioIndex:
-    """Recordings, each as the Gaussian of its MFCC frames.
+    """Recordings, each as the Gaussian of its frames.
 
     recordings  (n) no two of one identifier
     table       (m, width) rows of Gaussians, single precision: mean, upper triangle of the covariance, ln det
-    parameters  of the frames; d coefficients
+    parameters  of the frames; d dimensions
     failed      the files that `extract` could not describe, and why
     places      (n,) the row of each recording; None: the rows are those of the recordings, in their order
     folder      where the index lies on disk; None: nowhere
@@ -58,7 +58,7 @@ class AudioIndex:
     def __post_init__(self) -> None:
         if self.places is not None:
             return  # what is on disk was checked when it was written
-        expected = (len(self.recordings), width(self.parameters.coefficients))
+        expected = (len(self.recordings), width(self.parameters.dimension))
         if self.table.shape != expected:
             raise InputError(f"rows must be {expected} to match the recordings and parameters, got {self.table.shape}")
         if len(self._positions) < len(self.recordings):
@@ -112,12 +112,12 @@ class AudioIndex:
     @property
     def means(self) -> Array:
         """(n, d)"""
-        return from_rows(self.rows, self.parameters.coefficients)[0]
+        return from_rows(self.rows, self.parameters.dimension)[0]
 
     @property
     def covariances(self) -> Array:
         """(n, d, d)"""
-        return from_rows(self.rows, self.parameters.coefficients)[1]
+        return from_rows(self.rows, self.parameters.dimension)[1]
 
     def joined(self, other: "AudioIndex") -> "AudioIndex":
         """The recordings of both, which must have the same parameters, as one index in memory."""
@@ -205,8 +205,8 @@ class AudioIndex:
     def _packed(self) -> Packed:
         """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
         if self.folder is not None and self._is_large:
-            return packing.packed_on_disk(self.folder, self.table, self.parameters.coefficients)
-        return pack(self.rows, self.parameters.coefficients)
+            return packing.packed_on_disk(self.folder, self.table, self.parameters.dimension)
+        return pack(self.rows, self.parameters.dimension)
 
     @cached_property
     def _inside(self) -> Integers:
@@ -268,7 +268,7 @@ def _check_search(k: int, divergence: str) -> None:
 
 def _rows(described: Iterable[Array], parameters: Parameters) -> Singles:
     """Rows to be stored, of means and upper triangles."""
-    d = parameters.coefficients
+    d = parameters.dimension
     rows = np.array([*described], dtype=float).reshape(-1, width(d) - 1)
     return to_rows(rows[:, :d], from_triangles(rows[:, d:], d))
 
@@ -296,7 +296,7 @@ def extract(
     n_jobs: int | None = None,
     *,
     into: str | Path | None = None,
-    parameters: Parameters = STANDARD,
+    parameters: Parameters | None = None,
     read: Read = decode.read,
     progress: Progress | None = None,
     scheduler: str | None = None,
@@ -307,7 +307,8 @@ def extract(
     sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or identifier -> file
     n_jobs      worker processes, as in scikit-learn: None is 1, -1 one per processor
     into        folder of the index; files in it that have not changed are not read again. None: in memory
-    parameters  of the frames; those of the index where there is one
+    parameters  of the frames; None: those of the index where there is one, else STANDARD: MFCC, spectral contrast
+                and band descriptors. See `described_by` for others
     read        what opens a sound file
     progress    called with the numbers of files done (those already in the index too), failed, and in all
     scheduler   address of a Dask cluster that does the work instead; see `describe_all`
@@ -319,6 +320,7 @@ def extract(
     """
     sources: Mapping[str, Source] = sound if isinstance(sound, Mapping) else find_sounds(sound)
     files, report = listed(sources), progress or _unwatched
+    parameters = parameters or _parameters_of(into)
     if into is None:
         described: list[Described] = []
         outcomes = describe_all(files, parameters, read, n_jobs, scheduler=scheduler)
@@ -334,6 +336,17 @@ def extract(
             outcomes, done, len(files), report, lambda one: index.append(one[0], _rows([one[1]], parameters)[0])
         )
     return replace(AudioIndex.load(into), failed=failed)
+
+
+def _parameters_of(folder: str | Path | None) -> Parameters:
+    """Those of an index, STANDARD where there is none."""
+    if folder is None or not (Path(folder) / index_store.HEAD).exists():
+        return STANDARD
+    parameters = index_store.read_head(Path(folder))
+    for one in parameters.descriptors:
+        if isinstance(one, Descriptor):
+            raise InputError(f"{folder}: holds frames of descriptor {one.name}, expected it among the parameters")
+    return parameters
 
 
 def _prune(index: Appender) -> None:

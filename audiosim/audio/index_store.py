@@ -1,6 +1,6 @@
 """The files of an index: opened by memory map, appended to without rewriting, whole after a kill at any moment.
 
-    index.json        the version of this layout and the Parameters of all frames
+    index.json        the version of this layout, the Parameters of all frames and the names of their dimensions
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
     recordings.jsonl  one line per entry, in the same order
     entries.u64       two numbers per entry: where its line ends; what it is (see `REPLACES`)
@@ -17,7 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -29,14 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.arrays import Booleans, Integers
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.gaussian import Singles, width
 
 if sys.platform != "win32":
     import fcntl
 
-VERSION = 2
+VERSION = 3
+READ = (2, VERSION)  # 2 is of the same layout: frames of plain MFCC, their dimensions not named
 HEAD, ROWS, LINES, ENTRIES = "index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"
 
 # The second number of an entry: flags, and below them 0 for a new recording or 1 + the entry that no longer holds.
@@ -137,7 +138,7 @@ def load(folder: str | Path) -> Stored:
     """The index in a folder. Takes no longer for many recordings than for few, but to count those that hold."""
     folder = Path(folder)
     parameters = read_head(folder)
-    columns = width(parameters.coefficients)
+    columns = width(parameters.dimension)
     entries = _read_entries(folder, columns)
     places = _places(entries[:, 1])
     recordings = Recordings(folder, entries, places)
@@ -152,7 +153,7 @@ class Appender:
 
     def __init__(self, folder: str | Path, parameters: Parameters) -> None:
         self.folder = Path(folder)
-        self._columns = width(parameters.coefficients)
+        self._columns = width(parameters.dimension)
         _prepare(self.folder, parameters)
         _read_entries(self.folder, self._columns)  # refused before a file is made in place of a lost one
         self._entries, self._lines, self._rows = ((self.folder / name).open("ab") for name in (ENTRIES, LINES, ROWS))
@@ -259,7 +260,8 @@ def _prepare(folder: Path, parameters: Parameters) -> None:
         if any(path.name != f"{HEAD}.new" for path in folder.iterdir()):
             raise InputError(f"{folder}: is not an index and not empty, expected an index or a new folder")
         new = folder / f"{HEAD}.new"
-        new.write_text(json.dumps({"version": VERSION, "parameters": asdict(parameters)}) + "\n", encoding="utf-8")
+        known = {"parameters": parameters.to_json(), "dimensions": parameters.dimensions}
+        new.write_text(json.dumps({"version": VERSION} | known) + "\n", encoding="utf-8")
         new.replace(folder / HEAD)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror}), expected an index or a new folder") from None
@@ -271,13 +273,16 @@ def read_head(folder: Path) -> Parameters:
     try:
         head = json.loads(path.read_text(encoding="utf-8"))
         version = head["version"]
-        parameters = Parameters(**head["parameters"]) if version == VERSION else None
+        parameters = Parameters.from_json(head["parameters"]) if version in READ else None
+        dimensions = head.get("dimensions")
     except OSError:
         raise InputError(f"{folder}: is not an index, expected a folder with {HEAD}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise FormatError(path, 1, "expected the version and the parameters of an index") from None
     if parameters is None:
         raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}; extract it again")
+    if dimensions is not None and dimensions != list(parameters.dimensions):
+        raise FormatError(path, 1, f"expected the dimensions of its parameters, {', '.join(parameters.dimensions)}")
     return parameters
 
 

@@ -1,6 +1,8 @@
-"""Frames of a signal -> the squares of their Fourier transforms, in float32, a block at a time."""
+"""Frames of a signal -> the powers of their Fourier transforms, in float32, a block at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
 
 import lazy_loader
 import numpy as np
@@ -10,34 +12,39 @@ from numpy.typing import NDArray
 cv2 = lazy_loader.load("cv2")
 
 Floats = NDArray[np.float32]
+Transform = Callable[[Floats, Floats], None]
 
 BLOCK = 128  # frames handed out at a time: fewer, and the products with the mel filters are too small to be fast
 PIECE = 65_536  # samples transformed at a time: they stay in cache, and of more OpenCV makes pieces for several threads
 
 
-def power_parts(samples: Floats, taper: Floats, hop: int) -> Iterator[tuple[slice, Floats]]:
-    """The squares of the real and imaginary parts of the transforms of frames, for some frames at a time.
+def powers(
+    samples: Floats, taper: Floats, hop: int, transform: Transform | None = None
+) -> Iterator[tuple[slice, Floats]]:
+    """The powers |X|^2 of the transforms of frames, for some frames at a time.
 
-    samples  (n,) float32; frame t is centred on sample t hop, with zeros beyond the ends
-    taper    (frame,) what each frame is multiplied by; frame even
-    hop      samples from one frame to the next, at most a frame
+    samples    (n,) float32; frame t is centred on sample t hop, with zeros beyond the ends
+    taper      (frame,) what each frame is multiplied by; frame even
+    hop        samples from one frame to the next, at most a frame
+    transform  one of those below; None: `fastest`
 
-    Yields which of the 1 + n // hop frames, and (their number, frame + 2), good until the next are asked for.
-    The sum of columns 2 k and 2 k + 1 is the power of bin k, but those of the bins 0 and frame / 2 are not
-    to be used: they are packed otherwise, and no mel filter looks at them.
+    Yields which of the 1 + n // hop frames, and (their number, 1 + frame / 2), good until the next are asked for.
     """
     n, frame = 1 + len(samples) // hop, len(taper)
-    rows = max(1, PIECE // frame)
+    rows, transform = max(1, PIECE // frame), transform or fastest()
     # Made once and small: fresh memory costs as much as the transforms, a padded copy of the samples more.
-    stretch, parts = np.empty((BLOCK - 1) * hop + frame, np.float32), np.zeros((BLOCK, frame + 2), np.float32)
+    stretch, power = np.empty((BLOCK - 1) * hop + frame, np.float32), np.empty((BLOCK, frame // 2 + 1), np.float32)
     windows, tapered = sliding_window_view(stretch, frame)[::hop], np.empty((rows, frame), np.float32)
+    parts = np.zeros((rows, frame + 2), np.float32)
     for start in range(0, n, BLOCK):
         _cut(samples, start * hop - frame // 2, stretch)
-        block = parts[: min(BLOCK, n - start)]
+        block = power[: min(BLOCK, n - start)]
         for row in range(0, len(block), rows):
             piece = block[row : row + rows]
             some = windows[row : row + len(piece)]
-            _transform(np.multiply(some, taper, out=tapered[: len(piece)]), piece)
+            transform(np.multiply(some, taper, out=tapered[: len(piece)]), parts[: len(piece)])
+            squares = np.multiply(parts[: len(piece)], parts[: len(piece)], out=parts[: len(piece)])
+            np.add(squares[:, ::2], squares[:, 1::2], out=piece)
         yield slice(start, start + len(block)), block
 
 
@@ -50,11 +57,24 @@ def _cut(samples: Floats, start: int, stretch: Floats) -> None:
     stretch[before + len(there) :] = 0
 
 
-def _transform(frames: Floats, squares: Floats) -> None:
-    """The squares of real and imaginary parts, bin by bin.
+@cache
+def fastest() -> Transform:
+    """OpenCV's transform where it is installed (`audiosim[fast]`): half the time of scipy's on x86; else scipy's."""
+    return by_opencv if find_spec("cv2") else by_scipy
 
-    OpenCV takes two fifths of the time of scipy.fft for single precision: on x86 it brings Intel's own transforms.
-    Its rows are packed: bin 0, then the real and imaginary parts of the others, then bin frame / 2, which is real.
+
+def by_scipy(frames: Floats, parts: Floats) -> None:
+    """Write the transforms of frames (n, frame) as real and imaginary parts in turn, into (n, frame + 2)."""
+    from scipy.fft import rfft  # its import costs as much as all else that a worker loads
+
+    parts[:] = rfft(frames).view(np.float32)
+
+
+def by_opencv(frames: Floats, parts: Floats) -> None:
+    """Write the same, up to signs.
+
+    Rows come packed, without the imaginary parts of the bins 0 and frame / 2, which are 0: at a column's offset each
+    other number falls in its place, and these two beside a zero.
     """
-    cv2.dft(frames, squares[:, 1:-1], cv2.DFT_ROWS)
-    np.multiply(squares, squares, out=squares)
+    cv2.dft(frames, parts[:, 1:-1], cv2.DFT_ROWS)
+    parts[:, [0, -1]] = 0

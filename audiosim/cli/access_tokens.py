@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from audiosim.cli.options import As, Format, print_result
+from audiosim.cli.service_options import in_memory
+from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
 app = typer.Typer(
@@ -48,6 +50,10 @@ def create(
     """
     from service.tokens import TokenStore
 
+    if in_memory(database):
+        raise InputError(
+            f"--db {database} is memory, and the token would be gone at once: expected a file, or PostgreSQL"
+        )
     secret = TokenStore(database).create(name, role, collection, expires)
     row = {"name": name, "role": role, "collection": collection or None, "token": secret}
     print_result(form, row, [row], lambda: secret)

@@ -1,5 +1,6 @@
 """The settings of the service: options, variables of the environment, or lines of a file."""
 
+import sys
 import tomllib
 from enum import StrEnum
 from pathlib import Path
@@ -35,6 +36,22 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
             raise InputError(f"{path}: {name} must be {'one value' if isinstance(value, list) else 'a list'}")
     context.default_map = settings
     return path
+
+
+def kept(url: str | None, option: str) -> str | None:
+    """The database of a URL; None, and a note, where it is in memory and would be gone at the end."""
+    if url is None or not in_memory(url):
+        return url
+    sys.stderr.write(f"note: {option} {url} is memory, not a file: what is in it is lost when the service stops\n")
+    return None
+
+
+def in_memory(url: str) -> bool:
+    """Whether a URL is of a SQLite database that is no file."""
+    scheme, _, path = url.partition("://")
+    return scheme.partition("+")[0] == "sqlite" and (
+        path.partition("?")[0] in ("", "/", "/:memory:") or ":memory:" in path or "mode=memory" in path
+    )
 
 
 def _option(variable: str, text: str, **more: Any) -> Any:
@@ -82,8 +99,18 @@ AllowedHosts = Annotated[
     list[str] | None,
     _option(
         "ALLOWED_HOST",
-        "A name under which browsers may ask, beside localhost and --host; again for more, * for any.",
+        "A name under which browsers may ask, beside localhost and --host; again for more, * for any. Tokens are "
+        "needed for any but this machine's own.",
         metavar="NAME",
+    ),
+]
+TrustedProxies = Annotated[
+    list[str] | None,
+    _option(
+        "TRUSTED_PROXY",
+        "Address or network of a proxy in front, such as 127.0.0.1 or 10.0.0.0/8: what it says in X-Forwarded-For and "
+        "X-Forwarded-Proto is believed; again for more. Not given: these headers count for nothing.",
+        metavar="ADDRESS",
     ),
 ]
 Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]

@@ -1,7 +1,7 @@
 """Commands that set something going: the demo, the service."""
 
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,8 @@ from audiosim.selection import parse_stop
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from service.access import Access
 
 
 def demo(
@@ -79,6 +81,7 @@ def serve(
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
     allowed_host: settings.AllowedHosts = None,
+    trusted_proxy: settings.TrustedProxies = None,
     port: settings.Port = 8000,
     measure: settings.MeasureName = None,
     goal: settings.Goal = "confidence=0.95",
@@ -94,22 +97,26 @@ def serve(
     """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
-    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`.
+    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. What a database held
+    a token for once needs tokens for good.
 
     Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`;
     `AUDIOSIM_DB=postgresql://me@host/name audiosim serve --config service.toml --host 0.0.0.0 --allowed-host
     judge.example.org`; then in another process
     `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000`
     """
-    from service.access import Access
+    from service.access import parse_proxies
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
     from service.questions import read_questions
-    from service.tokens import TokenStore
     from service.wire_judging import JudgmentIn
 
-    database = tokens or db
-    access = Access(host, allowed_host or (), TokenStore(database) if database else None)
+    db, tokens, proxies = (
+        settings.kept(db, "--db"),
+        settings.kept(tokens, "--tokens"),
+        parse_proxies(trusted_proxy or ()),
+    )
+    access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
     judging = Judging(db, measure, parse_stop(goal), own, going)
@@ -119,4 +126,16 @@ def serve(
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 
-    run_server(make, host, port, log.value)
+    run_server(make, host, port, log.value, proxies)
+
+
+def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -> "Access":
+    """Access by the tokens of the first database; locked where any of them ever held one."""
+    from service.access import Access
+    from service.tokens import TokenStore
+
+    stores = [TokenStore(url) for url in databases]
+    locked = any(store.was_used() for store in stores)
+    for store in stores[1:]:
+        store.close()
+    return Access(host, allowed_hosts, stores[0] if stores else None, locked=locked)

@@ -10,6 +10,7 @@ import typer
 
 from audiosim.cli.options import As, Format, print_result
 from audiosim.errors import InputError
+from audiosim.plugins import find_frames, installed_frames
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, rows_view
 
@@ -48,9 +49,18 @@ def extract(
     prune: Annotated[
         bool, typer.Option("--prune", help="First remove from the index what has no file any more; URLs stay.")
     ] = False,
+    frames: Annotated[
+        str | None,
+        typer.Option(
+            help="standard: MFCC, spectral contrast and descriptors of the mel bands; mfcc: those alone, as in the "
+            "papers; or names joined by commas, of mfcc, contrast, bands and installed descriptors. Not given: those "
+            "of the index that is continued, standard in a new one.",
+            show_default=False,
+        ),
+    ] = None,
     form: As = Format.table,
 ) -> None:
-    """Describe recordings by the Gaussian of their MFCC frames, and save that as an index.
+    """Describe recordings by the Gaussian of their frames of sound, and save that as an index.
 
     Files that are already in the index and have not changed are passed over. Bad files are listed, one line each,
     and the rest is done: one that crashes its decoder, or takes it more than 120 s and 4 s per megabyte, too.
@@ -59,6 +69,10 @@ def extract(
     Example: `audiosim extract music/ -o sounds.index`
 
     Again, without what is gone: `audiosim extract documents.tsv -o sounds.index --prune`
+
+    As in the papers: `audiosim extract music/ -o mfcc.index --frames mfcc`
+
+    With librosa's chroma: `audiosim extract music/ -o chroma.index --frames mfcc,chroma`
 
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
@@ -70,6 +84,7 @@ def extract(
             sounds,
             jobs or -1,
             into=index,
+            parameters=find_frames(frames) if frames else installed_frames(index),
             progress=lambda done, failed, total: show(done + failed, total),
             scheduler=scheduler,
             prune=prune,

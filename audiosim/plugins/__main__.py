@@ -1,7 +1,7 @@
 """`python -m audiosim.plugins [NAME...]`: check what packages have installed; exit code 1 if something is wrong.
 
-NAME  of an estimator, a measure or a rule, NAME:TEXT for an estimator that needs a text; not given, all that is
-      installed by other packages than audiosim
+NAME  of an estimator, a measure, a rule or a descriptor, NAME:TEXT for an estimator that needs a text; not given,
+      all that is installed by other packages than audiosim
 """
 
 import sys
@@ -16,6 +16,7 @@ from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import MEASURES, parse_measure
 from audiosim.plugins.estimator_contract import check_estimator
+from audiosim.plugins.frame_descriptors import DESCRIPTORS, OWN_NAMES, check_descriptor, load_descriptor
 from audiosim.plugins.installed import (
     ESTIMATORS,
     MEASURE_GROUP,
@@ -32,7 +33,7 @@ from audiosim.plugins.measure_contract import check_measure
 from audiosim.plugins.rule_contract import SELECTIONS, check_rule, load_rule
 from audiosim.selection.rules import RULES
 
-KINDS = {ESTIMATORS: "estimator", MEASURE_GROUP: "measure", SELECTIONS: "rule"}
+KINDS = {ESTIMATORS: "estimator", MEASURE_GROUP: "measure", SELECTIONS: "rule", DESCRIPTORS: "descriptor"}
 SEED = 0
 
 
@@ -40,7 +41,7 @@ def main() -> None:
     """Say of each plugin whether it keeps its contract."""
     found = wanted(sys.argv[1:])
     if not found:
-        sys.stdout.write("no other package has installed an estimator, a measure or a rule\n")
+        sys.stdout.write("no other package has installed an estimator, a measure, a rule or a descriptor\n")
     complaints = [complaint(point, text) for point, text in found]
     for (point, _), wrong in zip(found, complaints, strict=True):
         result = "keeps its contract" if wrong is None else f"does not keep its contract: {wrong}"
@@ -81,6 +82,8 @@ def check(point: EntryPoint, text: str) -> None:
         check_measure(load_definition(point), rng)
     elif point.group == ESTIMATORS:
         check_estimator(load_factory(point), text, demo_pool(), rng)
+    elif point.group == DESCRIPTORS:
+        check_descriptor(load_descriptor(point))
     else:
         pool = demo_pool()
         check_rule(load_rule(point), expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool), rng)
@@ -93,7 +96,12 @@ def demo_pool() -> Pool:
 
 def is_hidden(point: EntryPoint) -> bool:
     """Whether something that comes with audiosim has the name."""
-    taken = {ESTIMATORS: published_names(), MEASURE_GROUP: set(MEASURES), SELECTIONS: set(RULES)}
+    taken = {
+        ESTIMATORS: published_names(),
+        MEASURE_GROUP: set(MEASURES),
+        SELECTIONS: set(RULES),
+        DESCRIPTORS: OWN_NAMES,
+    }
     return point.name in taken[point.group] or choose(installed(point.group), point.name) != point
 
 

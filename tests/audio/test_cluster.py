@@ -17,7 +17,7 @@ from audiosim.audio import cluster
 from audiosim.audio.decode import read
 from audiosim.audio.describe import Described, Failure, describe_all, listed
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import STANDARD
 from audiosim.audio.sources import find_sounds
 from audiosim.errors import InputError
 

@@ -12,16 +12,19 @@ import soundfile
 from audiosim.audio.decode import Signal, read
 from audiosim.audio.describe import Described, Failure, describe, describe_all, listed, summarise
 from audiosim.audio.index_store import Recording
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import PLAIN, STANDARD
 from audiosim.audio.sources import LeftOut
 from audiosim.errors import InputError
 
 TIME = np.arange(3 * 22_050) / 22_050
-STEADY = r"steady: its frames do not vary in every direction, so [0-9.e-]+ dB\^2 was added to each variance$"
+STEADY = r"steady: its frames do not vary in every direction, so [0-9.e-]+ was added to each variance$"
 
 
-def described(path):
-    return describe(listed({"x": path})[0], STANDARD)
+D = len(STANDARD.dimensions)
+
+
+def described(path, parameters=STANDARD):
+    return describe(listed({"x": path})[0], parameters)
 
 
 def written(folder, samples):
@@ -33,7 +36,7 @@ def test_a_row_is_the_mean_and_the_covariance_of_librosa_s_frames(tmp_path, musi
     # The frames agree to 1e-3 on coefficients that vary by about 10, so second moments agree to about 1e-2.
     librosa = pytest.importorskip("librosa")
     frames = librosa.feature.mfcc(y=music(), sr=22_050, n_mfcc=20)
-    recording, row = described(written(tmp_path, music()))
+    recording, row = described(written(tmp_path, music()), PLAIN)
     np.testing.assert_allclose(row[:20], frames.mean(axis=1), atol=1e-3)
     np.testing.assert_allclose(row[20:], np.cov(frames)[np.triu_indices(20)], rtol=1e-3, atol=1e-2)
     assert (recording.seconds, recording.frames, recording.note) == (5.0, 216, "")
@@ -52,7 +55,7 @@ def test_a_recording_remembers_its_file(tmp_path, music):
     assert (recording.size_bytes, recording.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
 
-# None of these has a density over 20 coefficients: the frames keep to fewer directions, up to rounding.
+# None of these has a density over all dimensions: the frames keep to fewer directions, up to rounding.
 FLAT = {
     "tone": 0.5 * np.sin(2 * np.pi * 440 * TIME),
     "tone on a bin": 0.5 * np.sin(2 * np.pi * 22_050 / 32 * TIME),
@@ -70,8 +73,8 @@ STILL = {
 
 
 def eigenvalues(row):
-    covariance = np.zeros((20, 20))
-    covariance[np.triu_indices(20)] = row[20:]
+    covariance = np.zeros((D, D))
+    covariance[np.triu_indices(D)] = row[D:]
     return np.linalg.eigvalsh(covariance + np.triu(covariance, 1).T)
 
 
@@ -114,15 +117,15 @@ def test_the_ridge_is_no_more_than_it_takes():
 
 def divergences(rows):
     """Symmetrised Kullback-Leibler divergence written out pair by pair."""
-    means = rows[:, :20]
-    covariances = np.zeros((len(rows), 20, 20))
-    covariances[:, *np.triu_indices(20)] = rows[:, 20:]
+    means = rows[:, :D]
+    covariances = np.zeros((len(rows), D, D))
+    covariances[:, *np.triu_indices(D)] = rows[:, D:]
     covariances += np.swapaxes(np.triu(covariances, 1), 1, 2)
     inverse = np.linalg.inv(covariances)
     traces = np.einsum("iab,jba->ij", inverse, covariances)
     apart = means[:, None] - means[None]
     squares = np.einsum("ija,iab,ijb->ij", apart, inverse, apart)
-    return (traces + traces.T + squares + squares.T) / 2 - 20
+    return (traces + traces.T + squares + squares.T) / 2 - D
 
 
 def test_neither_silent_nor_steady_recordings_are_neighbours_of_music(tmp_path, music):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from audiosim.audio import index_store
 from audiosim.audio.index_store import Appender, Recording, load
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 
 FILES = (index_store.ROWS, index_store.LINES, index_store.ENTRIES)
@@ -87,8 +87,9 @@ def test_the_layout_is_as_written_down(three):
     assert entries[:3, 0].tolist() == np.cumsum([len(line) for line in lines]).tolist()
     assert entries[:, 1].tolist() == [0, 0, 0, 2 + (1 << 62), 1 + (1 << 63)]  # 1 + the entry that no longer holds
     head = json.loads((three / "index.json").read_text())
-    assert head["version"] == 2
-    assert head["parameters"] == asdict(SMALL)
+    assert head["version"] == 3
+    assert head["parameters"] == asdict(SMALL) | {"descriptors": ["mfcc"]}
+    assert head["dimensions"] == ["mfcc 0", "mfcc 1"]
 
 
 def test_appending_goes_on_where_it_stopped_and_rewrites_nothing(three):
@@ -236,7 +237,7 @@ def test_an_index_killed_while_it_is_made_can_be_made_again(tmp_path):
 
 WRITE_FOR_EVER = """
 import sys, itertools, numpy as np
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.audio.index_store import Appender, Recording
 with Appender(sys.argv[1], Parameters(coefficients=20)) as index:
     for number in itertools.count(int(sys.argv[2])):
@@ -328,7 +329,7 @@ def test_a_folder_without_an_index_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "head", ["", "{}", "[]", '{"version": 2, "parameters": {"hop": 0}}', '{"version": 2, "parameters": 3}']
+    "head", ["", "{}", "[]", '{"version": 3, "parameters": {"hop": 0}}', '{"version": 2, "parameters": 3}']
 )
 def test_a_head_that_makes_no_sense_is_refused(three, head):
     (three / index_store.HEAD).write_text(head)
@@ -336,10 +337,10 @@ def test_a_head_that_makes_no_sense_is_refused(three, head):
         load(three)
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 4])
 def test_another_version_is_refused(three, version):
     (three / index_store.HEAD).write_text(f'{{"version": {version}, "parameters": {{}}}}')
-    message = rf"index\.json:1: expected an index of version 2, found {version}; extract it again$"
+    message = rf"index\.json:1: expected an index of version 3, found {version}; extract it again$"
     with pytest.raises(FormatError, match=message):
         load(three)
 

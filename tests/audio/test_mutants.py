@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import STANDARD
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,8 +50,8 @@ def test_a_hundred_damaged_files_are_described_or_fail_in_one_line(mutants, orig
             assert outcome.error.isprintable(), file.identifier
             assert "took more than" not in outcome.error, file.identifier
         else:
-            covariance = np.zeros((20, 20))
-            covariance[np.triu_indices(20)] = outcome.row[20:]
+            covariance = np.zeros((31, 31))
+            covariance[np.triu_indices(31)] = outcome.row[31:]
             covariance += np.triu(covariance, 1).T
             assert np.isfinite(outcome.row).all(), file.identifier
             np.linalg.cholesky(covariance)  # raises where it is not positive definite

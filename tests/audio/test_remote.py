@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from audiosim.audio.describe import Described, describe_all, listed
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import STANDARD
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import find_sounds
 from audiosim.errors import InputError, SoundError

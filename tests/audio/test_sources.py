@@ -11,7 +11,7 @@ import soundfile
 
 from audiosim.audio.describe import Failure, describe_all, listed
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.mfcc import STANDARD
+from audiosim.audio.parameters import STANDARD
 from audiosim.audio.sources import LeftOut, find_sounds
 from audiosim.errors import FormatError, InputError
 

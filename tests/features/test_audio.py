@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import read_documents
 from audiosim.corpus.model import BINARY, FINE, Run

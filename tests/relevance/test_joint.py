@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool

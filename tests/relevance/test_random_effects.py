@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool

@@ -1,4 +1,4 @@
-"""What the README shows of the service works as it is shown, against a live server."""
+"""What docs/service.md shows works as it is shown, against a live server."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The service\n")[2].partition("\n## ")[0]
+SECTION = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
 SHELL, TOKEN = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
 (PYTHON,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
@@ -33,7 +33,7 @@ def shown(tmp_path, port):
     return run
 
 
-def test_the_service_is_started_asked_and_judged_for_as_the_readme_shows(shown):
+def test_the_service_is_started_asked_and_judged_for_as_the_page_shows(shown):
     python = f"{sys.executable} -W error - <<'END'\n{PYTHON}END\n"
     said = shown("bash", "-c", f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{SHELL}\necho\n{python}")
     assert '"document_sound":"/v1/documents/' in said
@@ -42,5 +42,5 @@ def test_the_service_is_started_asked_and_judged_for_as_the_readme_shows(shown):
     assert re.search(r"\nquery,document,grade,assessor,time\nq\d\d,d\d\d\d,70,ann,\d{4}-", said)
 
 
-def test_a_token_is_made_as_the_readme_shows(shown):
+def test_a_token_is_made_as_the_page_shows(shown):
     assert re.fullmatch(r"audiosim_[A-Za-z0-9_-]{43}\n", shown("bash", "-c", TOKEN))

@@ -3,7 +3,12 @@
 But for a joint model: how pairs hang together does not come over the wire.
 """
 
+import contextlib
+import threading
+import time
+import zlib
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 import numpy as np
@@ -199,7 +204,7 @@ def test_a_text_that_is_no_address_is_refused(small, text):
         remote(build_pool(small), text)
 
 
-def canned_answers(pool, name="m", rows=None):
+def canned_answers(pool, name="m", rows=None, **wrong):
     model = ModelName(name, "1")
     scale = ScaleOut("fine", list(pool.scale.levels))
     shown = CollectionOut(
@@ -207,8 +212,18 @@ def canned_answers(pool, name="m", rows=None):
     )
     count = len(pool.pairs) if rows is None else rows
     predicted = PredictionsOut(
-        model, 0, [1.0] * count, [0.0] * count, ["predicted"] * count, ["m"] * count, [0.0], [[1.0]] * count
+        model,
+        0,
+        [50.0] * count,
+        [2500.0] * count,
+        ["predicted"] * count,
+        ["m"] * count,
+        [0.0, 100.0],
+        [[0.5, 0.5]] * count,
     )
+    for name, value in wrong.items():
+        column = getattr(predicted, name)
+        setattr(predicted, name, value if name == "levels" else [value, *column[1:]])
     return [(200, msgspec.json.encode(answer)) for answer in (shown, predicted)]
 
 
@@ -232,3 +247,110 @@ def test_a_service_that_went_away_is_said(another, small):
     assert another.stop() == 0
     with pytest.raises(ServiceError, match=f"^{another.url} cannot be reached: "):
         estimator.predict(np.full(len(pool.pairs), np.nan))
+
+
+NONSENSE = {
+    "probabilities times 7": (
+        {"probabilities": [3.5, 3.5]},
+        "probabilities of least 3.5 and sum 7, expected 0 or more and",
+    ),
+    "negative probabilities": ({"probabilities": [-0.5, 1.5]}, "probabilities of least -0.5 and sum 1, expected"),
+    "probabilities of 0": ({"probabilities": [0.0, 0.0]}, "probabilities of least 0 and sum 0, expected"),
+    "too few probabilities": (
+        {"probabilities": [1.0]},
+        r"must give 2 probabilities for each of \d+ pairs, one for each",
+    ),
+    "no probabilities": ({"probabilities": None}, r"must give 2 probabilities for each of \d+ pairs, one for each"),
+    "reversed levels": ({"levels": [100.0, 0.0]}, r"gives the levels \[100.0, 0.0\], expected rising ones within the"),
+    "levels beyond the scale": (
+        {"levels": [0.0, 700.0]},
+        r"gives the levels \[0.0, 700.0\], expected rising ones within",
+    ),
+    "no levels": ({"levels": []}, r"gives the levels \[\], expected rising ones within"),
+    "expectation beyond the levels": (
+        {"expectation": 101.0},
+        "expectation 101.0 and variance 2500.0, expected 0 to 100 an",
+    ),
+    "no expectation": ({"expectation": None}, "expectation None and variance 2500.0, expected 0 to 100 and 0 to 2500"),
+    "negative variance": ({"variance": -1.0}, "expectation 50.0 and variance -1.0, expected 0 to 100 and 0 to 2500"),
+    "variance beyond the levels": ({"variance": 1e9}, "variance 1000000000.0, expected 0 to 100 and 0 to 2500"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "message"), NONSENSE.values(), ids=NONSENSE)
+def test_a_service_that_talks_nonsense_is_not_believed(canned, small, wrong, message):
+    pool = build_pool(small)
+    estimator = remote(pool, canned(*canned_answers(pool, **wrong)).url)
+    with pytest.raises(ServiceError, match=f"^http://127.0.0.1:.*{message}"):
+        estimator.predict(np.full(len(pool.pairs), np.nan))
+
+
+@pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"1e999"])
+def test_numbers_that_are_none_are_not_believed(canned, small, constant):
+    pool = build_pool(small)
+    shown, (status, body) = canned_answers(pool)
+    estimator = remote(pool, canned(shown, (status, body.replace(b"2500.0", constant, 1))).url)
+    with pytest.raises(ServiceError, match="does not answer as audiosim does: |expected 0 to 100 and 0 to 2500$"):
+        estimator.predict(np.full(len(pool.pairs), np.nan))
+
+
+def test_an_answer_too_long_is_not_read_to_its_end(canned):
+    url = canned((200, b" " * 2**20)).url
+    with (
+        Client(url, most_bytes=2**16) as client,
+        pytest.raises(ServiceError, match=f"^{url} sends more than the 65,536 by"),
+    ):
+        client.models()
+
+
+def test_an_answer_that_unpacks_without_end_is_not_kept(trickling):
+    packer = zlib.compressobj(9, wbits=31)
+    packed = b"".join(packer.compress(bytes(2**20)) for _ in range(64)) + packer.flush()
+    url = trickling([packed], {"content-encoding": "gzip"})
+    with (
+        Client(url, most_bytes=2**22) as client,
+        pytest.raises(ServiceError, match="sends more than the 4,194,304 bytes"),
+    ):
+        client.models()
+
+
+def test_an_answer_that_trickles_ends(trickling):
+    url = trickling(b" " for _ in range(10_000))
+    with (
+        Client(url, longest_s=0.3) as client,
+        pytest.raises(ServiceError, match=f"^{url} takes more than the 0.3 s that "),
+    ):
+        client.models()
+
+
+@pytest.fixture
+def trickling():
+    """A maker of servers that send one answer in parts, one every 10 ms."""
+    made = []
+
+    def make(parts, headers=()):
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                for name, value in dict(headers).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    for part in parts:
+                        self.wfile.write(part)
+                        time.sleep(0.01)
+
+            def log_message(self, *_):
+                """Say nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        made.append((server, thread))
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield make
+    for server, thread in made:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -9,8 +9,18 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim.errors import InputError, StoreError
-from service.access import Access, Caller, DeniedError, check_allowed, check_origin, host_of, is_loopback
-from service.tokens import Token, TokenStore
+from service.access import (
+    Access,
+    Caller,
+    DeniedError,
+    check_allowed,
+    check_origin,
+    client_of,
+    host_of,
+    is_loopback,
+    parse_proxies,
+)
+from service.tokens import METADATA, Token, TokenStore
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 
@@ -153,14 +163,29 @@ def test_guessing_is_slowed_down_for_its_address_alone(access, store, watch):
         access.identify("guess", "shared")
     assert denied.value.status == 429
     assert 0 < int(denied.value.headers["Retry-After"]) <= 60
-    assert access.identify(secret, "shared").name == "ann"  # was right from there before
+    assert access.identify(secret, "shared").name == "ann"
     other = store.create("bob", "assessor")
     access.reload()
-    with pytest.raises(DeniedError, match="^too many wrong tokens"):
-        access.identify(other, "shared")
-    assert access.identify(other, "elsewhere").name == "bob"
+    assert access.identify(other, "shared").name == "bob"  # never there before, but right
+    with pytest.raises(DeniedError, match="^this token is not known"):
+        access.identify("guess", "elsewhere")
     watch.s = 61
-    assert access.identify(other, "shared").name == "bob"
+    with pytest.raises(DeniedError, match="^this token is not known"):
+        access.identify("guess", "shared")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("10.0.0.1", "::ffff:10.0.0.1", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("", "testclient", False),
+    ],
+)
+def test_a_client_is_an_address_or_a_network_of_ipv6(one, other, same):
+    assert (client_of(one) == client_of(other)) is same
 
 
 def test_without_tokens_only_a_loopback_address_may_be_listened_on(store):
@@ -171,8 +196,45 @@ def test_without_tokens_only_a_loopback_address_may_be_listened_on(store):
     for host in ("0.0.0.0", "::", "192.168.0.1", "example.org"):
         with pytest.raises(InputError, match=f"^refusing to listen on {host} without tokens: make one with audiosim"):
             Access(host, tokens=store)
+    Access("127.0.0.1", ["localhost", "127.0.0.2", "::1"], store)
+    for name in ("judge.example.org", "*", "192.168.0.1"):
+        with pytest.raises(
+            InputError, match=f"^refusing to be asked as {re.escape(name)} without tokens: whoever reaches"
+        ):
+            Access("127.0.0.1", ["localhost", name], store)
     store.create("olga", "organiser")
-    Access("0.0.0.0", tokens=store)
+    Access("0.0.0.0", ["*"], tokens=store)
+
+
+def test_a_database_that_ever_held_a_token_needs_tokens_for_good(url, watch):
+    before = TokenStore(url, watch.time)
+    METADATA.drop_all(before._engine)  # the tests share one server
+    before.close()
+    store = TokenStore(url, watch.time)
+    assert not store.was_used()
+    assert Access(tokens=store).identify(None, "a") == Caller("organiser")
+    store.create("olga", "organiser", days=1)
+    store.revoke("olga")
+    store.close()
+    again = TokenStore(url, watch.time)
+    access = Access(tokens=again, clock=watch.seconds, now=watch.time)
+    assert again.tokens() == []
+    assert (access.locked, access.deserted) == (True, True)
+    assert access.identify(None, "a") == Caller("public")
+    Access("0.0.0.0", tokens=again)
+    again.create("olga", "organiser", days=1)
+    access.reload()
+    assert not access.deserted
+    watch.s = 90_000
+    assert access.deserted
+    again.close()
+
+
+@pytest.mark.parametrize("text", ["", "proxy.example.org", "10.0.0.1/8", "0.0.0.0/0", "::/0", "*"])
+def test_a_trusted_proxy_is_an_address_or_a_network_but_not_everybody(text):
+    with pytest.raises(InputError, match="a trusted proxy must be an address or a network|would trust everybody"):
+        parse_proxies([text])
+    assert parse_proxies(["127.0.0.1", " 10.0.0.0/8", "2001:db8::/32"]) == ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"]
 
 
 @pytest.mark.parametrize(
@@ -184,6 +246,7 @@ def test_the_host_is_read_from_its_header(netloc, host):
 
 
 def test_only_names_of_the_service_are_answered_to(store):
+    store.create("olga", "organiser")
     access = Access("127.0.0.1", ["judge.example.org"], store)
     for netloc in ("localhost:1", "127.0.0.1:8000", "[::1]:8000", "Judge.Example.org"):
         access.check_name(netloc)
@@ -219,7 +282,7 @@ def test_a_page_of_another_origin_changes_nothing(origin, site, by_cookie, allow
         assert denied.value.status == 403
 
 
-# Role by role, what the table of the README says; c is the collection.
+# Role by role, what the table of docs/service.md says; c is the collection.
 ALLOWED = {
     "client": ["POST predictions", "GET ranking", "GET", "POST /v1/models/m/predictions", "GET /metrics"],
     "assessor": ["POST next", "POST judgments", "POST undo", "GET answers", "GET", "GET /v1/documents/a/b/sound"],

@@ -8,7 +8,7 @@ from scipy.linalg import null_space
 from scipy.stats import chi2, multivariate_normal
 
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, parse_scale
 from audiosim.corpus.pool import build_pool

@@ -1,0 +1,77 @@
+"""Descriptors of the mel bands, and where a recording's band ends."""
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.audio.decode import Samples
+from audiosim.audio.mfcc import RANGE_DB, band_centres_hz
+from audiosim.audio.parameters import Parameters
+
+HEARD_DB = RANGE_DB - 6  # below the loudest band of the recording: what is above that in one frame of twenty is heard
+HEARD = 0.05
+TOP = 1 / 32  # of the bands, the highest: a recording that is heard there is whole
+STEEP_BANDS, STEEP_DB = 4, 3.0  # no music falls that fast by itself: the slope of a filter at the end of a band
+LOWEST_HZ = 1000.0  # a recording that ends below is dull, not limited
+INSIDE = 0.9  # of the highest frequency that is heard: filters that limit a band begin about there
+
+
+def band_descriptors(levels: Samples) -> Array:
+    """Four descriptors of each frame: (frames, 4).
+
+        flatness               mean L - 10 log10 of the mean of P, in dB
+        onset flux             mean of max(0, L(t) - L(t - 1)), in dB, 0 in the first frame
+        centroid of power      sum of b P / sum of P, b = 0, 1, ... counting bands
+        centroid of magnitude  the same of the root of P
+
+    levels  (frames, bands) L in dB; P = 10^(L / 10)
+
+    Each within 1e-3 of librosa's spectral_flatness (as a level), onset_strength (of lag 1, not centred) and
+    spectral_centroid, of the same levels, powers and magnitudes.
+    """
+    bands = np.arange(levels.shape[1], dtype=np.float32)
+    relative = levels - levels.max()
+    magnitude = np.power(np.float32(10), relative / np.float32(20))
+    power = magnitude * magnitude
+    flatness = relative.mean(axis=1) - 10 * np.log10(power.mean(axis=1))
+    flux = np.zeros(len(levels), np.float32)
+    rise = np.diff(relative, axis=0)
+    np.maximum(rise, 0, out=rise).mean(axis=1, out=flux[1:])
+    centroids = [(part @ bands) / part.sum(axis=1) for part in (power, magnitude)]
+    return np.column_stack([flatness, flux, *centroids]).astype(float)
+
+
+def band_limit_hz(levels: Samples, parameters: Parameters) -> float | None:
+    """The frequency above which next to nothing is heard; None where a recording fills its band.
+
+    levels  (frames, bands) in dB
+
+    Sound from a source of a lower rate leaves the highest bands empty, at the floor 80 dB below the loudest. All the
+    other levels then stand above that floor by how loud a frame is, and this one number drowns the rest. The limit is
+    the centre of the highest band that is above the floor by 6 dB in a twentieth of the frames, less those below it
+    that fall by more than 3 dB in four bands.
+    """
+    bands = levels.shape[1]
+    if bands < 1 / TOP:
+        return None
+    loudest = levels.max()
+    threshold = loudest - np.float32(HEARD_DB)
+    top = bands - int(bands * TOP)
+    if (levels[:, top:] > threshold).mean(axis=0).max() > HEARD:
+        return None
+    heard = np.flatnonzero((levels > threshold).mean(axis=0) > HEARD)
+    mean = 10 * np.log10(np.power(np.float32(10), (levels - loudest) / np.float32(10)).mean(axis=0))
+    last = int(heard[-1]) if len(heard) else 0
+    while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
+        last -= 1
+    limit = float(band_centres_hz(parameters)[last])
+    return limit if limit >= LOWEST_HZ else None
+
+
+def mirrored_bins(limit_hz: float, parameters: Parameters) -> Integers:
+    """(bins,) of which bin each has the power, once what is above a limit mirrors what is below.
+
+    The spectrum is folded at 0.9 of the limit, as often as it takes: there it goes on as it was, without a step.
+    """
+    edge = max(1, int(INSIDE * limit_hz * parameters.frame / parameters.rate_hz))
+    place = np.arange(1 + parameters.frame // 2) % (2 * edge)
+    return np.where(place < edge, place, 2 * edge - 1 - place)

@@ -1,0 +1,85 @@
+"""A Signal -> the frames that describe it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.audio.bands import band_descriptors, band_limit_hz, mirrored_bins
+from audiosim.audio.contrast import contrast, extremes
+from audiosim.audio.decode import Samples, Signal
+from audiosim.audio.mfcc import filtered, hann, levels_of, mfcc
+from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD, Descriptor, Parameters
+from audiosim.audio.spectra import powers
+from audiosim.errors import InputError, SoundError
+
+
+class Frames(NamedTuple):
+    """The frames of a recording.
+
+    values    (1 + n // hop, d), one row per frame, named by the parameters' `dimensions`
+    limit_hz  where the band of the recording ends, None where it is not known to end
+    """
+
+    values: Array
+    limit_hz: float | None = None
+
+
+def frames(signal: Signal, parameters: Parameters = STANDARD) -> Frames:
+    """The frames of a signal, joined from the descriptors that the parameters name.
+
+    signal  n samples at the rate of the parameters
+
+    Frames are centred, with zeros beyond the ends. All is computed in single precision, the result handed out in
+    double: each descriptor within 1e-3 of librosa's; silence gives the floor, which is finite. Plain MFCC are librosa's
+    of any sound. With other descriptors, a recording that does not fill its band (see `band_limit_hz`) is described as
+    if what is above the limit mirrored what is below, so that it can be compared with others.
+    """
+    if signal.rate_hz != parameters.rate_hz:
+        raise InputError(f"the rate must be the {parameters.rate_hz} Hz of the parameters, got {signal.rate_hz} Hz")
+    spectrum, limit_hz = _Spectrum(signal.samples, parameters), None
+    if not parameters.plain:
+        limit_hz = band_limit_hz(spectrum.levels, parameters)
+        if limit_hz is not None:
+            spectrum = _Spectrum(signal.samples, parameters, mirrored_bins(limit_hz, parameters))
+    columns = [_column(one, spectrum, signal, parameters) for one in parameters.descriptors]
+    return Frames(columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1), limit_hz)
+
+
+class _Spectrum:
+    """What all descriptors of ours are made from, in one pass over the transforms.
+
+    levels          (frames, bands) in dB
+    peaks, valleys  (frames, octaves) magnitudes, where contrast is asked for
+    """
+
+    def __init__(self, samples: Samples, parameters: Parameters, source: Integers | None = None) -> None:
+        n = 1 + len(samples) // parameters.hop
+        mel = np.empty((n, parameters.bands), np.float32)
+        self.peaks, self.valleys = np.empty((2, n, OCTAVES), np.float32)
+        for some, power in powers(samples, hann(parameters.frame), parameters.hop):
+            block = power if source is None else power[:, source]
+            filtered(block, parameters, mel[some])
+            if CONTRAST in parameters.names:
+                extremes(block, parameters, self.peaks[some], self.valleys[some])
+        self.levels = levels_of(mel)
+
+
+def _column(one: str | Descriptor, spectrum: _Spectrum, signal: Signal, parameters: Parameters) -> Array:
+    """(frames, d) of one descriptor."""
+    if isinstance(one, Descriptor):
+        return _from_elsewhere(one, signal, len(spectrum.levels))
+    if one == MFCC:
+        return mfcc(spectrum.levels, parameters)
+    return contrast(spectrum.peaks, spectrum.valleys) if one == CONTRAST else band_descriptors(spectrum.levels)
+
+
+def _from_elsewhere(one: Descriptor, signal: Signal, count: int) -> Array:
+    if one.function is None:
+        raise InputError(f"descriptor {one.name} is known by its name only, expected the function that computes it")
+    values = np.atleast_2d(np.asarray(one.function(y=signal.samples, sr=signal.rate_hz), dtype=float))
+    if values.shape != (one.size, count):
+        raise SoundError(f"descriptor {one.name} gave {values.shape}, expected {(one.size, count)}, d and frames")
+    if not np.isfinite(values).all():
+        raise SoundError(f"descriptor {one.name} gave numbers that are not finite")
+    return values.T

@@ -1,0 +1,186 @@
+"""What the frames of a recording hold, and how they are made: only frames made alike can be compared."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.audio.decode import RATE_HZ
+from audiosim.errors import InputError
+
+FrameFeature = Callable[..., Array]  # librosa-style: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
+
+MFCC, CONTRAST, BANDS = "mfcc", "contrast", "bands"
+OCTAVES = 7  # of spectral contrast
+LOWEST_OCTAVE_HZ = 200.0
+BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of magnitude")
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A frame feature that comes from elsewhere.
+
+    name      its dimensions are called by it
+    size      d, how many dimensions it has
+    function  y=(n,) float32, sr=rate in Hz -> (d, frames), frames as many as those of MFCC; None where only its
+              results are at hand, as in an index that was opened. It is no part of what is compared
+    """
+
+    name: str
+    size: int
+    function: FrameFeature | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable() or self.name in (MFCC, CONTRAST, BANDS):
+            raise InputError(f"a descriptor must have a name of its own that can be printed, got {self.name!r}")
+        if type(self.size) is not int or self.size < 1:
+            raise InputError(f"descriptor {self.name} must have at least one dimension, got {self.size!r}")
+
+    @classmethod
+    def of(cls, function: FrameFeature, name: str | None = None, rate_hz: int = RATE_HZ) -> Self:
+        """A function as a descriptor; how many dimensions it has is seen from a second of noise.
+
+        name  None: that of the function
+        """
+        called = name or str(getattr(function, "__name__", ""))
+        noise = np.random.default_rng(0).standard_normal(rate_hz).astype(np.float32)
+        try:
+            found = np.atleast_2d(np.asarray(function(y=noise, sr=rate_hz), dtype=float))
+        except Exception as error:  # it is another's code, so it may raise anything
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            raise InputError(f"descriptor {called} fails on a second of noise ({said})") from error
+        if found.ndim != 2 or not np.isfinite(found).all():
+            raise InputError(f"descriptor {called} must give finite numbers (d, frames), got {found.shape}")
+        return cls(called, len(found), function)
+
+
+Chosen = str | Descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """How frames are made.
+
+    rate_hz       of the signal
+    frame         samples in a frame, Hann window
+    hop           samples from one frame to the next
+    bands         Slaney's mel bands from 0 Hz to half the rate
+    coefficients  of MFCC kept of the cosine transform
+    first         whether the first is among them, which is the level; if not, the second is the first kept
+    descriptors   what the frames hold, in this order: "mfcc"; "contrast", the spectral contrast of seven octaves;
+                  "bands", four descriptors of the mel bands; and those from elsewhere
+
+    Plain MFCC unless more is asked for; see STANDARD for what `extract` makes.
+    """
+
+    rate_hz: int = RATE_HZ
+    frame: int = 2048
+    hop: int = 512
+    bands: int = 128
+    coefficients: int = 20
+    first: bool = True
+    descriptors: tuple[Chosen, ...] = (MFCC,)
+
+    def __post_init__(self) -> None:
+        numbers = (self.rate_hz, self.frame, self.hop, self.bands, self.coefficients)
+        if not all(type(value) is int and value >= 1 for value in numbers):
+            raise InputError(f"the parameters of frames must be whole numbers from 1, got {self}")
+        if not isinstance(self.first, bool):
+            raise InputError(f"whether the first coefficient is kept must be true or false, got {self.first!r}")
+        if self.coefficients > self.bands - (not self.first):
+            most = f"{self.bands} bands" if self.first else f"{self.bands - 1} beyond the first of {self.bands} bands"
+            raise InputError(f"coefficients must be at most the {most}, got {self.coefficients}")
+        if self.frame % 2 or self.hop > self.frame:
+            raise InputError(f"a frame must be even and at least a hop of {self.hop}, got {self.frame}")
+        self._check_descriptors()
+
+    def _check_descriptors(self) -> None:
+        names = self.names
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"descriptors must be one or more, each once, got {', '.join(names) or 'none'}")
+        unknown = [one for one in self.descriptors if isinstance(one, str) and one not in (MFCC, CONTRAST, BANDS)]
+        if unknown:
+            raise InputError(f"unknown descriptor {unknown[0]!r}, expected {MFCC}, {CONTRAST}, {BANDS} or a Descriptor")
+        highest, spacing = LOWEST_OCTAVE_HZ * 2 ** (OCTAVES - 2), self.rate_hz / self.frame
+        if CONTRAST in names and (self.rate_hz <= 2 * highest or spacing > LOWEST_OCTAVE_HZ / 2):
+            needed = f"a rate above {2 * highest:.0f} Hz and a frame of at least {2 / LOWEST_OCTAVE_HZ:.2f} s"
+            raise InputError(f"spectral contrast needs {needed}, got {self.rate_hz} Hz and {self.frame} samples")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the descriptors."""
+        return tuple(one if isinstance(one, str) else one.name for one in self.descriptors)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The names of what each number of a frame is: (d)."""
+        return tuple(name for one in self.descriptors for name in self._dimensions_of(one))
+
+    @property
+    def dimension(self) -> int:
+        """d, how many numbers a frame has."""
+        return len(self.dimensions)
+
+    @property
+    def plain(self) -> bool:
+        """Whether frames are MFCC and nothing else."""
+        return self.descriptors == (MFCC,)
+
+    def _dimensions_of(self, one: Chosen) -> Iterator[str]:
+        if isinstance(one, Descriptor):
+            yield from (f"{one.name} {number}" for number in range(one.size))
+        elif one == MFCC:
+            start = 0 if self.first else 1
+            yield from (f"mfcc {number}" for number in range(start, start + self.coefficients))
+        elif one == CONTRAST:
+            yield from (f"contrast {number}" for number in range(OCTAVES))
+        else:
+            yield from BAND_DESCRIPTORS
+
+    def to_json(self) -> dict[str, Any]:
+        """The parameters as plain values."""
+        known = {name: value for name, value in asdict(self).items() if name != "descriptors"}
+        listed = [one if isinstance(one, str) else {"name": one.name, "size": one.size} for one in self.descriptors]
+        return known | {"descriptors": listed}
+
+    def portable(self, wrap: Callable[[FrameFeature], FrameFeature]) -> Self:
+        """The same with the functions of its descriptors wrapped, so that they can be sent to another process."""
+        wrapped = (
+            replace(one, function=wrap(one.function)) if isinstance(one, Descriptor) and one.function else one
+            for one in self.descriptors
+        )
+        return replace(self, descriptors=tuple(wrapped))
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The parameters of plain values; those of earlier indexes, without descriptors, are of plain MFCC."""
+        listed = values.get("descriptors", [MFCC])
+        chosen = tuple(one if isinstance(one, str) else Descriptor(one["name"], one["size"]) for one in listed)
+        return cls(**{**values, "descriptors": chosen})
+
+    def __str__(self) -> str:
+        made = f"{self.rate_hz} Hz, frame {self.frame}, hop {self.hop}, {self.bands} bands"
+        kept = "" if self.first else " without the first"
+        words = {
+            MFCC: f"{self.coefficients} coefficients{kept}",
+            CONTRAST: "spectral contrast",
+            BANDS: "band descriptors",
+        }
+        return ", ".join([made, *(words.get(name, name) for name in self.names)])
+
+
+PLAIN = Parameters()
+STANDARD = Parameters(descriptors=(MFCC, CONTRAST, BANDS))
+
+
+def described_by(*chosen: str | Descriptor | FrameFeature) -> Parameters:
+    """The parameters of frames that hold some descriptors: "mfcc", "contrast", "bands", or frame features.
+
+        extract("music/", parameters=described_by("mfcc", librosa.feature.chroma_stft))
+
+    A frame feature is a function of y=samples and sr=rate in Hz that gives (d, frames), as librosa's are; those whose
+    hop is 512 have as many frames as MFCC.
+    """
+    return Parameters(descriptors=tuple(Descriptor.of(one) if callable(one) else one for one in chosen))

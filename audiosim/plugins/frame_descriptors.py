@@ -1,0 +1,90 @@
+"""Descriptors of sound that packages install, and the contract that they keep."""
+
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.audio.index_store import HEAD, read_head
+from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD, Descriptor, Parameters
+from audiosim.errors import InputError
+from audiosim.plugins.installed import choose, installed, load, one_line, told
+
+DESCRIPTORS = "audiosim.descriptors"
+OWN_FRAMES = {"standard": STANDARD, "mfcc": PLAIN}
+OWN_NAMES = {*OWN_FRAMES, MFCC, CONTRAST, BANDS}
+RATE_HZ, HOP = STANDARD.rate_hz, STANDARD.hop
+
+
+def find_frames(text: str) -> Parameters:
+    """The parameters of frames that `--frames` names: "standard", or names of descriptors joined by commas.
+
+    Those of audiosim are mfcc, contrast and bands; others are installed in the entry-point group
+    `audiosim.descriptors`, librosa's chroma, onset, rolloff and tonnetz with audiosim itself.
+    """
+    if text in OWN_FRAMES:
+        return OWN_FRAMES[text]
+    names = [name.strip() for name in text.split(",")]
+    return Parameters(descriptors=tuple(name if name in (MFCC, CONTRAST, BANDS) else _named(name) for name in names))
+
+
+def installed_frames(folder: Path) -> Parameters:
+    """The parameters of the index in a folder, its descriptors with what is installed under their names.
+
+    STANDARD where there is no index.
+    """
+    if not (folder / HEAD).exists():
+        return STANDARD
+    parameters = read_head(folder)
+    return replace(parameters, descriptors=find_frames(",".join(parameters.names)).descriptors)
+
+
+def _named(name: str) -> Descriptor:
+    points = installed(DESCRIPTORS)
+    point = choose(points, name)
+    if point is None:
+        known = dict.fromkeys([*OWN_FRAMES, CONTRAST, BANDS, *(point.name for point in points)])
+        raise InputError(f"unknown descriptor {name!r}, expected one of {', '.join(known)}, or several with commas")
+    return load_descriptor(point)
+
+
+def load_descriptor(point: EntryPoint) -> Descriptor:
+    """The descriptor that an entry point of `audiosim.descriptors` stands for."""
+    function = load(point)
+    if not callable(function):
+        raise InputError(f"{told(point)} must be a function of y and sr, got {type(function).__name__}")
+    return Descriptor.of(function, point.name)
+
+
+def check_descriptor(descriptor: Descriptor) -> None:
+    """See that a descriptor of frames keeps its contract; an InputError says what it does wrong.
+
+    Of any sound at 22,050 Hz, silence too, it gives (d, 1 + n // 512) finite numbers, d always the same, as often as it
+    is asked, and leaves the samples as they are.
+    """
+    rng = np.random.default_rng(0)
+    for name, n in (("noise", 30_000), ("noise", 22_050), ("silence", 30_000)):
+        samples = (rng.standard_normal(n) if name == "noise" else np.zeros(n)).astype(np.float32)
+        _check_once(descriptor, name, samples)
+
+
+def _check_once(descriptor: Descriptor, name: str, samples: np.ndarray) -> None:
+    expected, before = (descriptor.size, 1 + len(samples) // HOP), samples.copy()
+    where = f"descriptor {descriptor.name} of {len(samples)} samples of {name}"
+    if descriptor.function is None:
+        raise InputError(f"descriptor {descriptor.name} has no function")
+    try:
+        first, second = (
+            np.atleast_2d(np.asarray(descriptor.function(y=samples, sr=RATE_HZ), dtype=float)) for _ in range(2)
+        )
+    except Exception as error:  # it is another's code, so it may raise anything
+        raise InputError(f"{where} fails: {one_line(error)}") from error
+    if first.shape != expected:
+        raise InputError(f"{where} gives {first.shape}, expected {expected}")
+    if not np.isfinite(first).all():
+        raise InputError(f"{where} gives numbers that are not finite")
+    if not np.array_equal(first, second):
+        raise InputError(f"{where} gives other numbers the second time")
+    if not np.array_equal(samples, before):
+        raise InputError(f"{where} changes the samples")

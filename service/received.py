@@ -1,0 +1,82 @@
+"""Answers of a service that is not trusted: how much of one is taken, and whether a prediction can be one."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audiosim.corpus.model import Pair, Scale
+from audiosim.errors import ServiceError
+from service.wire import PredictionsOut
+
+if TYPE_CHECKING:
+    import httpx
+
+MOST_BYTES = 2**28  # of one answer, unpacked
+LONGEST_S = 600.0  # that the body of one answer may take
+SUMMING = 1e-6  # of a row of probabilities
+CLOSE = 1e-6  # of an expectation, as a share of the highest grade
+
+
+def read_answer(
+    response: "httpx.Response", url: str, most_bytes: int = MOST_BYTES, longest_s: float = LONGEST_S
+) -> bytes:
+    """Body of an answer that is streamed; ServiceError where it is too long or too slow in coming."""
+    chunks, taken, start = [], 0, time.monotonic()
+    for chunk in response.iter_bytes():
+        taken += len(chunk)
+        if taken > most_bytes:
+            raise ServiceError(f"{url} sends more than the {most_bytes:,} bytes that an answer may have")
+        if time.monotonic() - start > longest_s:
+            raise ServiceError(f"{url} takes more than the {longest_s:g} s that an answer may take")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def check_predictions(answer: PredictionsOut, pairs: Sequence[Pair], scale: Scale, url: str) -> None:
+    """A ServiceError where an answer cannot be one about these pairs.
+
+    Levels rise within the scale; each row of probabilities is of numbers of 0 or more that sum to 1; what is predicted
+    lies within the levels, and its variance is at most that of their two ends.
+    """
+    levels = np.array(answer.levels or [], dtype=float)
+    _check_lengths(answer, len(pairs), url)
+    if not len(levels) or np.any(np.diff(levels) <= 0) or levels[0] < scale.levels[0] or levels[-1] > scale.maximum:
+        raise ServiceError(f"{url} gives the levels {levels.tolist()}, expected rising ones within the scale {scale}")
+    _check_probabilities(answer, pairs, len(levels), url)
+    most = (levels[-1] - levels[0]) ** 2 / 4
+    for pair, status, mean, variance in zip(pairs, answer.status, answer.expectation, answer.variance, strict=True):
+        close, spread = CLOSE * scale.maximum, CLOSE * scale.maximum**2
+        right = mean is not None and variance is not None and levels[0] - close <= mean <= levels[-1] + close
+        if status == "predicted" and not (right and 0 <= (variance or 0) <= most + spread):
+            raise ServiceError(
+                f"{url} gives {_named(pair)} expectation {mean} and variance {variance}, "
+                f"expected {levels[0]:g} to {levels[-1]:g} and 0 to {most:g}"
+            )
+
+
+def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
+    columns = ("expectation", "variance", "status", "models", "probabilities")
+    lengths = {name: len(getattr(answer, name) or ()) for name in columns}
+    if set(lengths.values()) != {n} or None in answer.models:
+        raise ServiceError(f"{url} does not answer for every pair that it was asked for")
+
+
+def _check_probabilities(answer: PredictionsOut, pairs: Sequence[Pair], levels: int, url: str) -> None:
+    rows = [row for row in answer.probabilities or [] if row is not None and len(row) == levels]
+    if len(rows) < len(pairs):
+        raise ServiceError(f"{url} must give {levels} probabilities for each of {len(pairs)} pairs, one for each level")
+    probabilities = np.array(rows, dtype=float).reshape(len(pairs), levels)
+    right = np.all(probabilities >= 0, axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= SUMMING)
+    if not np.all(right):
+        place = int(np.argmin(right))
+        row = probabilities[place]
+        raise ServiceError(
+            f"{url} gives {_named(pairs[place])} probabilities of least {row.min():g} and sum {row.sum():g}, "
+            f"expected 0 or more and sum 1"
+        )
+
+
+def _named(pair: Pair) -> str:
+    return f"document {pair.document} for query {pair.query}"
