@@ -1,9 +1,12 @@
 """The wire types of organising: how a campaign came to where it stands, what is left of it, who is invited."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
+import numpy as np
 from msgspec import Meta
 
+from audiosim.arrays import Array, Integers
 from audiosim.campaign import Standing
 from audiosim.simulate.remaining import Remaining
 from audiosim.users.drift import Leaning
@@ -11,34 +14,40 @@ from service.exchange import Strict, Wire
 from service.history import Course, Moment
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+from service.wire_judging import RecordOut
 
 LOW, HIGH = 0.1, 0.9
+DIGITS = 5
 
 
 class MomentOut(Wire):
-    """A campaign after an event of its log; number 0 and no time before the first."""
+    """A campaign after an event of its log; number 0 and no time before the first. `scores` are those expected then."""
 
     number: int
     time: str | None
     judged: int
     confidence: float
     reached: bool
+    scores: list[float]
 
     @classmethod
     def from_domain(cls, moment: Moment) -> "MomentOut":
-        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached)
+        scores = [round(score, DIGITS) for score in moment.scores]
+        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached, scores)
 
 
 class HistoryOut(Wire):
-    """How the confidence in the ranking grew. Not `complete`: there was no time for all moments, ask again.
+    """How the confidence in the ranking grew, and the scores of the `systems`.
 
-    `met` is the first moment at which the goal was met, null where it never was.
+    Not `complete`: there was no time for all moments, ask again. `met` is the first moment at which the goal was met,
+    null where it never was.
     """
 
     collection: str
     state: int
     complete: bool
     goal: str
+    systems: list[str]
     moments: list[MomentOut]
     met: MomentOut | None
 
@@ -47,7 +56,8 @@ class HistoryOut(Wire):
         met = None if course.met is None else MomentOut.from_domain(course.met)
         moments = list(map(MomentOut.from_domain, course.moments))
         goal = str(one.judging.goal)
-        return cls(one.collection.identifier, course.number, course.complete, goal, moments, met)
+        systems = list(one.campaign.selection.pool.systems)
+        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, met)
 
 
 class RemainingOut(Wire):
@@ -84,6 +94,45 @@ class RemainingOut(Wire):
             more_than=found.more_than,
             unjudged=len(selection.pool.pairs) - selection.judged,
         )
+
+
+class ShareOut(Wire):
+    """How many pairs a query or a system has in the pool, and how many of them are judged."""
+
+    name: str
+    pairs: int
+    judged: int
+
+
+class ProgressOut(Wire):
+    """How far the judging is, by query and by system."""
+
+    collection: str
+    state: int
+    queries: list[ShareOut]
+    systems: list[ShareOut]
+
+    @classmethod
+    def from_domain(cls, collection: str, standing: Standing) -> "ProgressOut":
+        pool, judged = standing.selection.pool, ~np.isnan(standing.selection.relevance.grades)
+        by_query = (np.bincount(pool.query[chosen], minlength=len(pool.queries)) for chosen in (judged | True, judged))
+        by_system = (pool.retrieved @ np.ones(len(judged)), pool.retrieved @ judged)
+        queries, systems = _shares(pool.queries, *by_query), _shares(pool.systems, *by_system)
+        return cls(collection, standing.number, queries, systems)
+
+
+def _shares(names: Sequence[str], pairs: Array | Integers, judged: Array | Integers) -> list[ShareOut]:
+    rows = zip(names, pairs.astype(int).tolist(), judged.astype(int).tolist(), strict=True)
+    return [ShareOut(*row) for row in rows]
+
+
+class LogOut(Wire):
+    """Lines of a campaign's log, oldest first; `more` where there are earlier ones."""
+
+    collection: str
+    state: int
+    more: bool
+    events: list[RecordOut]
 
 
 class AssessorOut(Wire):

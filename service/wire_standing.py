@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import field
+
 from audiosim.campaign import Campaign, Progress
 from audiosim.campaign.event import write_time
 from audiosim.selection import Selection
@@ -10,13 +12,21 @@ from service.served import ServedCollection
 
 
 class SystemOut(Wire, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
+    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it.
+
+    Systems that share a letter of `group` cannot be told apart; each may have the ranks from `rank_low`, the best, to
+    `rank_high`; `best` is the probability that it is the best of all.
+    """
 
     system: str
     expectation: float
     variance: float
     low: float
     high: float
+    group: str = ""
+    rank_low: int | None = None
+    rank_high: int | None = None
+    best: float | None = None
     error: float | None = None
 
 
@@ -31,7 +41,11 @@ class DifferenceOut(Wire):
 
 
 class RankingOut(Wire, omit_defaults=True):
-    """What `audiosim estimate` says, in one state of the campaign."""
+    """The ranking as `audiosim estimate` has it, in one state of the campaign.
+
+    `groups` of systems cannot be told apart, at the `family_wise` level and `about` the panel of assessors; `sentence`
+    says the result.
+    """
 
     collection: str
     state: int
@@ -42,6 +56,10 @@ class RankingOut(Wire, omit_defaults=True):
     confidence: float
     systems: list[SystemOut]
     pairs: list[DifferenceOut]
+    groups: list[list[str]] = field(default_factory=list)
+    family_wise: float | None = None
+    about: str = ""
+    sentence: str = ""
     draws: int | None = None
 
 

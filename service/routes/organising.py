@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
@@ -14,6 +14,7 @@ from service.access import Access
 from service.exchange import CollectionDep, WireRoute
 from service.outlook import outlook_of
 from service.tokens import Token, TokenStore
+from service.wire_judging import RecordOut
 from service.wire_organising import (
     AssessorOut,
     AssessorsOut,
@@ -22,11 +23,15 @@ from service.wire_organising import (
     InvitationOut,
     InvitationsOut,
     InvitedOut,
+    LogOut,
+    ProgressOut,
     RemainingOut,
     WithdrawalIn,
 )
 
 Found = TypeVar("Found")
+CountQuery = Annotated[int, Query(ge=1, le=1000, description="how many lines at most")]
+BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only lines with a lower number")]
 
 router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 
@@ -55,6 +60,26 @@ def show_assessors(one: CollectionDep) -> AssessorsOut:
     number, found = outlook_of(one).leanings()
     assessors = [AssessorOut.from_domain(name, leaning) for name, leaning in found.items()]
     return AssessorsOut(one.collection.identifier, number, assessors)
+
+
+@router.get("/collections/{collection}/progress")
+def show_progress(one: CollectionDep) -> ProgressOut:
+    """How much of the pool is judged, by query and by system."""
+    one.campaign.refresh()
+    return ProgressOut.from_domain(one.collection.identifier, one.campaign.standing)
+
+
+@router.get("/collections/{collection}/log")
+def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = None, leases: bool = False) -> LogOut:
+    """The last lines of the campaign's log, or those before a number; without leases, which are many, unless asked."""
+    one.campaign.refresh()
+    records = [
+        record
+        for record in one.campaign.log()
+        if (before is None or record.number < before) and (leases or record.event.kind != "lease")
+    ]
+    events = [RecordOut.from_domain(record) for record in records[-count:]]
+    return LogOut(one.collection.identifier, one.campaign.number, len(records) > count, events)
 
 
 @router.get("/collections/{collection}/invitations")

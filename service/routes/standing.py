@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -12,6 +13,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
+from audiosim.expected.ranking import Ranking
+from audiosim.expected.verdicts import Verdicts
 from service.exchange import CollectionDep, WireRoute, answer
 from service.guarded import caller_of
 from service.routes.judging import WRITES, written
@@ -25,6 +28,7 @@ POLL_S = 0.5
 HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
 RANKERS = CapacityLimiter(2)
+KEPT = 16
 TurnBody = Annotated[TurnIn, Body()]
 NO_REASON = TurnIn()
 MeasureQuery = Annotated[
@@ -38,9 +42,15 @@ async def show_ranking(one: CollectionDep, measure: MeasureQuery = None) -> Resp
 
     def rank() -> Response:
         number, ranking = one.ranking(measure)
-        return answer({"collection": one.collection.identifier, "state": number} | ranking.to_dict())
+        return answer({"collection": one.collection.identifier, "state": number} | _told(ranking))
 
     return await to_thread.run_sync(rank, limiter=RANKERS)
+
+
+@lru_cache(maxsize=KEPT)
+def _told(ranking: Ranking) -> dict[str, Any]:
+    """What is said of a ranking: it takes a while to draw, and many ask."""
+    return Verdicts(ranking).to_dict()
 
 
 @router.get("/collections/{collection}/campaign")

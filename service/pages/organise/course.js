@@ -2,7 +2,7 @@
 
 import { byId, element } from "../page.js";
 import { dot, line, svg, text } from "./svg.js";
-import { count, percent, target, ticks, when, whole } from "./text.js";
+import { count, percent, target, ticks, when, whole } from "../text.js";
 
 const EDGES = { top: 18, right: 14, bottom: 30, left: 46 };
 const MOST_AHEAD = 4; // the future may take so many times the room of the past

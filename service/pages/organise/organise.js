@@ -8,7 +8,7 @@ import { follow } from "./live.js";
 import { invitations, showAssessors, showCannot } from "./people.js";
 import { showRanking } from "./ranking.js";
 import { line, svg } from "./svg.js";
-import { count, duration, percent, target, when, whole } from "./text.js";
+import { count, duration, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;

@@ -2,7 +2,7 @@
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { count, day, duration, signed, whole } from "./text.js";
+import { count, day, duration, signed, whole } from "../text.js";
 
 export function showAssessors(campaign, leanings) {
   const names = Object.keys(campaign.assessors);

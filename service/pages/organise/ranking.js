@@ -2,7 +2,7 @@
 
 import { byId, element } from "../page.js";
 import { dot, line, svg, text } from "./svg.js";
-import { count, percent, score, ticks } from "./text.js";
+import { count, percent, score, ticks } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is darker
 const MOST_IN_TABLE = 60;
