@@ -43,7 +43,7 @@ drawing: $(VENV)/installed
 
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
-	@version=$$($(BIN)/python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'); \
+	@version=$$($(BIN)/python -c 'import audiosim; print(audiosim.__version__)'); \
 	grep -q "^## $$version" CHANGELOG.md || { echo "CHANGELOG.md says nothing of $$version"; exit 1; }
 	rm -rf dist
 	$(BIN)/python -m build --installer pip

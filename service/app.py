@@ -9,7 +9,6 @@ import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
+import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from service.access import Access
@@ -25,7 +25,7 @@ from service.connections import Connection
 from service.exchange import describe, failing
 from service.guarded import Guarded
 from service.keeper import Keeper
-from service.limits import Gate, Limited, Limits
+from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics, Progresses
@@ -51,6 +51,7 @@ from service.wire import ProblemOut
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
+RANKINGS, RANKINGS_WAITING = 2, 4  # by other measures than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 
@@ -74,7 +75,7 @@ def create_app(
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
     app = FastAPI(
         title="audiosim",
-        version=version("audiosim"),
+        version=audiosim.__version__,
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
@@ -86,6 +87,7 @@ def create_app(
     app.state.access = Access() if access is None else access
     app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
+    app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
     plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
     # Routes are tried in this order.

@@ -2,10 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from anyio import to_thread
+from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,6 +16,7 @@ from service.problems import refusal
 
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18
+Result = TypeVar("Result")
 PREDICTING = ("/predictions", "/infer")
 
 
@@ -79,6 +83,36 @@ class Gate:
                 yield
             finally:
                 self.at_work -= 1
+
+
+class Shared:
+    """Work that takes seconds: some at a time, some waiting, more is refused; the same is done once for all who ask.
+
+    What was begun is finished, whoever goes away in the meantime.
+    """
+
+    def __init__(self, at_work: int, waiting: int) -> None:
+        self._free, self._most = asyncio.Semaphore(at_work), at_work + waiting
+        self._doing: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def do(self, what: Hashable, work: Callable[[], Result]) -> Result:
+        """What the work gives, done in a thread.
+
+        what  names it: who asks for it while it waits or is done shares it
+        """
+        task = self._doing.get(what)
+        if task is None:
+            if len(self._doing) >= self._most:
+                detail = f"the service is busy: {len(self._doing)} like it are being computed; ask again later"
+                raise HTTPException(503, detail, {"Retry-After": str(RETRY_AFTER_S)})
+            task = self._doing[what] = asyncio.create_task(self._work(work))
+            task.add_done_callback(lambda _: self._doing.pop(what))
+        result: Result = await asyncio.shield(task)
+        return result
+
+    async def _work(self, work: Callable[[], Result]) -> Result:
+        async with self._free:
+            return await to_thread.run_sync(work)
 
 
 class Limited:

@@ -17,6 +17,7 @@ from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
@@ -29,6 +30,7 @@ from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000
+MOST_BEYOND = 500  # pairs of one request that no system retrieved
 
 
 class NotServedError(InputError):
@@ -63,6 +65,10 @@ class Predictor:
         """What is predicted from all judgments, those included that other processes wrote to the campaign's log."""
         self._campaign.refresh()
         return self.own
+
+    def state(self, grades: Mapping[Pair, float] | None) -> State:
+        """The state in which exactly these judgments were made; those of the campaign where None."""
+        return self.now() if grades is None else self.given(grades)
 
     @property
     def own(self) -> State:
@@ -132,7 +138,7 @@ class ServedCollection:
         folder: str | Path | None = None,
         store: Store | None = None,
     ) -> None:
-        self.collection, self.judging = collection, judging
+        self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.sounds = Sounds(collection, folder)
         self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
@@ -144,6 +150,7 @@ class ServedCollection:
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
+        self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._rankings = lru_cache(maxsize=KEPT)(self._rank)
         self._cutoff = cutoff
@@ -158,28 +165,57 @@ class ServedCollection:
 
         model  a published model, with or without its scale, `uniform`, or the collection's own
         """
-        name = self._model if model in {None, self._model, self._first.name} else _published(str(model))
+        name = self._name(model)
         cutoff = self._cutoff if cutoff is None else cutoff
         if (name, cutoff) == (self._model, self._cutoff):
             return self._first
         with self._making:
             return self._predictors(name, cutoff)
 
+    def _name(self, model: str | None) -> str:
+        return self._model if model in {None, self._model, self._first.name} else _published(str(model))
+
+    def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
+        """A predictor of those of some pairs, too, that no system retrieved, as far as anything is known of them.
+
+        predictor  of the model
+
+        None where nothing is. It costs what opening a collection does, so that their number is limited.
+        """
+        more = self._known.among(pair for pair in pairs if pair not in predictor.pool.positions)
+        if len(more) > MOST_BEYOND:
+            raise InputError(
+                f"a request may have at most {MOST_BEYOND} pairs that no system retrieved, got {len(more)}"
+            )
+        if not more:
+            return None
+        with self._making:
+            return self._beyond(self._name(model), predictor.pool.cutoff, more)
+
+    def _make_beyond(self, model: str, cutoff: int, more: tuple[Pair, ...]) -> Predictor:
+        pool = build_pool(self.collection, cutoff, more)
+        return Predictor(pool, make_estimator(pool, model), self.campaign)
+
     def ranking(self, text: str | None = None) -> tuple[int, Ranking]:
         """The number of the state of the judgments, and what `audiosim estimate` says of it.
 
         text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
         """
+        measure = self.measure(text)
         self.campaign.refresh()
         number, selection = self.campaign.standing
-        measure = selection.measure if text is None else find_measure(text)
         if measure == selection.measure:
             return number, selection.ranking
-        if measure.cutoff > DEEPEST_CUTOFF:
-            raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, tuple(_grades(judgments).items()))
+
+    def measure(self, text: str | None = None) -> Measure:
+        """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
+        measure = self.campaign.selection.measure if text is None else find_measure(text)
+        if measure.cutoff > DEEPEST_CUTOFF:
+            raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
+        return measure
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(told)

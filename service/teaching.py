@@ -15,7 +15,7 @@ from audiosim.campaign import Lesson
 from audiosim.errors import ServiceError
 from audiosim.relevance.estimators import RelevanceEstimator
 
-NICENESS = 10  # who judges goes first
+NICENESS = 5  # who judges goes first
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
 

@@ -216,7 +216,6 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     lines = [line for line in out.splitlines() if re.match(r" *(0|25|60) ", line)]
     assert len(lines) == 6
     assert all(re.fullmatch(rf" *\d+( +{number}{error}){{4}} +\d\.\d{{4}} *", line) for line in lines[:3])
-    assert max(map(len, out.splitlines())) <= 110
     single = run("simulate", folder, "--repeat", "1", "--learn", "fSYS", "--at", "0")[1]
     assert "model of fSYS learned without these queries" in single
     assert not re.search(r"\d ±", single)
@@ -323,7 +322,19 @@ def some_judged(folder, tmp_path):
     return path
 
 
-RANKING = ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
+RANKING = [
+    "measure",
+    "model",
+    "judged",
+    "pool",
+    "confidence",
+    "systems",
+    "pairs",
+    "groups",
+    "family_wise",
+    "about",
+    "sentence",
+]
 
 
 def test_the_ideal_of_the_thesis_makes_scores_higher(ask, some_judged):

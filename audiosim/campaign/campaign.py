@@ -156,6 +156,7 @@ class Campaign:
             check_open(self._ledger)
             return self._queue.choose(self._ledger, self.selection, self._clock(), count, assessor, by_query)
 
+        _ = self.selection.weights  # dear, and so before anybody has to wait
         if assessor:
             records = self._write(lambda: [self._lease(pair, assessor) for pair in choose()])
             return [record.event.pair for record in records]

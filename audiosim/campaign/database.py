@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -127,6 +128,20 @@ class DatabaseStore:
             with self._reporting():
                 self._file.fold(self._engine)
 
+    def described(self) -> tuple[str, str]:
+        """What the campaign's row says of the collection and of the rules, as it was stored; empty where nothing."""
+        found = sql.select(CAMPAIGNS.c.about, CAMPAIGNS.c.rules).where(CAMPAIGNS.c.collection == self._collection)
+        with self._reporting(), self._engine.connect() as connection:
+            row = connection.execute(found).one_or_none()
+        return ("", "") if row is None else (row.about, row.rules)
+
+    def describe(self, about: str, rules: str) -> None:
+        """Keep what is to be said of the collection and of the rules."""
+        own = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == self._collection)
+        with self._writing() as connection:
+            self._begin(connection)
+            connection.execute(own.values(about=about, rules=rules))
+
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
@@ -241,3 +256,21 @@ class DatabaseStore:
         with self._engine.connect() as connection:
             taken = [event for event in events if event.key and self._earlier(connection, event)]
         return InputError(f"{used(taken[0])} already") if taken else None
+
+
+def campaigns_in(url: str) -> list[tuple[str, str, str]]:
+    """Collection, description and rules of each campaign of a database, which must be there."""
+    engine = open_engine(url, TIMEOUT_S)
+    path = engine.url.database or ""
+    if engine.dialect.name == "sqlite" and not path.startswith("file:") and not Path(path).is_file():
+        raise InputError(f"there is no database {path}")
+    try:
+        prepare_tables(engine)
+        with engine.connect() as connection:
+            columns = (CAMPAIGNS.c.collection, CAMPAIGNS.c.about, CAMPAIGNS.c.rules)
+            rows = connection.execute(sql.select(*columns).order_by(CAMPAIGNS.c.collection)).all()
+    except exc.SQLAlchemyError as error:
+        raise failure(engine, error) from error
+    finally:
+        engine.dispose()
+    return [(row.collection, row.about, row.rules) for row in rows]

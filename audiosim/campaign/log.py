@@ -71,7 +71,8 @@ class Log:
                     events = make()
                     earlier = [self.earlier(event) for event in events]
                 new = [event for event, known in zip(events, earlier, strict=True) if known is None]
-                numbers = self._store.append_all(new, self._ledger.number) if new else []
+                with self._asking():
+                    numbers = self._store.append_all(new, self._ledger.number) if new else []
                 if numbers is not None:
                     break
             self._take(zip(numbers, new, strict=True))
@@ -88,9 +89,17 @@ class Log:
     @contextmanager
     def _taking_turn(self, wait_s: float) -> Iterator[None]:
         self._wait_for_turn(wait_s)
-        begun = self._asked = time.monotonic()
         try:
             self._check_whole()
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """While the store is asked, take note of how that goes."""
+        begun = self._asked = time.monotonic()
+        try:
             yield
             took_s = time.monotonic() - begun
             self._failed = f"the log took {took_s:.1f} s to answer" if took_s > LATE_S else ""
@@ -101,7 +110,6 @@ class Log:
             raise
         finally:
             self._asked = float("inf")
-            self._turn.release()
 
     def _wait_for_turn(self, wait_s: float) -> None:
         """Wait in line for as long as it moves; not behind one who has been waiting for the store, or has in vain."""
@@ -119,7 +127,9 @@ class Log:
             raise RewoundError(self._broken)
 
     def _read_on(self) -> None:
-        self._take(self._store.read(self._ledger.number))
+        with self._asking():
+            lines = self._store.read(self._ledger.number)
+        self._take(lines)
 
     def _take(self, lines: Iterator[tuple[int, Event]]) -> None:
         for number, event in lines:

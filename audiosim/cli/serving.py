@@ -118,12 +118,12 @@ def serve(
         settings.kept(tokens, "--tokens"),
         parse_proxies(trusted_proxy or ()),
     )
-    access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
     judging = Judging(db, measure, parse_stop(goal), own, going)
 
     def make() -> "FastAPI":
+        access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
         loaded = [Collection.load(folder, judgments) for folder in collections]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)

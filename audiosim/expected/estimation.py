@@ -1,11 +1,12 @@
 """What a measure is expected to be, and how sure that is, while judgments are missing."""
 
+from pathlib import Path
 from typing import Protocol
 
 from scipy import sparse
 
 from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Distribution, Ranking
@@ -88,7 +89,7 @@ def rank(
 
 
 def estimate(
-    collection: Collection,
+    collection: str | Path | Collection,
     model: str | RelevanceEstimator | None = None,
     measure: str | Measure = "CG@5",
     *,
@@ -98,6 +99,7 @@ def estimate(
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
+    collection    or its folder
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
                   down to the measure's cutoff, or None for "joint"
     measure       any, such as "CG@5"
@@ -105,7 +107,7 @@ def estimate(
     draws         of grades, for measures that are simulated; see `SampledScores`
     distribution  of scores and differences: "t", or "normal" as in the paper of 2013
     """
-    measure = as_measure(measure)
+    collection, measure = as_collection(collection), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
     estimator = after_grades(pool, built_in(pool, model), grades)

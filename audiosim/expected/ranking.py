@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -44,6 +45,21 @@ class Ranking:
     draws: int | None = None
     distribution: Distribution = "t"
     joint: bool = False
+
+    def __repr__(self) -> str:
+        best = self.order[0]
+        return (
+            f"{self.measure} of {len(self.systems)} systems, {self.judged:,} of {self.pool:,} pairs judged, the others "
+            f"predicted by {self.model}: confidence {self.confidence:.3f}, best {self.systems[best]} "
+            f"at {self.scores.mean[best]:.3f}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The ranking as notebooks show it: one line, and the systems as a table."""
+        table = self.to_frame().to_html(
+            float_format=lambda value: f"{value:.3f}", columns=["expectation", "low", "high"]
+        )
+        return f"<p>{escape(repr(self))}</p>{table}"
 
     @cached_property
     def order(self) -> Integers:

@@ -57,7 +57,9 @@ class Prior:
         scale = np.maximum(LEAST, np.sqrt(prediction.variance) / pool.scale.maximum)
         mean = prediction.expectation / pool.scale.maximum
         # Without the scale the trend and large effects of systems could together stand for a term in the scale itself.
-        trend = np.column_stack([np.ones(len(mean)), standing(pool, mean)]) * (scale / scale.mean())[:, None]
+        trend = (
+            np.column_stack([np.ones(len(mean)), standing(pool, mean)]) * (scale / scale[pool.found].mean())[:, None]
+        )
         return cls(prediction, replace(layout_of(pool, scale, sound), trend=trend), mean)
 
     def start(self, sizes: Mapping[str, float], trend: Trend, maximum: float) -> JointPrediction:

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.evaluation import Evaluation
-from audiosim.report.screen import plain_table
+from audiosim.report.screen import PlainTable
 from audiosim.report.views import interval_bar
 from audiosim.users.preferences import Preferences
 
@@ -23,7 +23,7 @@ def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
     rows, people = one.system_rows(), one.satisfied is not None
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     extra = ["Satisfied", "Success"] if people else []
-    table = plain_table("", ("System", "left"), measure, ("95 % interval", "left"), *extra, ("", "left"))
+    table = PlainTable("", ("System", "left"), measure, ("95 % interval", "whole"), *extra, ("", "bar"))
     for place, row in enumerate(rows, start=1):
         cells = [str(place), row["system"], f"{row['mean']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
         cells += [f"{row['satisfied']:.1%}", f"{row['success']:.1%}"] if people else []
@@ -40,8 +40,8 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
         f"{sure} of {len(rows)} pairs differ at .05 ({one.comparison.test} test, p adjusted by Holm); "
         f"the {min(PAIRS_SHOWN, len(rows))} least sure:"
     )
-    table = plain_table(
-        ("Better", "left"), ("Worse", "left"), "Difference", ("95 % interval", "left"), "Effect", "p", "p (Holm)"
+    table = PlainTable(
+        ("Better", "left"), ("Worse", "left"), "Difference", ("95 % interval", "whole"), "Effect", "p", "p (Holm)"
     )
     for row in sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]:
         interval = f"{row['low']:+.3f} – {row['high']:+.3f}"
@@ -58,9 +58,9 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
 
 def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """The variance components, the two coefficients and the queries that would do, a line per measure."""
-    table = plain_table(
-        ("Measure", "left"), "Systems", "Queries", "Residual", "E rho²", ("95 % interval", "left"), "for .95",
-        "Phi", ("95 % interval", "left"), "for .95",
+    table = PlainTable(
+        ("Measure", "left"), "Systems", "Queries", "Residual", "E rho²", ("95 % interval", "whole"), "for .95",
+        "Phi", ("95 % interval", "whole"), "for .95",
     )  # fmt: skip
     for measure, row in found.items():
         table.add_row(
@@ -89,7 +89,7 @@ def satisfaction_view(found: Mapping[str, Preferences]) -> RenderableType:
     parts: list[RenderableType] = []
     for measure, one in found.items():
         plain = one.to_dict()
-        table = plain_table((measure, "left"), "Lists", "Satisfied", "±", ("", "left"))
+        table = PlainTable((measure, "left"), "Lists", "Satisfied", "±", ("", "bar"))
         for row in plain["bins"]:
             known = row["satisfied"] is not None
             share = f"{row['satisfied']:.1%}" if known else "unknown"
@@ -112,14 +112,14 @@ def _cubic(plain: Mapping[str, Any]) -> str:
 
 def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Count of the numbers of each source that come out, and those that do not."""
-    table = plain_table(("Source", "left"), "Numbers", "Agree")
+    table = PlainTable(("Source", "left"), "Numbers", "Agree")
     for source in dict.fromkeys(row["source"] for row in rows):
         own = [row["agrees"] for row in rows if row["source"] == source]
         table.add_row(source, str(len(own)), str(sum(own)))
     apart = [row for row in rows if not row["agrees"]]
     if not apart:
         return table
-    differing = plain_table(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
+    differing = PlainTable(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
     for row in apart:
         here = "no data" if row["computed"] is None else f"{row['computed']:.4g}"
         differing.add_row(row["source"], row["quantity"], f"{row['printed']:g}", here)

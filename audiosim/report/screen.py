@@ -2,25 +2,83 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
-from rich.console import Console, JustifyMethod
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+Setting = Literal["left", "whole", "right", "bar"]
+GAP = 2  # characters between columns
+SHORTEST = 8  # characters that a name keeps
+UNLIMITED = 10_000
 
 
-def plain_table(*columns: tuple[str, JustifyMethod] | str) -> Table:
-    """A table without lines; a column is its head, set right, or its head and how it is set."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
-        head = column if isinstance(column, str) else column[0]
-        table.add_column(head, justify="right" if isinstance(column, str) else column[1], no_wrap=True)
-    return table
+class PlainTable:
+    """A table without lines that fits the terminal and never cuts a number.
+
+    Where it is too wide, drawn columns go first, then text is shortened in the middle, down to SHORTEST characters.
+    """
+
+    def __init__(self, *columns: tuple[str, Setting] | str) -> None:
+        """An empty table.
+
+        columns  the head of each, set right, or its head and setting: left for text that may be shortened, whole for
+                 text that may not, right for numbers, bar for what is drawn
+        """
+        self.heads = [column if isinstance(column, str) else column[0] for column in columns]
+        self.settings: list[Setting] = ["right" if isinstance(column, str) else column[1] for column in columns]
+        self.rows: list[tuple[str | Text, ...]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Add a row: a cell for each column."""
+        self.rows.append(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        """The table as wide as it may be."""
+        widths = [max(map(cell_len, map(str, column))) for column in zip(self.heads, *self.rows, strict=True)]
+        kept = list(range(len(widths)))
+        if _whole(widths, kept) > options.max_width:
+            kept = [column for column in kept if self.settings[column] != "bar"]
+        short = [column for column in kept if self.settings[column] == "left"]
+        while short and _whole(widths, kept) > options.max_width:
+            widest = max(short, key=lambda column: widths[column])
+            if widths[widest] <= SHORTEST:
+                break
+            widths[widest] -= 1
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
+        for column in kept:
+            justify: JustifyMethod = "right" if self.settings[column] == "right" else "left"
+            table.add_column(self.heads[column], justify=justify, no_wrap=True, min_width=widths[column])
+        for row in self.rows:
+            table.add_row(*(self._cell(row[column], column, widths[column]) for column in kept))
+        # As wide as it must be: rich would shorten every column by some, numbers among them.
+        table.width = max(_whole(widths, kept), 1)
+        yield table
+
+    def _cell(self, cell: str | Text, column: int, width: int) -> str | Text:
+        return shortened(cell, width) if self.settings[column] == "left" and isinstance(cell, str) else cell
+
+
+def _whole(widths: list[int], kept: list[int]) -> int:
+    """Width of a table of some of its columns, the gaps between them included."""
+    return sum(widths[column] for column in kept) + GAP * (len(kept) - 1)
+
+
+def shortened(text: str, width: int) -> str:
+    """A text of at most so many characters, at least 3: its beginning and its end, with … between."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def console(stderr: bool = False, record: bool = False) -> Console:
-    """Console as wide as the terminal, or wide enough for every column where there is none."""
+    """Console as wide as the terminal, or as wide as anything where there is none: a file has every column in full."""
     shown = Console(stderr=stderr, record=record, highlight=False, soft_wrap=False)
-    return shown if shown.is_terminal else Console(stderr=stderr, record=record, highlight=False, width=110)
+    return shown if shown.is_terminal else Console(stderr=stderr, record=record, highlight=False, width=UNLIMITED)
 
 
 @contextmanager

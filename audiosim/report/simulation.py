@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from audiosim.report.screen import plain_table
+from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,7 +16,7 @@ MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
 
 def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "RenderableType":
     """Judgments that each rule needs to reach a goal."""
-    table = plain_table(("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Error", "Turns")
+    table = PlainTable(("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Error", "Turns")
     for row in rows:
         name = f"{row['rule']}, by query" if row["by_query"] else row["rule"]
         numbers = (f"{row[key]:.3f}" for key in ("confidence", "accuracy", "tau", "error"))
@@ -79,7 +79,7 @@ def _parts(result: Mapping[str, Any]) -> str:
 
 
 def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = plain_table("Judged", "Stated", "Accuracy", "Excess", "Calibration error", "Brier")
+    table = PlainTable("Judged", "Stated", "Accuracy", "Excess", "Calibration error", "Brier")
     for row in curve:
         shown = (_shown(row, "excess", "+.3f"), _shown(row, "calibration_error"), f"{row['brier']:.4f}")
         table.add_row(_count(row), _shown(row, "stated"), _shown(row, "accuracy"), *shown)
@@ -87,7 +87,7 @@ def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
 
 
 def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = plain_table("Judged", "Clear", "Stated", "Accuracy", "Systems", "Differences", "Queries", "Error")
+    table = PlainTable("Judged", "Clear", "Stated", "Accuracy", "Systems", "Differences", "Queries", "Error")
     for row in curve:
         clear, coverage = row["clear"], row["coverage"]
         shown = (_number(clear["pairs"], ".1%"), _number(clear["stated"]), _number(clear["accuracy"]))
@@ -97,7 +97,7 @@ def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
 
 
 def _goals_table(goals: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
-    table = plain_table(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
+    table = PlainTable(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
     for row in goals:
         shown = (_shown(row, "judged", ".1f"), _shown(row, "stated"), _shown(row, "accuracy"))
         table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, _shown(row, "excess", "+.3f"))
@@ -110,13 +110,13 @@ def _count(row: Mapping[str, Any]) -> str:
 
 
 def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = plain_table(
+    table = PlainTable(
         ("Confidence", "left"),
         "Pairs",
         "Share",
         "Stated",
         "Accuracy",
-        ("from 0 to 1: ● stated, ○ accuracy", "left"),
+        ("from 0 to 1: ● stated, ○ accuracy", "bar"),
     )
     for row in bins:
         ends = f"{row['low']:g} to {row['high']:g}"

@@ -6,11 +6,11 @@ from html import escape
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from audiosim.report.html import document, figure, folded, table
 from audiosim.report.plots import MARKS, Point, bands_plot, calibration_plot
+from audiosim.report.screen import PlainTable
 from audiosim.report.simulation import followed_view
 
 BINS = ("judged", "bin", "claims", "share", "stated", "accuracy")
@@ -91,22 +91,18 @@ def _on_screen(result: Mapping[str, Any]) -> list[str]:
 
 
 def _as_html(part: Any) -> str:
-    if isinstance(part, Table):
+    if isinstance(part, PlainTable):
         return _as_table(part)
     text = escape(part.plain.strip())
     return f"<h2>{text}</h2>" if part.style == "bold" else text
 
 
-def _as_table(shown: Table) -> str:
-    heads = [str(column.header) for column in shown.columns]
-    keys = [str(number) for number in range(len(heads))]
+def _as_table(shown: PlainTable) -> str:
+    keys = [str(number) for number in range(len(shown.heads))]
     # A `Text` is set as a number, a `str` as a word.
-    columns = [
-        [str(cell) if column.justify == "left" else Text(str(cell)) for cell in column.cells]
-        for column in shown.columns
-    ]
-    rows = [dict(zip(keys, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    return table(keys, heads, rows, lambda _, cell: str(cell))
+    kinds = [Text if setting == "right" else str for setting in shown.settings]
+    rows = [{key: kind(str(cell)) for key, kind, cell in zip(keys, kinds, cells, strict=True)} for cells in shown.rows]
+    return table(keys, shown.heads, rows, lambda _, cell: str(cell))
 
 
 def _bin_row(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.report.screen import plain_table
+from audiosim.report.screen import PlainTable
 from audiosim.training.findings import Findings, Training
 from audiosim.training.own_judgment import WARNING
 
@@ -153,7 +153,7 @@ def spell(key: str, value: Any) -> str:
 def _titled(
     title: str, keys: tuple[str, ...], heads: tuple[str, ...], rows: "list[Mapping[str, Any]] | list[dict[str, Any]]"
 ) -> RenderableType:
-    table = plain_table(
+    table = PlainTable(
         *(
             (head, "left" if rows and isinstance(rows[0][key], str) else "right")
             for key, head in zip(keys, heads, strict=True)

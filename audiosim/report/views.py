@@ -9,7 +9,7 @@ from rich.text import Text
 
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import TwoSystems, Verdicts
-from audiosim.report.screen import plain_table
+from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
@@ -25,8 +25,8 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     rows = ranking.system_rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     beside = () if verdicts is None else (("Ranks", "right"), ("Group", "left"))
-    table = plain_table(
-        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "left"), *beside, ("", "left")
+    table = PlainTable(
+        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "whole"), *beside, ("", "bar")
     )
     said = [{} for _ in rows] if verdicts is None else verdicts.system_rows()
     for place, (row, more) in enumerate(zip(rows, said, strict=True), start=1):
@@ -75,7 +75,7 @@ def curve_view(curve: Sequence[Mapping[str, Any]], moments: int = 12) -> Rendera
     """Confidence and accuracy as judgments are made: a dozen moments from first to last."""
     last = len(curve) - 1
     shown = sorted({round(step * last / (moments - 1)) for step in range(moments)}) if last else [0]
-    table = plain_table("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "left"))
+    table = PlainTable("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "bar"))
     for point in (curve[index] for index in shown):
         drawn = _two_dots(point["confidence"], point["accuracy"])
         table.add_row(f"{point['judged']:,}", f"{point['confidence']:.3f}", f"{point['accuracy']:.3f}", drawn)
@@ -94,7 +94,7 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
     if not rows:
         return Text("none: every pair is judged")
     keys = [key for key in rows[0] if key not in left_out]
-    table = plain_table(*((key, "left" if isinstance(rows[0][key], str) else "right") for key in keys))
+    table = PlainTable(*((key, "left" if isinstance(rows[0][key], str) else "right") for key in keys))
     for row in rows[:ROWS_SHOWN]:
         table.add_row(*(f"{row[key]:.4g}" if isinstance(row[key], float) else str(row[key]) for key in keys))
     more = len(rows) - ROWS_SHOWN
@@ -125,7 +125,7 @@ def demo_view(result: "DemoResult") -> RenderableType:
         f"{end.accuracy:.1%} of the pairs of systems are in the right order (tau {result.tau:.3f}), "
         f"where {end.confidence:.1%} was promised."
     )
-    files = plain_table(("File", "left"), ("What it is", "left"))
+    files = PlainTable(("File", "left"), ("What it is", "left"))
     for path, meaning in result.files:
         files.add_row(path.name, meaning)
     return Group(

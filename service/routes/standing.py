@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Body, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
@@ -17,6 +16,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Verdicts
 from service.exchange import CollectionDep, WireRoute, answer
 from service.guarded import caller_of
+from service.limits import Shared
 from service.routes.judging import WRITES, written
 from service.served import ServedCollection
 from service.wire_judging import RecordOut, TurnIn
@@ -27,7 +27,6 @@ router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
-RANKERS = CapacityLimiter(2)
 KEPT = 16
 TurnBody = Annotated[TurnIn, Body()]
 NO_REASON = TurnIn()
@@ -37,14 +36,21 @@ MeasureQuery = Annotated[
 
 
 @router.get("/collections/{collection}/ranking", response_model=RankingOut)
-async def show_ranking(one: CollectionDep, measure: MeasureQuery = None) -> Response:
-    """The systems ranked from the judgments so far: what `audiosim estimate` says."""
+async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQuery = None) -> Response:
+    """The systems ranked from the judgments so far: what `audiosim estimate` says.
 
-    def rank() -> Response:
+    By the campaign's own measure that is known at once; by others a few are computed at a time, and more are refused.
+    """
+    wanted, rankings = one.measure(measure), request.app.state.rankings
+    assert isinstance(rankings, Shared)
+
+    def rank() -> dict[str, Any]:
         number, ranking = one.ranking(measure)
-        return answer({"collection": one.collection.identifier, "state": number} | _told(ranking))
+        return {"collection": one.collection.identifier, "state": number} | _told(ranking)
 
-    return await to_thread.run_sync(rank, limiter=RANKERS)
+    if wanted == one.campaign.selection.measure:
+        return answer(await run_in_threadpool(rank))
+    return answer(await rankings.do((one, wanted), rank))
 
 
 @lru_cache(maxsize=KEPT)

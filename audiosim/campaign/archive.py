@@ -1,0 +1,150 @@
+"""Logs of campaigns as a file of JSON Lines: backed up, verified and restored by their hash chains.
+
+Of each campaign a line that says what it is, with the number and the digest of its last event; then its events, each
+with its digest. The last line says how many there were, so that a file that was cut off is known for one.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from audiosim.campaign.chain import FIRST, link
+from audiosim.campaign.database import DatabaseStore, campaigns_in
+from audiosim.campaign.event import Event
+from audiosim.errors import FormatError, InputError
+
+FORMAT = "audiosim-log/1"
+FIELDS = tuple(Event.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """The log of one campaign: of which collection, how many events, and the digest of the last one."""
+
+    collection: str
+    events: int
+    digest: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """The log of one campaign, whole.
+
+    about, rules  what its row says beside the log, as it was stored
+    """
+
+    archived: Archived
+    about: str
+    rules: str
+    events: tuple[Event, ...]
+
+
+def back_up(url: str, path: str | Path) -> list[Archived]:
+    """Write the logs of all campaigns of a database to a file, while it serves; what they are.
+
+    The file is there whole or not at all. Tokens are not in it.
+    """
+    target = Path(path)
+    if target.exists():
+        raise InputError(f"{target} is there already; a backup does not replace another")
+    partial = target.with_name(f"{target.name}.partial")
+    logs = read_database(url)
+    with partial.open("w", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(logs))
+    partial.rename(target)
+    return [log.archived for log in logs]
+
+
+def verify(source: str) -> list[Archived]:
+    """The campaigns of a database, by its URL, or of a backup; an error where any line is not as it was written."""
+    logs = read_database(source) if "://" in source else read_file(source)
+    return [log.archived for log in logs]
+
+
+def restore(path: str | Path, url: str) -> list[Archived]:
+    """Write the logs of a backup to a database that has none of these campaigns; read again, and compared."""
+    logs = read_file(path)
+    for log in logs:
+        with closing(DatabaseStore(url, log.archived.collection)) as store:
+            if store.append_all(log.events, 0) is None:
+                raise InputError(f"the database holds a campaign of {log.archived.collection} already")
+            store.describe(log.about, log.rules)
+    found = {log.archived.collection: log.archived for log in read_database(url)}
+    for log in logs:
+        if found.get(log.archived.collection) != log.archived:
+            raise InputError(f"the campaign of {log.archived.collection} is not what was restored: another wrote to it")
+    return [log.archived for log in logs]
+
+
+def read_database(url: str) -> list[Logged]:
+    """The logs of all campaigns of a database, each verified."""
+    found = []
+    for name, about, rules in campaigns_in(url):
+        with closing(DatabaseStore(url, name)) as store:
+            events = tuple(event for _, event in store.read())
+            found.append(Logged(Archived(name, len(events), store.head.digest), about, rules, events))
+    return found
+
+
+def read_file(path: str | Path) -> list[Logged]:
+    """The logs that a backup holds, each verified."""
+    path = Path(path)
+    rows = _rows(path)
+    head = next(rows, (1, {}))[1]
+    if head.get("format") != FORMAT:
+        raise FormatError(path, 1, f"expected a backup of format {FORMAT}")
+    logs = [_read_one(path, rows) for _ in range(int(head.get("campaigns", 0)))]
+    number, end = next(rows, (0, {}))
+    if end != {"end": sum(log.archived.events for log in logs)} or next(rows, None) is not None:
+        raise FormatError(path, max(number, 1), "expected the end of the backup here: it was cut off, or added to")
+    return logs
+
+
+def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logged:
+    line, head = next(rows, (1, {}))
+    if set(head) != {"collection", "events", "digest", "about", "rules"}:
+        raise FormatError(path, line, "expected a campaign after this line: the backup was cut off")
+    events, digest = [], FIRST
+    for number in range(1, head["events"] + 1):
+        line, row = next(rows, (line, {}))
+        if set(row) != {"number", "digest", *FIELDS}:
+            raise FormatError(path, line, f"expected event {number} of {head['collection']}: the backup was cut off")
+        event = Event(**{name: row[name] for name in FIELDS})
+        digest = link(digest, number, event)
+        if row["number"] != number or row["digest"] != digest:
+            raise FormatError(path, line, f"event {number} of {head['collection']} is not as it was written")
+        events.append(event)
+    if digest != head["digest"]:
+        raise FormatError(path, line, f"the log of {head['collection']} does not end as its campaign says")
+    return Logged(Archived(head["collection"], len(events), digest), head["about"], head["rules"], tuple(events))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    with path.open(encoding="utf-8") as file:
+        for number, text in enumerate(file, start=1):
+            try:
+                row = json.loads(text)
+            except ValueError:
+                raise FormatError(path, number, "not JSON: the backup was cut off, or is none") from None
+            if not isinstance(row, dict):
+                raise FormatError(path, number, "expected an object")
+            yield number, row
+
+
+def _lines(logs: Iterable[Logged]) -> Iterator[Mapping[str, Any]]:
+    logs = list(logs)
+    yield {"format": FORMAT, "campaigns": len(logs)}
+    for log in logs:
+        yield log.archived.to_dict() | {"about": log.about, "rules": log.rules}
+        digest = FIRST
+        for number, event in enumerate(log.events, start=1):
+            digest = link(digest, number, event)
+            yield {"number": number, **asdict(event), "digest": digest}
+    yield {"end": sum(log.archived.events for log in logs)}

@@ -1,0 +1,62 @@
+"""Commands that keep the judgments of a service: back them up, verify them, restore them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audiosim.campaign.archive import Archived, back_up, verify
+from audiosim.campaign.archive import restore as restore_logs
+from audiosim.cli.options import As, Format, print_result
+from audiosim.report.views import rows_view
+
+Database = Annotated[
+    str,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        envvar="AUDIOSIM_DB",
+        help="Database of the campaigns, such as sqlite:///campaign.db; it may be serving.",
+        show_default=False,
+    ),
+]
+
+
+def backup(
+    database: Database,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A new file.", show_default=False)],
+    form: As = Format.table,
+) -> None:
+    """Write the logs of all campaigns of a database to a file, while it serves; tokens are not in it.
+
+    Example: `audiosim backup --db sqlite:///campaign.db -o monday.jsonl`
+    """
+    _print(form, back_up(database, output))
+
+
+def verify_logs(
+    source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A backup, or a database.", show_default=False)],
+    form: As = Format.table,
+) -> None:
+    """Read every line of a backup, or of a database, and hold it against its hash chain.
+
+    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///campaign.db`
+    """
+    _print(form, verify(source))
+
+
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.", exists=True, dir_okay=False)],
+    database: Database,
+    form: As = Format.table,
+) -> None:
+    """Write the logs of a backup to a database without these campaigns, then read and compare them.
+
+    Example: `audiosim restore monday.jsonl --db postgresql://me@host/name`
+    """
+    _print(form, restore_logs(backup, database))
+
+
+def _print(form: Format, found: list[Archived]) -> None:
+    rows = [one.to_dict() for one in found]
+    print_result(form, {"campaigns": rows}, rows, lambda: rows_view(rows) if rows else "there are no campaigns")
