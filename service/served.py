@@ -1,6 +1,7 @@
 """What is served: collections with their campaigns, and models; what is made of them is made once and kept."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -18,8 +19,8 @@ from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.any_pair import Known
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
-from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from audiosim.relevance.relearning import after_grades
 from service.campaigns import Judging
@@ -81,13 +82,13 @@ class Predictor:
     def _led(self) -> State:
         number, selection = self._campaign.standing
         count = sum(map(len, selection.told.values()))
-        known = selection.relevance
-        return State(self.pool, self.name, self._version, count, known.grades, known.prediction, number)
+        return State(self.pool, self.name, self._version, count, selection.belief, number)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
         grades = _grades(judgments)
-        return self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
+        state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
+        return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
     def given(self, grades: Mapping[Pair, float]) -> State:
         """The state in which exactly these judgments were made; those of pairs outside the pool are left out.
@@ -103,10 +104,9 @@ class Predictor:
         return learned
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
-        prediction = self._recent(estimator, grades.tobytes())
-        return State(self.pool, self.name, self._version, judgments, grades, prediction, number)
+        return State(self.pool, self.name, self._version, judgments, self._recent(estimator, grades.tobytes()), number)
 
-    def _predict(self, estimator: Remembering, grades: bytes) -> Prediction | JointPrediction:
+    def _predict(self, estimator: Remembering, grades: bytes) -> Belief:
         return estimator.predict(np.frombuffer(grades).copy())
 
 

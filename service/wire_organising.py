@@ -114,7 +114,7 @@ class ProgressOut(Wire):
 
     @classmethod
     def from_domain(cls, collection: str, standing: Standing) -> "ProgressOut":
-        pool, judged = standing.selection.pool, ~np.isnan(standing.selection.relevance.grades)
+        pool, judged = standing.selection.pool, ~np.isnan(standing.selection.grades)
         by_query = (np.bincount(pool.query[chosen], minlength=len(pool.queries)) for chosen in (judged | True, judged))
         by_system = (pool.retrieved @ np.ones(len(judged)), pool.retrieved @ judged)
         queries, systems = _shares(pool.queries, *by_query), _shares(pool.systems, *by_system)

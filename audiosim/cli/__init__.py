@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import audiosim
-from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, serving, simulating, sound
+from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, planning, serving, simulating, sound
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -49,6 +49,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "estimate": estimating.estimate,
     "compare": estimating.compare,
     "next": estimating.next_pairs,
+    "plan": planning.plan,
     "simulate": simulating.simulate,
     "evaluate": evaluating.evaluate,
     "report": evaluating.report,

@@ -35,7 +35,7 @@ from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
 from audiosim.plugins import find_measure, find_rule
 from audiosim.relevance.any_pair import portions
 from audiosim.report.views import ranking_view, rows_view, verdict_view
-from audiosim.selection import Selection, default_rule
+from audiosim.selection import Selection
 
 
 def predict(
@@ -176,7 +176,7 @@ def next_pairs(
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool)
-    chosen = find_rule(rule or default_rule(estimator), expected, seed)
+    chosen = None if rule is None else find_rule(rule, expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()

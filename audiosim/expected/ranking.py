@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.arrays import Array, Integers
 from audiosim.measures.measure import Measure
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class Ranking:
     draws         how many times grades were drawn to get the moments; None where they were computed
     distribution  of a mean score and of a difference: Student's t as in the thesis, or normal as in
                   Urbano & Schedl (2013), equations 6 to 8
-    joint         whether the moments know how judgments hang together, so that the scores' variances are to be believed
+    correlated    whether the gains were taken to be, so that the scores' variances are to be believed
     """
 
     measure: Measure
@@ -44,7 +44,7 @@ class Ranking:
     pool: int
     draws: int | None = None
     distribution: Distribution = "t"
-    joint: bool = False
+    correlated: bool = False
 
     def __repr__(self) -> str:
         best = self.order[0]

@@ -13,6 +13,7 @@ from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
+    from audiosim.simulate.effort import Effort
 
 ROWS_SHOWN = 20
 
@@ -40,6 +41,30 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
     notes = ["" if verdicts is None else verdicts.sentence, _drawn(ranking), note]
     return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
+
+
+def effort_view(found: "Effort") -> RenderableType:
+    """Judgments and hours until a goal, and the pairs of systems that stay open."""
+    low, high = found.interval
+    if found.judgments is None:
+        said = f"{found.goal} takes more than {low:,} judgments: no campaign that was played on got there in the time."
+    else:
+        with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
+        said = (
+            f"{found.goal} takes about {found.judgments:,} judgments more (80 % interval {low:,} to {high:,}), "
+            f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
+        )
+    basis = f"{found.judged:,} pairs are judged; {len(found.counts)} campaigns were played on with drawn grades."
+    if not found.unsettled:
+        return Group(Text(said), Text(basis))
+    table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to tell apart")
+    for row in found.unsettled[:ROWS_SHOWN]:
+        queries = "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
+        table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
+    more = len(found.unsettled) - ROWS_SHOWN
+    rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
+    head = f"{len(found.unsettled)} pairs of systems would still be open:"
+    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest)
 
 
 def _ranks(low: int, high: int) -> str:

@@ -57,8 +57,8 @@ def small():
 
 
 def in_full(found, sizes):
-    field = found.field(sizes, np.zeros(len(found.scale)))
-    return np.array([field.column(place) for place in range(len(found.scale))])
+    normal = found.normal(sizes, np.zeros(len(found.scale)))
+    return np.array([normal.column(place) for place in range(len(found.scale))])
 
 
 def test_the_covariance_is_that_of_what_the_pairs_have_in_common(small, in_common):
