@@ -1,7 +1,7 @@
 """Sound files -> one Gaussian each, or the reason why not; in this process, in others, or on a cluster."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -95,18 +95,27 @@ def describe_all(
     if n_jobs == 0:
         raise InputError("n_jobs must not be 0; -1 means one per processor")
     if n_jobs is None and scheduler is None:
-        return _in_turn(partial(describe, parameters=parameters, read=read), recordings)
+        return _in_turn(partial(describe_file, parameters=parameters, read=read), recordings)
     import joblib
 
     portable = read if read is decode.read else joblib.wrap_non_picklable_objects(read)
     parameters = parameters.portable(joblib.wrap_non_picklable_objects)
-    one = partial(describe, parameters=parameters, read=portable)
+    one = partial(describe_file, parameters=parameters, read=portable)
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
         return cluster.spread_on_cluster(
             partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
         )
-    return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost)
+    prepare = partial(prepare_for, parameters)
+    return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
+
+
+def prepare_for(parameters: Parameters) -> None:
+    """Load what describing takes, and compile what its descriptors compile."""
+    decode.load_libraries()
+    noise = np.random.default_rng(0).standard_normal(parameters.rate_hz).astype(np.float32)
+    with suppress(Exception):  # what is wrong with a descriptor each file will say
+        frames(Signal(noise, parameters.rate_hz), parameters)
 
 
 def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:
@@ -133,7 +142,7 @@ def _lost(recording: Recording, why: str) -> Failure:
     return Failure(recording.path, f"its decoder {why}, expected {decode.FORMATS} that it can read")
 
 
-def describe(recording: Recording, parameters: Parameters, read: Read = decode.read) -> Described | Failure:
+def describe_file(recording: Recording, parameters: Parameters, read: Read = decode.read) -> Described | Failure:
     """The Gaussian of one file, or why there is none.
 
     A recording that has a note before it is described is not opened: the note says why. An assertion that

@@ -8,8 +8,8 @@ from audiosim.report.plots import agreement_plot, bar_plot
 from audiosim.report.training_views import (
     COEFFICIENT_HEADS,
     COEFFICIENTS,
+    COMPONENT_COLUMNS,
     COMPONENT_HEADS,
-    COMPONENTS,
     COMPONENTS_MEAN,
     COMPONENTS_TITLE,
     EFFECT_HEADS,
@@ -85,7 +85,7 @@ def _components(trained: Training) -> str:
     return joined(
         [
             f"<h2>{COMPONENTS_TITLE}</h2>{figure(drawing, caption)}",
-            table(COMPONENTS, COMPONENT_HEADS, rows, spell),
+            table(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
             f'<p class="soft">{escape(COMPONENTS_MEAN)} {escape(trend(trained))}</p>',
         ]
     )

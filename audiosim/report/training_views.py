@@ -29,7 +29,7 @@ SCORES = (
 SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
 VERSIONS = ("own_judgment", "rows", "r_squared", "rmse", "mean_variance", "coverage_95")
 VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
-COMPONENTS = ("component", "meaning", "size", "standard_error", "points", "points_error")
+COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points", "points_error")
 COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
 MEANINGS = {
     "query": "one query",
@@ -81,7 +81,7 @@ def training_view(trained: Training) -> RenderableType:
     parts += [_titled("What each term explains", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
     if findings.components:
         rows = component_table(findings)
-        parts += [_titled(COMPONENTS_TITLE, COMPONENTS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
+        parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
         parts.append(Text(trend(trained)))
     parts += [*_scores(findings), Text(SCORES_MEAN)]
     if findings.intervals:

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from audiosim.audio.decode import Signal, read
-from audiosim.audio.describe import Described, Failure, describe, describe_all, listed, summarise
+from audiosim.audio.describe import Described, Failure, describe_all, describe_file, listed, summarise
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
 from audiosim.audio.sources import LeftOut
@@ -24,7 +24,7 @@ D = len(STANDARD_FRAMES.dimensions)
 
 
 def described(path, parameters=STANDARD_FRAMES):
-    return describe(listed({"x": path})[0], parameters)
+    return describe_file(listed({"x": path})[0], parameters)
 
 
 def written(folder, samples):
@@ -186,7 +186,7 @@ def test_what_is_left_out_is_a_failure_and_is_not_opened(tmp_path, music):
 def test_a_recording_with_a_note_is_described_again(tmp_path, music):
     recording, row = described(written(tmp_path, np.clip(10 * music(), -1, 1)))
     assert recording.note
-    assert np.array_equal(describe(recording, STANDARD_FRAMES).row, row)
+    assert np.array_equal(describe_file(recording, STANDARD_FRAMES).row, row)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_decoder_that_raises_costs_one_file(tmp_path, music, error, said):
     def broken(path):
         raise error
 
-    outcome = describe(listed({"x": written(tmp_path, music())})[0], STANDARD_FRAMES, broken)
+    outcome = describe_file(listed({"x": written(tmp_path, music())})[0], STANDARD_FRAMES, broken)
     assert re.fullmatch(rf"its decoder failed \({said}\), expected WAV, FLAC, Ogg, MP3 or AIFF", outcome.error)
 
 
@@ -209,12 +209,14 @@ def test_a_recording_too_long_for_memory_costs_one_file(tmp_path, music):
     def greedy(path):
         raise MemoryError
 
-    outcome = describe(listed({"x": written(tmp_path, music())})[0], STANDARD_FRAMES, greedy)
+    outcome = describe_file(listed({"x": written(tmp_path, music())})[0], STANDARD_FRAMES, greedy)
     assert outcome.error == "does not fit into memory, expected a shorter recording"
 
 
 def test_one_frame_is_too_little(tmp_path, music):
-    outcome = describe(Recording("x", "x.wav"), STANDARD_FRAMES, lambda path: Signal(np.ones(100, np.float32), 22_050))
+    outcome = describe_file(
+        Recording("x", "x.wav"), STANDARD_FRAMES, lambda path: Signal(np.ones(100, np.float32), 22_050)
+    )
     assert outcome == Failure("x.wav", "lasts 0.00454 s, which is one frame, expected at least 2")
 
 
