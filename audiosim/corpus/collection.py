@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
@@ -154,10 +155,7 @@ class Collection:
 
     def grades(self) -> dict[Pair, float]:
         """The grade of each judged pair: the mean over its assessors of the last grade each gave it."""
-        last: dict[Pair, dict[str, float]] = {}
-        for judgment in self.judgments:
-            last.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
-        return {pair: sum(grades.values()) / len(grades) for pair, grades in last.items()}
+        return mean_grades(self.judgments)
 
 
 @dataclass(frozen=True, slots=True)
