@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-fast check format bench drawing release clean
+.PHONY: help audit demo test test-fast check format bench drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -28,6 +28,14 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(PYTEST) -q tests/test_layers.py
+
+audit: $(VENV)/audit/bin/pip-audit
+	$(VENV)/audit/bin/pip-audit -r constraints.txt --disable-pip --no-deps --progress-spinner off --format json \
+		| $(VENV)/audit/bin/python .ci/audit.py
+
+$(VENV)/audit/bin/pip-audit:
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 
 format: $(VENV)/installed-for-tests
 	$(BIN)/ruff check --fix .
