@@ -66,6 +66,12 @@ NamedBy = Annotated[
         show_default=False,
     ),
 ]
+Complete = Annotated[
+    bool,
+    typer.Option(
+        "--complete", help="Only systems and queries that are judged down to the cutoff; how many are left is said."
+    ),
+]
 IdealName = Annotated[
     Ideal,
     typer.Option(
@@ -106,6 +112,15 @@ def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom
         collection = Collection.load(folder, judgments=judgments, system_from=system_from)
     say_read(collection)
     return collection
+
+
+def only_complete(collection: Collection, cutoff: int) -> Collection:
+    """The systems and queries of a collection that are judged down to a cutoff; how many is said on stderr."""
+    from audiosim.corpus.complete import complete_part
+
+    part, sentence = complete_part(collection, cutoff)
+    sys.stderr.write(f"note: {sentence}\n")
+    return part
 
 
 def say_read(collection: Collection) -> None:

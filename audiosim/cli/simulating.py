@@ -12,6 +12,7 @@ from audiosim.cli.options import (
     As,
     ByQuery,
     CollectionFolder,
+    Complete,
     Format,
     IdealName,
     JudgmentsFile,
@@ -21,6 +22,7 @@ from audiosim.cli.options import (
     RuleName,
     Seed,
     load_collection,
+    only_complete,
     print_result,
 )
 from audiosim.corpus.collection import Collection
@@ -75,16 +77,17 @@ def simulate(
     jobs: repeating.Jobs = None,
     ideal: IdealName = "ordered",
     seed: Seed = 0,
+    complete: Complete = False,
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
-    Every pair of the pool must be judged. With --repeat the stated confidence is held against the true accuracy on
-    many random parts of the collection, before anything is judged and at the stop, or at the moments of --at. Which
-    parts are drawn depends on --seed, on their number and sizes and on what is held out, and on nothing else: two
-    models or two rules are compared on the same parts.
+    Every pair of the pool must be judged; --complete leaves out the systems and queries that are not. With --repeat the
+    stated confidence is held against the true accuracy on many random parts of the collection, before anything is
+    judged and at the stop, or at the moments of --at. Which parts are drawn depends on --seed, on their number and
+    sizes and on what is held out, and on nothing else: two models or two rules are compared on the same parts.
 
     Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`,
     `audiosim simulate mirex2011 --repeat 100 --rule doubts`,
@@ -98,6 +101,8 @@ def simulate(
     goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
     collection = load_collection(folder, judgments, system_from)
+    if complete:
+        collection = only_complete(collection, find_measure(measure).cutoff)
     name = repeating.LEARNED if learner else model or JOINT
     rule = rule or _default_rule(collection, name, learner)
     game = _Game(name, find_measure(measure), rule, batch, ideal, seed)
