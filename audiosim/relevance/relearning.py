@@ -4,7 +4,6 @@ At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign s
 its judgments.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
@@ -44,11 +43,6 @@ def last_moment(judged: int) -> int:
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
     """What has learned from these judgments (n,), if it does."""
     return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
-
-
-def mean_grade(said: Mapping[str, float]) -> float:
-    """The mean grade of a pair over its assessors; NaN where nobody has said anything."""
-    return sum(said.values()) / len(said) if said else math.nan
 
 
 def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.grades import grades_by_assessor, mean_grade, mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
@@ -15,7 +16,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import after_grades, is_moment, last_moment, mean_grade, relearned
+from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping import Confidence, StoppingRule
 from audiosim.stats.multivariate import Moments
@@ -74,10 +75,7 @@ class Selection:
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
-        told: dict[Pair, dict[str, float]] = {}
-        for judgment in judgments:
-            if judgment.pair in pool.positions:
-                told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+        told = grades_by_assessor(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = {pair: mean_grade(said) for pair, said in told.items()}
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
         belief = estimator.predict(pool.spread(grades))
@@ -206,7 +204,7 @@ class Selection:
 def confidences(
     pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
 ) -> list[tuple[int, float]]:
-    """How the confidence in the ranking grew while judgments were made: (judgments, confidence) at some moments.
+    """Course of the confidence in the ranking while judgments were made: (judgments, confidence) at some moments.
 
     judgments  in the order in which they were made
     moments    how many, evenly spaced, before the first judgment and after the last among them
@@ -215,7 +213,7 @@ def confidences(
     learned: dict[int, RelevanceEstimator] = {}
     found = []
     for place in places:
-        grades = {judgment.pair: judgment.grade for judgment in judgments[:place] if judgment.pair in pool.positions}
+        grades = mean_grades(judgment for judgment in judgments[:place] if judgment.pair in pool.positions)
         moment = last_moment(len(grades))
         if moment not in learned:
             learned[moment] = after_grades(pool, estimator, grades)
