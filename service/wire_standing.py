@@ -11,13 +11,19 @@ from service.served import ServedCollection
 
 
 class SystemOut(Struct, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
+    """A system's expected score with its 95 % interval, the ranks that it may have, the letters of the groups that it
+    is in, and the probability that it is the best; `error` where grades were drawn to get it.
+    """
 
     system: str
     expectation: float
     variance: float
     low: float
     high: float
+    group: str
+    rank_low: int
+    rank_high: int
+    best: float
     error: float | None = None
 
 
@@ -32,7 +38,10 @@ class DifferenceOut(Struct):
 
 
 class RankingOut(Struct, omit_defaults=True):
-    """What `audiosim estimate` says, in one state of the campaign."""
+    """What `audiosim estimate` says, in one state of the campaign.
+
+    `groups` are of systems that cannot be told apart; `fit` is PASS, FAIL or NOT CHECKED: the model by the judgments.
+    """
 
     collection: str
     state: int
@@ -41,8 +50,15 @@ class RankingOut(Struct, omit_defaults=True):
     judged: int
     pool: int
     confidence: float
+    fit: str
+    fit_evidence: float
+    widened: float
     systems: list[SystemOut]
     pairs: list[DifferenceOut]
+    groups: list[list[str]]
+    family_wise: float
+    about: str
+    sentence: str
     draws: int | None = None
 
 

@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
+from audiosim.expected.verdicts import Verdicts
 from service.exchange import BodyDep, ServedDep, answer, described
 from service.guarded import caller_of
 from service.limits import Shared
@@ -42,7 +43,7 @@ async def show_ranking(request: Request, collection: str, served: ServedDep, mea
 
     def rank() -> dict[str, Any]:
         number, ranking = one.ranking(measure)
-        return {"collection": collection, "state": number} | ranking.to_dict()
+        return {"collection": collection, "state": number} | Verdicts(ranking).to_dict()
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
