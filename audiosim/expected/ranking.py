@@ -176,6 +176,11 @@ class Ranking:
         return float(np.sqrt(2 / np.pi) * np.sqrt(self.scores.variance).mean())
 
     @property
+    def basis(self) -> str | int:
+        """Basis of the scores: "predicted" where nothing is judged, else how many judged pairs."""
+        return self.judged or "predicted"
+
+    @property
     def freedom(self) -> int:
         """Degrees of freedom of Student's t: one less than there are queries, at least 1."""
         return max(1, self.queries - 1)
@@ -212,6 +217,7 @@ class Ranking:
             "confidence": self.confidence,
             "systems": self.system_rows(),
             "pairs": self.pair_rows(),
+            "basis": self.basis,
             **self.check.to_dict(),
         }
 
