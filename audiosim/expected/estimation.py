@@ -10,7 +10,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.linear import LinearScores
-from audiosim.expected.ranking import Distribution, Ranking
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
@@ -76,7 +76,7 @@ def rank(
     model: str,
     scores: Moments,
     judged: int,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
     correlated: bool = False,
 ) -> Ranking:
     """The ranking that some moments of the systems' scores stand for.
@@ -97,7 +97,7 @@ def estimate(
     *,
     ideal: Ideal = "ordered",
     draws: int = DRAWS,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
@@ -122,7 +122,7 @@ def estimate_pool(
     expected: ExpectedScores,
     estimator: RelevanceEstimator,
     grades: Array,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
     order: Integers | None = None,
 ) -> Ranking:
     """Rank the systems of a pool from the judgments there are, and check the model by them.

@@ -16,7 +16,7 @@ from audiosim.stats.multivariate import Moments
 if TYPE_CHECKING:
     import pandas as pd
 
-Distribution = Literal["t", "normal"]
+DifferenceDistribution = Literal["t", "normal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Ranking:
     judged: int
     pool: int
     draws: int | None = None
-    distribution: Distribution = "t"
+    distribution: DifferenceDistribution = "t"
     correlated: bool = False
     check: ModelCheck = NOT_CHECKED
 
