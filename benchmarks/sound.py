@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from audiosim.audio import decode, spectra
 from audiosim.audio.frames import frames
 from audiosim.audio.index import extract
-from audiosim.audio.parameters import PLAIN, STANDARD, Parameters
+from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.audio.sources import find_sounds
 from audiosim.stats import gaussian
 
@@ -48,8 +48,8 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.process_time_ns() - start) / 1e6
 
 
-def ours(path: Path, parameters: Parameters = STANDARD) -> object:
-    return gaussian.fit(frames(decode.read(path), parameters).values)
+def ours(path: Path, parameters: Parameters = STANDARD_FRAMES) -> object:
+    return gaussian.fit_gaussian(frames(decode.read(path), parameters).values)
 
 
 def by_librosa(path: Path) -> object:
@@ -92,7 +92,7 @@ def stages(path: Path) -> Times:
         "decode": decoded,
         "resample": milliseconds(lambda: decode.read(path)) - decoded if rate_hz != signal.rate_hz else 0.0,
         "frames": milliseconds(lambda: frames(signal)),
-        "gaussian": milliseconds(lambda: gaussian.fit(found)),
+        "gaussian": milliseconds(lambda: gaussian.fit_gaussian(found)),
     }
 
 
