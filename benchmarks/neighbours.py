@@ -3,10 +3,10 @@
     python benchmarks/neighbours.py [--pairs 7000] [--recordings 1000000] [--runs 5] [--sounds FOLDER]
         [--shards 8] [--only NAME]
 
-NAME is pairs, jensen-shannon, million, shards or worth; shards, of RECORDINGS in all, only where it is named. The large index lies in a temporary folder, which takes
-3 GB for a million recordings and is deleted afterwards. Its Gaussians are random: what is measured depends
-on their number. FOLDER has sound files and a documents.tsv with genres. Times are by the clock, the median
-over runs; rates that are compared are measured in turn.
+NAME is pairs, jensen-shannon, million, shards or worth; shards, of RECORDINGS in all, only where it is named. The large
+index lies in a temporary folder, which takes 3 GB for a million recordings and is deleted afterwards. Its Gaussians
+are random: what is measured depends on their number. FOLDER has sound files and a documents.tsv with genres. Times are
+by the clock, the median over runs; rates that are compared are measured in turn.
 """
 
 import argparse
