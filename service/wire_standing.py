@@ -88,7 +88,10 @@ class HeldOut(Struct):
 
 
 class CampaignOut(Struct):
-    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
+    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed.
+
+    `sounds` says what cannot be heard, and so is not handed out; empty where all can be.
+    """
 
     collection: str
     state: int
@@ -108,6 +111,7 @@ class CampaignOut(Struct):
     cannot: list[CannotOut]
     dropped: list[PairOut]
     leases: list[HeldOut]
+    sounds: str
 
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "CampaignOut":
@@ -134,6 +138,7 @@ class CampaignOut(Struct):
             ],
             dropped=[PairOut(*pair) for pair in campaign.dropped()],
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+            sounds=served.coverage,
         )
 
 

@@ -92,6 +92,10 @@ def serve(
     rule: settings.RuleName = None,
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
+    unasked: settings.Unasked = settings.UnaskedForm.marked,
+    listen: settings.Listen = None,
+    sounds: settings.SoundFolders = None,
+    adopt: settings.Adopt = False,
     log: settings.Log = settings.LogForm.text,
 ) -> None:
     """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
@@ -117,8 +121,10 @@ def serve(
         parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
-    going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
-    judging = Judging(db, measure, parse_stop(goal), own, going)
+    going = CampaignSettings(
+        batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S, unasked=unasked.value, adopt=adopt
+    )
+    judging = Judging(db, measure, parse_stop(goal), own, going, tuple(sounds or ()), listen)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])

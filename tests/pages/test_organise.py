@@ -299,7 +299,7 @@ def guarded(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "guarded", "--db", database) as running:
+    with commanded([demo], tmp_path / "guarded", "--listen", 0, "--db", database) as running:
         yield running, secret
 
 

@@ -5,7 +5,7 @@ import { announce, byId, switchThemes } from "../page.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
 import { follow } from "./live.js";
-import { invitations, showAssessors, showCannot } from "./people.js";
+import { invitations, showAssessors, showCannot, showSounds } from "./people.js";
 import { showRanking } from "./ranking.js";
 import { line, svg } from "./svg.js";
 import { count, duration, percent, target, when, whole } from "./text.js";
@@ -64,6 +64,7 @@ const refresh = rounds(async () => {
   showFigures(campaign);
   showRanking(ranking);
   showAssessors(campaign, leanings);
+  showSounds(campaign);
   showCannot(campaign);
   byId("campaign").hidden = false;
   known.history = await get(`${PATH}/history`);

@@ -12,6 +12,12 @@ export function showAssessors(campaign, leanings) {
   byId("agreement").textContent = names.length ? agreement(campaign) : "Nobody has judged anything yet.";
 }
 
+/** Say what cannot be heard, and so is not handed out. */
+export function showSounds({ sounds }) {
+  byId("sounds-about").hidden = !sounds;
+  byId("sounds-about").textContent = sounds && `${sounds[0].toUpperCase()}${sounds.slice(1)}.`;
+}
+
 function agreement({ agreement: { pairs, scales }, twice }) {
   const waiting = twice ? ` ${count(twice, "pair waits", "pairs wait")} for a second opinion.` : "";
   const main = Object.entries(scales).find(([, scale]) => scale.pairs);
