@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-fast check format bench drawing release clean
+.PHONY: help audit demo test test-fast check format bench drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -29,6 +29,14 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/mypy
 	$(PYTEST) -q tests/test_layers.py
 
+audit: $(VENV)/audit/bin/pip-audit
+	$(VENV)/audit/bin/pip-audit -r constraints.txt --disable-pip --no-deps --progress-spinner off --format json \
+		| $(VENV)/audit/bin/python .ci/audit.py
+
+$(VENV)/audit/bin/pip-audit:
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+
 format: $(VENV)/installed-for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -43,7 +51,7 @@ drawing: $(VENV)/installed
 
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
-	@version=$$($(BIN)/python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'); \
+	@version=$$($(BIN)/python -c 'import audiosim; print(audiosim.__version__)'); \
 	grep -q "^## $$version" CHANGELOG.md || { echo "CHANGELOG.md says nothing of $$version"; exit 1; }
 	rm -rf dist
 	$(BIN)/python -m build --installer pip

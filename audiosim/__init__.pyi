@@ -11,3 +11,5 @@ from .measures.measure import parse_measure as parse_measure
 from .relevance.published import load_model as load_model
 from .selection import Selection as Selection
 from .stats.regression import OrdinalRegression as OrdinalRegression
+
+__version__: str

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection import Collection, as_collection
 from audiosim.errors import InputError
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
@@ -111,7 +112,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def evaluate(
-    collection: Collection,
+    collection: str | Path | Collection,
     measure: str | Measure = "CG@5",
     *,
     unjudged: Unjudged = "error",
@@ -120,8 +121,9 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate the systems of a collection whose retrieved documents are all judged.
 
-    measure   such as "nDCG@5"
-    unjudged  what a retrieved document without judgment does: `error`, `zero`, or `skip` (those below it move up)
+    collection  or its folder
+    measure     such as "nDCG@5"
+    unjudged    what a retrieved document without judgment does: `error`, `zero`, or `skip` (those below it move up)
     test      between systems: t, wilcoxon, sign, bootstrap or permutation
     rng       for the last two; seeded with 0 where None
 
@@ -129,7 +131,7 @@ def evaluate(
     """
     if test not in TESTS:
         raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
-    measure = as_measure(measure)
+    collection, measure = as_collection(collection), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
     if len(found.queries) < 2:

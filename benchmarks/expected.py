@@ -25,8 +25,9 @@ from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import Relevance, estimator_of, relevance
-from audiosim.stats.moments import Moments
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import estimator_of
+from audiosim.stats.multivariate import Moments
 
 CUTOFF, MODEL, RUNS = 5, "mjud", 5
 JUDGED = (0, 300, 1500)
@@ -49,15 +50,15 @@ def milliseconds(task: Callable[[], object]) -> float:
     return 1000 * statistics.median(times)
 
 
-def simulated(pool: Pool, known: Relevance, discounts: np.ndarray, draws: int) -> np.ndarray:
+def simulated(pool: Pool, known: Belief, discounts: np.ndarray, draws: int) -> np.ndarray:
     """(draws, s) mean scores over the queries, of as many assignments of grades, without a line of the package's."""
     rng, scores = np.random.default_rng(1), np.zeros((draws, len(pool.systems)))
-    ranks, prediction = pool.ranks.tocsc(), known.prediction
+    ranks = pool.ranks.tocsc()
     for query in range(len(pool.queries)):
         rows = np.flatnonzero(pool.query == query)
-        below = np.cumsum(prediction.probabilities[rows], axis=1)[:, :-1]
+        below = np.cumsum(known.probabilities[rows], axis=1)[:, :-1]
         level = (rng.random((draws, len(rows), 1)) > below).sum(axis=-1)
-        grades = np.where(known.judged[rows], known.grades[rows], prediction.levels[level])
+        grades = np.where(known.judged[rows], known.grades[rows], known.levels[level])
         at = ranks[:, rows].toarray()
         gained = grades @ np.where(at > 0, discounts[at - 1], 0).T
         best = -np.sort(-grades, axis=1)[:, :CUTOFF]
@@ -80,18 +81,18 @@ def compare(found: Moments, scores: np.ndarray) -> str:
     return f"{error:>+9.4f} {of_gaps:>10.4f} {ratio:>10.2f} {of_ratio:>12.2f}"
 
 
-def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Relevance]]:
+def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Belief]]:
     """What is known after some pairs were judged, drawn at random."""
     order, estimator, found = np.random.default_rng(0).permutation(len(pool.pairs)), estimator_of(pool, MODEL), []
     for judged in JUDGED:
         grades = np.full(len(pool.pairs), np.nan)
         chosen = order[:judged]
         grades[chosen] = truth[chosen]
-        found.append((len(chosen), relevance(pool, estimator, grades)))
+        found.append((len(chosen), estimator.predict(grades)))
     return found
 
 
-def forms(pool: Pool, known: list[tuple[int, Relevance]], draws: int) -> None:
+def forms(pool: Pool, known: list[tuple[int, Belief]], draws: int) -> None:
     """Print the three forms of the ideal beside simulation."""
     print(f"errors beside {draws:,} draws: of scores (mean), of differences (mean, absolute); variance over theirs")
     print("measure judged form            scores differences  var scores var differences       ms   ms after one")
@@ -104,27 +105,27 @@ def forms(pool: Pool, known: list[tuple[int, Relevance]], draws: int) -> None:
             print(f"{name}@{CUTOFF:<3} {judged:>5} simulation, standard error {error:.4f}")
 
 
-def row(pool: Pool, state: Relevance, written: str, form: Ideal, scores: np.ndarray) -> str:
+def row(pool: Pool, state: Belief, written: str, form: Ideal, scores: np.ndarray) -> str:
     """What one form says beside simulation, and how long it takes from scratch and after one more judgment."""
     expected = RatioScores(parse_measure(written), pool, form)
     found, index = expected.scores(state), int(np.flatnonzero(~state.judged)[0])
-    told = state.know(index, pool.scale.maximum)
+    told = state.condition(index, pool.scale.maximum)
     whole = milliseconds(lambda: expected.scores(fresh(state)))
     one = milliseconds(lambda: expected.after(found, state, told, index))
     return f"{compare(found, scores)}    {whole:>9.1f} {one:>9.1f}"
 
 
-def fresh(state: Relevance) -> Relevance:
+def fresh(state: Belief) -> Belief:
     """The same with nothing worked out yet."""
-    return Relevance(state.prediction, state.grades, state.maximum)
+    return state.revise(state.grades)
 
 
-def times(pool: Pool, state: Relevance) -> None:
+def times(pool: Pool, state: Belief) -> None:
     """Print what measures of each kind cost."""
     print("scores from scratch, nothing judged; after one judgment")
     for written in ("CG@5", "DCG@5", "nDCG@5", "RBP@5", "AP(min=40)@5", "ERR@5", "GAP@5"):
         expected = expected_scores(parse_measure(written), pool)
-        found, told = expected.scores(state), state.know(0, pool.scale.maximum)
+        found, told = expected.scores(state), state.condition(0, pool.scale.maximum)
         whole = milliseconds(lambda expected=expected: expected.scores(fresh(state)))
         one = milliseconds(lambda expected=expected, found=found, told=told: expected.after(found, state, told, 0))
         how = f"{expected.draws:,} draws" if isinstance(expected, SampledScores) else "computed"

@@ -1,4 +1,4 @@
-"""What a Gaussian field costs: learning, projecting, and the likelihood of its components.
+"""Costs of a block normal: conditioning, projecting, and the likelihood of its components.
 
     python benchmarks/field.py [--effects 150] [--runs 9] [--threads 1] [--large] [--only NAME]
 
@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.components import _likelihood, estimate_components
-from audiosim.stats.field import Field
 from audiosim.stats.layout import REST, Layout
 
 SIZES = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
@@ -56,27 +56,27 @@ def sums(n: int, count: int, rng: np.random.Generator) -> sparse.csr_array:
     return sparse.csr_array((np.full(len(columns), 1 / (CUTOFF * count)), columns, ends), shape=(SYSTEMS, n))
 
 
-def size(field: Field) -> float:
+def size(field: BlockNormal) -> float:
     """Megabytes of its arrays."""
-    return sum(part.nbytes for part in (field.mean, field.shared, *field.within, *field.loads)) / 1e6
+    return sum(part.nbytes for part in (field.mean, field.shared, *field.within, *field.loadings)) / 1e6
 
 
 def of_field(n: int, count: int, effects: int, runs: int) -> None:
     """Print what one field costs."""
     rng = np.random.default_rng(0)
-    field, weights = layout(n, count, effects, rng).field(SIZES, rng.normal(size=n)), sums(n, count, rng)
+    field, weights = layout(n, count, effects, rng).normal(SIZES, rng.normal(size=n)), sums(n, count, rng)
     per_query = sparse.csr_array((np.ones(n), np.arange(n), starts(n, count)), shape=(count, n))
     print(f"{n:,} unknowns in {count:,} blocks, {effects} shared effects: {size(field):.0f} MB")
     print(f"  variance, from the start        {milliseconds(lambda: fresh(field).variance, runs):8.1f} ms")
     order, place = rng.permutation(n), iter(range(n))
     after = field
 
-    def know() -> None:
+    def condition() -> None:
         nonlocal after
-        after = after.know(int(order[next(place)]), 0.5)
+        after = after.condition(int(order[next(place)]), 0.5)
 
     for name, work in (
-        ("know, and every variance", know),
+        ("condition, and every variance", condition),
         ("column", lambda: after.column(5)),
         (f"project on {SYSTEMS} systems", lambda: after.project(weights)),
         (f"project on {count:,} queries", lambda: after.project(per_query)),
@@ -85,12 +85,12 @@ def of_field(n: int, count: int, effects: int, runs: int) -> None:
         print(f"  {name:<32}{milliseconds(work, runs):8.1f} ms")
     for share in (0.1, 0.5):
         places, values = order[: int(share * n)], rng.normal(size=int(share * n))
-        spent = milliseconds(lambda p=places, v=values: field.know_all(p, v), 3)
-        print(f"  know_all of {len(places):<20,}{spent:8.1f} ms")
-    memory(lambda: after.know(int(order[-1]), 0.5))
+        spent = milliseconds(lambda p=places, v=values: field.condition_all(p, v), 3)
+        print(f"  condition_all of {len(places):<15,}{spent:8.1f} ms")
+    memory(lambda: after.condition(int(order[-1]), 0.5))
 
 
-def memory(work: Callable[[], Field]) -> None:
+def memory(work: Callable[[], BlockNormal]) -> None:
     """Print what another field takes."""
     tracemalloc.start()
     kept = work()
@@ -104,9 +104,9 @@ def starts(n: int, count: int) -> np.ndarray:
     return np.cumsum([0, *(len(rows) for rows in np.array_split(np.arange(n), count))])
 
 
-def fresh(field: Field) -> Field:
+def fresh(field: BlockNormal) -> BlockNormal:
     """The same field, that has computed nothing yet."""
-    return Field(field.mean, field.blocks, field.within, field.loads, field.shared)
+    return BlockNormal(field.mean, field.blocks, field.within, field.loadings, field.shared)
 
 
 def of_likelihood(n: int, count: int, effects: int, runs: int) -> None:

@@ -89,9 +89,9 @@ def measured(pool: Pool, grades: np.ndarray, model: Model, seed: int, anew: bool
         yield "RMSE", share, float(np.sqrt(square.mean()))
         yield "log score", share, float(log.mean())
         yield PAIRS[-1], share, coverage(prediction.probabilities[left], place_levels(pool.scale, grades[left]), 0.95)
-        if prediction.field is not None and share in {0.0, 0.1}:
+        if prediction.prior.correlated and share in {0.0, 0.1}:
             for what, weights in means(pool, np.arange(len(grades))).items():
-                sums = prediction.field.project(weights)
+                sums = prediction.gains.project(weights)
                 off, deviation = np.abs(weights @ grades / pool.scale.maximum - sums.mean), np.sqrt(sums.variance)
                 hold = off <= ndtri((1 + NOMINAL) / 2) * deviation
                 yield what, share, float(hold[deviation > KNOWN].mean())
@@ -325,11 +325,12 @@ def cost(name: str, collection: Collection, runs: int = 41) -> None:
     first = time.process_time() - start
     order = np.random.default_rng(0).permutation(len(grades))
     seen = np.where(np.isin(np.arange(len(grades)), order[:300]), grades, np.nan)
-    estimator.predict(seen)
+    last = [estimator.predict(seen)]
 
     def predict(run: int) -> object:
         seen[order[300 + run]] = grades[order[300 + run]]
-        return estimator.predict(seen).field
+        last[0] = estimator.predict(seen).resumed(last[0])
+        return last[0].gains
 
     selection = Selection.start(pool, parse_measure(f"CG@{collection.cutoff}"), estimator_of(pool, "joint"))
     found = [selection]

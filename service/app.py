@@ -8,13 +8,13 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
+import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from service.access import Access
@@ -73,7 +73,7 @@ def create_app(
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
     app = FastAPI(
         title="audiosim",
-        version=version("audiosim"),
+        version=audiosim.__version__,
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,

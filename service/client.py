@@ -15,7 +15,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 from service.received import LONGEST_S, MOST_BYTES, check_predictions, read_answer
 from service.wire import CollectionOut, FeaturesIn, ModelOut, PredictionsIn, PredictionsOut, ProblemOut
 from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
@@ -323,7 +323,7 @@ class RemoteEstimator:
         """The version of the service's model."""
         return self._there.version
 
-    def predict(self, grades: Array) -> Prediction:
+    def predict(self, grades: Array) -> Belief:
         pairs, told = self._pool.pairs, _told(self._pool, grades)
         starts = range(0, len(pairs), self._batch)
         answers = [self._ask(pairs[start : start + self._batch], told) for start in starts]
@@ -331,9 +331,11 @@ class RemoteEstimator:
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-        return Prediction(
+        return Belief.independent(
             levels=np.array(answers[0].levels),
             probabilities=np.concatenate([np.array(answer.probabilities) for answer in answers]),
+            grades=grades,
+            maximum=self._pool.scale.maximum,
             models=tuple(str(name) for name in codes),
             model=np.array([codes[name] for name in names]),
         )

@@ -75,7 +75,16 @@ def decode(body: bytes, kind: type[Body]) -> Body:
         place = PLACE.search(str(error))
         if place and NOT_FINITE.match(body, int(place[1])):
             raise HTTPException(422, f"every number must be finite {place[0]}") from None
-        raise HTTPException(400, f"the body is not JSON: {error}") from None
+        raise HTTPException(400, f"the body is not JSON: {encoding_hint(body) or error}") from None
+
+
+def encoding_hint(body: bytes) -> str:
+    """What is wrong with the encoding of a body that should be JSON in UTF-8, or nothing."""
+    if body.startswith(b"\xef\xbb\xbf"):
+        return "it starts with a byte order mark, which JSON has not"
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body[1:4:2] == b"\0\0" or body[:3:2] == b"\0\0":
+        return "it looks like UTF-16 or UTF-32, expected UTF-8"
+    return ""
 
 
 def answer(value: object) -> Response:

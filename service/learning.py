@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.relearning import relearned
 
 KEPT = 2
@@ -26,7 +26,7 @@ class Remembering:
     def name(self) -> str:
         return self._estimator.name
 
-    def predict(self, grades: Array) -> Prediction | JointPrediction:
+    def predict(self, grades: Array) -> Belief:
         return self._estimator.predict(grades)
 
     def relearned(self, grades: Array) -> "Remembering":

@@ -74,7 +74,7 @@ class Outlook:
         campaign = self._one.campaign
         number, judgments = campaign.snapshot()
         selection = campaign.selection
-        expectation, positions = selection.relevance.prediction.expectation, selection.pool.positions
+        expectation, positions = selection.belief.expectation, selection.pool.positions
         expected = {pair: float(expectation[positions[pair]]) for pair in selection.told}
         return number, leanings(judgments, self._one.collection.scale.maximum, expected)
 

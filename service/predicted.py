@@ -12,7 +12,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.features.table import check_terms
-from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
 from audiosim.stats.ordinal import expectation, variance
 
@@ -55,38 +55,31 @@ class Predicted:
 class State:
     """One state of the judgments, and what is predicted from it.
 
-    pool        n pairs
-    name        of the estimator
-    version     of the estimator's model, None where it has none
-    judgments   how many were made
-    grades      (n,) NaN where unjudged
-    prediction  of the n pairs, from these grades; where a campaign predicts anew only after several judgments, from
-                the grades that it had then
-    number      of the last event in the campaign's log; None where these are no campaign's judgments
+    pool       n pairs
+    name       of the estimator
+    version    of the estimator's model, None where it has none
+    judgments  how many were made
+    belief     about the n pairs, from these judgments; where a campaign predicts anew only after several judgments, by
+               what it predicted then
+    number     of the last event in the campaign's log; None where these are no campaign's judgments
     """
 
     pool: Pool
     name: str
     version: str | None
     judgments: int
-    grades: Array
-    prediction: Prediction | JointPrediction
+    belief: Belief
     number: int | None = None
-
-    @cached_property
-    def judged(self) -> Booleans:
-        """(n,) whether the pair is judged."""
-        return ~np.isnan(self.grades)
 
     @cached_property
     def expectation(self) -> Array:
         """(n,) the grade where judged, else the expected one."""
-        return np.where(self.judged, self.grades, self.prediction.expectation)
+        return np.where(self.belief.judged, self.belief.grades, self.belief.expectation)
 
     @cached_property
     def variance(self) -> Array:
         """(n,) 0 where judged."""
-        return np.where(self.judged, 0, self.prediction.variance)
+        return np.where(self.belief.judged, 0, self.belief.variance)
 
     def _places(self, pairs: Sequence[Pair]) -> Integers:
         """(m,) where each pair is in the pool; looked up some at a time, so that other threads run in between."""
@@ -103,13 +96,13 @@ class State:
             name=self.name,
             version=self.version,
             judgments=self.judgments,
-            levels=self.prediction.levels,
+            levels=self.belief.levels,
             expectation=np.where(unknown, np.nan, self.expectation[place]),
             variance=np.where(unknown, np.nan, self.variance[place]),
-            status=np.where(unknown, UNKNOWN, np.where(self.judged[place], JUDGED, PREDICTED)),
-            models=self.prediction.models,
-            model=np.where(unknown, ABSENT, self.prediction.model[place]),
-            probabilities=np.where(unknown[:, None], np.nan, self.prediction.probabilities[place]),
+            status=np.where(unknown, UNKNOWN, np.where(self.belief.judged[place], JUDGED, PREDICTED)),
+            models=self.belief.models,
+            model=np.where(unknown, ABSENT, self.belief.model[place]),
+            probabilities=np.where(unknown[:, None], np.nan, self.belief.probabilities[place]),
             state=self.number,
         )
 

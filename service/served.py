@@ -1,6 +1,7 @@
 """What is served: collections with their campaigns, and models; what is made of them is made once and kept."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -17,8 +18,9 @@ from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.any_pair import Known
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
-from audiosim.relevance.prediction import JointPrediction, Prediction
 from audiosim.relevance.published import Model, load_model, model_names
 from audiosim.relevance.relearning import after_grades
 from service.campaigns import Judging
@@ -29,6 +31,7 @@ from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000
+MOST_BEYOND = 500  # pairs of one request that no system retrieved
 
 
 class NotServedError(InputError):
@@ -64,6 +67,10 @@ class Predictor:
         self._campaign.refresh()
         return self.own
 
+    def state(self, grades: Mapping[Pair, float] | None) -> State:
+        """The state in which exactly these judgments were made; those of the campaign where None."""
+        return self.now() if grades is None else self.given(grades)
+
     @property
     def own(self) -> State:
         """What is predicted from the judgments of the campaign, as far as this process has seen them."""
@@ -75,13 +82,13 @@ class Predictor:
     def _led(self) -> State:
         number, selection = self._campaign.standing
         count = sum(map(len, selection.told.values()))
-        known = selection.relevance
-        return State(self.pool, self.name, self._version, count, known.grades, known.prediction, number)
+        return State(self.pool, self.name, self._version, count, selection.belief, number)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
         grades = _grades(judgments)
-        return self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
+        state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
+        return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
     def given(self, grades: Mapping[Pair, float]) -> State:
         """The state in which exactly these judgments were made; those of pairs outside the pool are left out.
@@ -97,10 +104,9 @@ class Predictor:
         return learned
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
-        prediction = self._recent(estimator, grades.tobytes())
-        return State(self.pool, self.name, self._version, judgments, grades, prediction, number)
+        return State(self.pool, self.name, self._version, judgments, self._recent(estimator, grades.tobytes()), number)
 
-    def _predict(self, estimator: Remembering, grades: bytes) -> Prediction | JointPrediction:
+    def _predict(self, estimator: Remembering, grades: bytes) -> Belief:
         return estimator.predict(np.frombuffer(grades).copy())
 
 
@@ -132,7 +138,7 @@ class ServedCollection:
         folder: str | Path | None = None,
         store: Store | None = None,
     ) -> None:
-        self.collection, self.judging = collection, judging
+        self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.sounds = Sounds(collection, folder, judging.sounds)
         self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
@@ -147,6 +153,7 @@ class ServedCollection:
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
+        self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._rankings = lru_cache(maxsize=KEPT)(self._rank)
         self._cutoff = cutoff
@@ -161,12 +168,36 @@ class ServedCollection:
 
         model  a published model, with or without its scale, `uniform`, or the collection's own
         """
-        name = self._model if model in {None, self._model, self._first.name} else _published(str(model))
+        name = self._name(model)
         cutoff = self._cutoff if cutoff is None else cutoff
         if (name, cutoff) == (self._model, self._cutoff):
             return self._first
         with self._making:
             return self._predictors(name, cutoff)
+
+    def _name(self, model: str | None) -> str:
+        return self._model if model in {None, self._model, self._first.name} else _published(str(model))
+
+    def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
+        """A predictor of those of some pairs, too, that no system retrieved, as far as anything is known of them.
+
+        predictor  of the model
+
+        None where nothing is. It costs what opening a collection does, so that their number is limited.
+        """
+        more = self._known.among(pair for pair in pairs if pair not in predictor.pool.positions)
+        if len(more) > MOST_BEYOND:
+            raise InputError(
+                f"a request may have at most {MOST_BEYOND} pairs that no system retrieved, got {len(more)}"
+            )
+        if not more:
+            return None
+        with self._making:
+            return self._beyond(self._name(model), predictor.pool.cutoff, more)
+
+    def _make_beyond(self, model: str, cutoff: int, more: tuple[Pair, ...]) -> Predictor:
+        pool = build_pool(self.collection, cutoff, more)
+        return Predictor(pool, make_estimator(pool, model), self.campaign)
 
     def ranking(self, text: str | None = None) -> tuple[int, Ranking]:
         """The number of the state of the judgments, and what `audiosim estimate` says of it.

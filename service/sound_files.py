@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.audio.decode import Samples, read
+from audiosim.audio.decode import read
+from audiosim.audio.gathering import Samples
 from audiosim.audio.sound_limits import Limits
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from fastapi import HTTPException
 
-from service.exchange import decode
+from service.exchange import decode, encoding_hint
 
 MOST_BYTES = 64 * 2**10
 
@@ -27,6 +27,8 @@ def decode_strictly(body: bytes, kind: type[Body]) -> Body:
     try:
         value = decode(body, kind)
     except HTTPException as error:
+        if error.status_code == 400 and (hint := encoding_hint(body)):
+            raise HTTPException(422, f"the body is not JSON: {hint}") from None
         if error.status_code == 400 and _is_json(body):
             raise HTTPException(422, "the body holds a lone surrogate, which is no text") from None
         raise

@@ -72,6 +72,18 @@ def test_predict_gives_every_unjudged_pair(run):
     assert {row["model"] for row in rows} == {"mout-fine", "historical-fine"}
 
 
+def test_predict_takes_pairs_that_no_system_retrieved_in_the_order_of_their_list(run, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("q03\td044\nq01\td070\nq01\td002\n")
+    rows = parsed(run("predict", DEMO, "--pairs", path, "--format", "json"))
+    assert [(row["query"], row["document"]) for row in rows] == [("q03", "d044"), ("q01", "d070"), ("q01", "d002")]
+    assert all(sum(row["probabilities"]) == pytest.approx(1) for row in rows)
+    path.write_text("q01\td070\nq01\td999\n")
+    code, _, err = run("predict", DEMO, "--pairs", path)
+    assert code == 1
+    assert err.endswith("pairs.tsv:2: nothing is known of document d999: no run, no metadata, no index names it\n")
+
+
 def test_predict_as_csv_names_the_level_of_each_probability(run):
     code, out, _ = run("predict", DEMO, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.audio.decode import Samples
+from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import RANGE_DB, band_centres_hz
 from audiosim.audio.parameters import Parameters
 

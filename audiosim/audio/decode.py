@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 import numpy as np
-from numpy.typing import NDArray
 
+from audiosim.audio import more_formats
 from audiosim.audio.completeness import Completeness, completeness
+from audiosim.audio.gathering import Block, Decoded, Gathering, Samples
 from audiosim.audio.sound_limits import STANDARD, Limits
 from audiosim.errors import InputError, SoundError
 
@@ -20,21 +21,16 @@ if TYPE_CHECKING:
 soundfile = lazy_loader.load("soundfile")
 soxr = lazy_loader.load("soxr")
 
-Samples = NDArray[np.float32]
-Block = NDArray[np.float32] | NDArray[np.int16]
-
 RATE_HZ = 22_050
 FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
 ENOUGH = 0.9  # of a truncated recording
 MP3_SLACK = 0.01  # without a length header the length of an MP3 is an estimate, good to this
-FULL_SCALE = 1 - 2.0**-15  # the highest sample of 16 bits; lower depths reach it on the negative side
 CLIPPED = 0.001  # share of samples at full scale from which a recording counts as clipped
 QUIET = 0.001  # peak below which a recording is noted as quiet: -60 dB, where 16 bits leave 5
 SILENT = 1e-4  # peak, the mean taken off, below which a recording counts as silent: -80 dB, three steps of 16 bits
 LOUDEST = 1e6  # in full scales; far more and the power of a frame leaves float32
 BLOCK = 2**18  # frames read at a time; soundfile seeks after each block, which costs MP3 a fresh start
-ROOM = 2**22  # frames that there is room for at first; doubled when it is full, since a header may lie
 UNKNOWN_LENGTH = 2**62  # libsndfile gives 2 ** 63 - 1 where a header does not say
 
 
@@ -75,7 +71,7 @@ class Signal:
 def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
-    path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF
+    path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; with audiosim[formats] whatever PyAV reads, such as M4A and WMA
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   how much sound a file may hold
 
@@ -96,25 +92,6 @@ def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) ->
     return Signal(samples, rate_hz, _notes(decoded))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Decoded:
-    """All that could be decoded of a file.
-
-    samples       (n,) mean of the channels
-    peak          largest absolute value over all channels, NaN if one is
-    at_full_scale share of samples at full scale, over all channels
-    gave_up       whether the decoder did, before the end
-    known         how much of the promised sound this is, once the container has been asked
-    """
-
-    samples: Samples
-    rate_hz: int
-    peak: float
-    at_full_scale: float
-    gave_up: bool
-    known: Completeness
-
-
 def _check_file(path: Path) -> int:
     """The size of a file that can be read, in bytes."""
     try:
@@ -129,43 +106,53 @@ def _check_file(path: Path) -> int:
     return status.st_size
 
 
-def _decode(path: Path, size_bytes: int, limits: Limits) -> _Decoded:
-    def check(frames: int) -> None:
-        problem = limits.problem(frames, file.channels, file.samplerate, size_bytes)
+def _decode(path: Path, size_bytes: int, limits: Limits) -> Decoded:
+    def check(frames: int, channels: int, rate_hz: int) -> None:
+        problem = limits.problem(frames, channels, rate_hz, size_bytes)
         if problem:
             raise SoundError(f"{path}: {problem}")
 
     try:
         with soundfile.SoundFile(path) as file:
-            check(0 if file.frames >= UNKNOWN_LENGTH else file.frames)
-            decoded = _samples(file, check)
+            check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
+            decoded = _samples(file, lambda frames: check(frames, file.channels, file.samplerate))
             known = _completeness(completeness(path, file.format), file, decoded)
             return replace(decoded, known=known)
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
-        reason = getattr(error, "error_string", "it has no header").strip(" .")
-        raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}") from None
+        reason = _reason(error)
+    found = more_formats.decode(path, check) if more_formats.installed() else reason
+    if isinstance(found, Decoded):
+        return found
+    raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
 
 
-def _samples(file: "SoundFile", check: Callable[[int], None]) -> _Decoded:
+def _reason(error: Exception) -> str:
+    """What libsndfile says of a file that it cannot open; of noise in a file named .mp3 it says that there is none."""
+    reason = str(getattr(error, "error_string", "it has no header")).strip(" .")
+    return "its content is no sound that is known" if "does not exist" in reason else reason
+
+
+def _remedy(path: Path) -> str:
+    """What would read a file that is named as if it were of one of the other formats."""
+    if not path.name.lower().endswith(more_formats.SUFFIXES):
+        return ""
+    if more_formats.installed():
+        return ", or sound of another format that is whole"
+    return f"; audiosim[formats] reads {path.suffix.lower()} files: pip install 'audiosim[formats]'"
+
+
+def _samples(file: "SoundFile", check: Callable[[int], None]) -> Decoded:
     """Everything that comes out of the decoder; `check` hears how many frames, and may put an end to it."""
     whole = file.subtype == "PCM_16" and file.format in {"WAV", "WAVEX", "AIFF"}
     unit = 2.0**-15 if whole else 1.0  # whole numbers are read as such: libsndfile would take ten times as long
     buffer = np.empty((min(BLOCK, max(1024, file.frames)), file.channels), np.int16 if whole else np.float32)
-    samples, n, peaks, full, gave_up = np.empty(min(ROOM, file.frames), np.float32), 0, [0.0], 0, False
+    gathering, gave_up = Gathering(file.frames, check, unit), False
     while not gave_up:
         block, gave_up = _block(file, buffer)
         if not len(block):
             break
-        check(n + len(block))
-        if n + len(block) > len(samples):
-            samples = np.concatenate([samples[:n], np.empty(max(n, len(block)), np.float32)])
-        _mix(block, unit, samples[n : n + len(block)])
-        n += len(block)
-        peaks.append(unit * max(float(block.max()), -float(block.min())))
-        if peaks[-1] >= FULL_SCALE:
-            full += int(np.count_nonzero((block >= FULL_SCALE / unit) | (block <= -FULL_SCALE / unit)))
-    share = full / max(1, n * file.channels)
-    return _Decoded(samples[:n], file.samplerate, float(np.max(peaks)), share, gave_up, Completeness())
+        gathering.add(block)
+    return gathering.result(file.samplerate, gave_up)
 
 
 def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
@@ -178,20 +165,7 @@ def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
         return buffer[np.isfinite(buffer[:, 0])] if buffer.dtype == np.float32 else buffer[:0], True
 
 
-def _mix(block: Block, unit: float, mean: Samples) -> None:
-    """The mean of the channels; summed one by one, since numpy takes 30 times as long for a mean over a short axis."""
-    scale = np.float32(unit / block.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # infinities are refused later
-        if block.shape[1] == 1:
-            np.multiply(block[:, 0], scale, out=mean)
-            return
-        np.add(block[:, 0], block[:, 1], out=mean, dtype=np.float32)
-        for channel in block.T[2:]:
-            np.add(mean, channel, out=mean)
-        np.multiply(mean, scale, out=mean)
-
-
-def _completeness(known: Completeness, file: "SoundFile", decoded: _Decoded) -> Completeness:
+def _completeness(known: Completeness, file: "SoundFile", decoded: Decoded) -> Completeness:
     """What the container says, together with what came out of the decoder."""
     if file.frames >= UNKNOWN_LENGTH:
         return replace(known, doubt=known.doubt or "its header does not give its length")
@@ -201,7 +175,7 @@ def _completeness(known: Completeness, file: "SoundFile", decoded: _Decoded) -> 
     return replace(known, present=min(known.present, present))
 
 
-def _problem(decoded: _Decoded) -> str:
+def _problem(decoded: Decoded) -> str:
     """Why the recording cannot be described honestly, empty if it can."""
     seconds = len(decoded.samples) / decoded.rate_hz
     if not np.isfinite(decoded.peak):
@@ -216,7 +190,7 @@ def _problem(decoded: _Decoded) -> str:
     return ""
 
 
-def _notes(decoded: _Decoded) -> tuple[str, ...]:
+def _notes(decoded: Decoded) -> tuple[str, ...]:
     notes, known = [], decoded.known
     low, high = float(decoded.samples.min()), float(decoded.samples.max())
     peak = max(high, -low)

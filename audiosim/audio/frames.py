@@ -7,7 +7,8 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.audio.bands import band_descriptors, band_limit_hz, mirrored_bins
 from audiosim.audio.contrast import contrast, extremes
-from audiosim.audio.decode import Samples, Signal
+from audiosim.audio.decode import Signal
+from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import filtered, hann, levels_of, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD, Descriptor, Parameters
 from audiosim.audio.spectra import powers

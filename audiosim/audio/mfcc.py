@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.audio.decode import Samples
+from audiosim.audio.gathering import Samples
 from audiosim.audio.parameters import Parameters
 
 FLOOR = 1e-10  # power below which nothing is told apart

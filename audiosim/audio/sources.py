@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from audiosim.audio import more_formats
 from audiosim.audio.remote import find_remote, is_url
 from audiosim.errors import InputError
 
-SUFFIXES = (".aif", ".aiff", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav")
+SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
 UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes that are no text, line and paragraph ends
 
 
@@ -26,7 +27,8 @@ Source = str | Path | LeftOut  # a str where it is a URL
 def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Source]:
     """The sound files that a person means by some paths, in the order found.
 
-    paths  each a folder: all below it whose name ends as a sound file's does, sorted, hidden ones left out;
+    paths  each a folder: all below it whose name ends as a sound file's does, of formats that need audiosim[formats]
+           too, sorted, hidden ones left out;
            a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
            any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
 
@@ -112,7 +114,7 @@ def _reason_not_to_follow(link: Path, root: str) -> str:
 
 
 def _is_sound(path: PurePath) -> bool:
-    return path.name.lower().endswith(SUFFIXES)
+    return path.name.lower().endswith(SUFFIXES + more_formats.SUFFIXES)
 
 
 def _remote(url: str) -> Iterator[tuple[str, Source]]:

@@ -4,9 +4,11 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+import audiosim
 from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, serving, simulating, sound
 from audiosim.errors import AudiosimError
 
@@ -21,6 +23,22 @@ app = typer.Typer(
 )
 
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"audiosim {audiosim.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Rank music-similarity systems honestly from as few human judgments as will do."""
+
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": serving.demo,

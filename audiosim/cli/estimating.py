@@ -1,7 +1,9 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -18,16 +20,22 @@ from audiosim.cli.options import (
     NamedBy,
     RuleName,
     Seed,
+    known_pairs,
     open_collection,
+    opened,
     print_result,
 )
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import Distribution
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
 from audiosim.plugins import find_measure, find_rule
+from audiosim.relevance.any_pair import portions
 from audiosim.report.views import ranking_view, rows_view, verdict_view
-from audiosim.selection import Selection, default_rule
+from audiosim.selection import Selection
 
 
 def predict(
@@ -37,10 +45,18 @@ def predict(
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool; the collection's own if not given.", min=1)
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predict these pairs, a query and a document per line, retrieved by a system or not, instead of the "
+            "pool's unjudged ones.",
+        ),
+    ] = None,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
-    """How relevant every unjudged pair is likely to be: expectation, variance and the probability of each level.
+    """Predict how relevant every unjudged pair is: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
@@ -48,6 +64,8 @@ def predict(
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
     rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
+    if pairs is not None:
+        rows = _rows_of(known_pairs(pairs, collection), collection, pool, model)
     if form is Format.csv:
         levels = [f"p{level:g}" for level in prediction.levels]
         rows = [
@@ -57,6 +75,17 @@ def predict(
         ]
     best = sorted(rows, key=lambda row: -row["expectation"])
     print_result(form, rows, rows, lambda: rows_view(best, left_out=["probabilities"]))
+
+
+def _rows_of(pairs: Sequence[Pair], collection: Collection, pool: Pool, model: str | None) -> list[dict[str, Any]]:
+    """What is predicted of pairs, in their order, of which the pool need not have all."""
+    rows: dict[Pair, dict[str, Any]] = {}
+    for portion in portions(pool, pairs):
+        _, wider, estimator = opened(collection, model, pool.cutoff, portion)
+        asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
+        found = estimator.predict(wider.spread(collection.grades())).rows(wider.pairs, wider.locate(asked).tolist())
+        rows.update(zip(asked, found, strict=True))
+    return [rows[pair] for pair in pairs]
 
 
 def estimate(
@@ -147,7 +176,7 @@ def next_pairs(
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool)
-    chosen = find_rule(rule or default_rule(estimator), expected, seed)
+    chosen = None if rule is None else find_rule(rule, expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()

@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +13,13 @@ import typer
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import SystemFrom
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import FormatError
 from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
+from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import console
@@ -123,8 +127,32 @@ def open_collection(
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
     collection = load_collection(folder, judgments, system_from)
-    pool = build_pool(collection, cutoff)
+    return opened(collection, model, cutoff)
+
+
+def opened(
+    collection: Collection, model: str | None, cutoff: int | None, also: Iterable[Pair] = ()
+) -> tuple[Collection, Pool, RelevanceEstimator]:
+    """The same of a collection that is loaded.
+
+    also  further pairs that the pool is to have
+    """
+    pool = build_pool(collection, cutoff, also)
     return collection, pool, after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
+
+
+def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
+    """The pairs of a file, each of a document and a query of which the collection knows anything."""
+    pairs, known = read_pairs(path), Known(collection)
+    for pair, number in pairs.items():
+        if pair not in known:
+            what = "query" if pair.document in known.documents else "document"
+            raise FormatError(
+                path,
+                number,
+                f"nothing is known of {what} {getattr(pair, what)}: no run, no metadata, no index names it",
+            )
+    return tuple(pairs)
 
 
 def print_result(

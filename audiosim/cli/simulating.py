@@ -117,7 +117,8 @@ def simulate(
 
 def _default_rule(collection: Collection, model: str, learner: repeating.Learner | None) -> str:
     if learner is None:
-        return default_rule(make_estimator(build_pool(collection), model))
+        pool = build_pool(collection)
+        return default_rule(make_estimator(pool, model).predict(np.full(len(pool.pairs), np.nan)))
     return DrawnByDoubt.name if learner.plan.joint else AffectedDifferences.name
 
 

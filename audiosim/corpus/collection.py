@@ -58,6 +58,18 @@ class Collection:
         for judgment in self.judgments:
             self.scale.check(judgment.grade)
 
+    def __repr__(self) -> str:
+        queries = {query for run in self.runs for query in run.rankings}
+        pairs = {
+            (query, document)
+            for run in self.runs
+            for query, documents in run.rankings.items()
+            for document in documents[: self.cutoff]
+        }
+        judged = len(pairs & self.grades().keys())
+        counts = (_counted(len(queries), "query", "queries"), _counted(len(self.runs), "system", "systems"))
+        return f"{self.name}: {', '.join(counts)}, {_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
+
     @classmethod
     def load(
         cls,
@@ -211,3 +223,12 @@ def _guesses(settings: formats.Settings, scale: Scale, judged: bool, deepest: in
         f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
     }
     return tuple(sentence for sentence, open_ in guesses.items() if open_)
+
+
+def as_collection(collection: "str | Path | Collection") -> Collection:
+    """A collection, loaded if it is a folder."""
+    return collection if isinstance(collection, Collection) else Collection.load(collection)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"

@@ -6,14 +6,15 @@ Five forms, told apart by what a file holds:
   The grade -1 means unjudged and is left out. A pair has one line.
 - CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. A grade stands in `grade`, or in `fine` and
   `broad`, of which the scale picks its own; a line that is silent there but not elsewhere is left out. What the same
-  assessor says again of a pair is a revision: all is kept, in order.
+  assessor says again of a pair is a revision: all is kept, in order. CARRIED may stand there too; where `cannot`
+  gives a reason instead of a grade, the pair is not judged.
 """
 
 import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -23,11 +24,14 @@ from audiosim.corpus.lines import columns_hint, finite, read_lines, write_text
 from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
 from audiosim.corpus.runs import check_word
 from audiosim.corpus.tables import check_identifier, read_rows
-from audiosim.errors import FormatError, InputError, did_you_mean, quoted
+from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
 Lines = Iterator[tuple[int, str]]
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")
+# What files of a service say beside; it is passed over.
+CARRIED = ("note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "details")
+KNOWN = (*COLUMNS, *CARRIED)
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
 LIST = ["query", "document", "grade"]
 UNJUDGED = -1
@@ -94,10 +98,12 @@ def _read_statements(path: Path) -> list[Statement]:
     lines = chain([(number, first)], lines)
     # An identifier may start with a brace, but a line of qrels ends with a grade.
     if first.strip().startswith("{") and first.strip().endswith("}"):
-        return [_from_json(path, number, text) for number, text in lines]
+        records = ((number, _json_record(path, number, text)) for number, text in lines)
+        return [_from_json(path, number, record) for number, record in records if not _is_reason(record)]
     if _is_header(first):
         split = _split_tabs if "\t" in first else partial(_split_commas, path)
-        return [_from_row(path, number, row) for number, row in read_rows(path, lines, split, COLUMNS[:2], COLUMNS)]
+        rows = read_rows(path, lines, split, COLUMNS[:2], KNOWN)
+        return [_from_row(path, number, row) for number, row in rows if not _is_reason(row)]
     columns = len(first.split())
     if columns not in (4, 3):
         hint = columns_hint(first, "commas or tabs, under a header" if _names_columns(first) else "spaces or tabs")
@@ -152,7 +158,12 @@ def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
     return _statement(path, number, row["query"], row["document"], grades, row.get("assessor", ""), row.get("time", ""))
 
 
-def _from_json(path: Path, number: int, text: str) -> Statement:
+def _is_reason(row: Mapping[str, object]) -> bool:
+    """Whether a line says why a pair cannot be judged, and no grade."""
+    return bool(row.get("cannot")) and not any(row.get(name) not in (None, "") for name in GRADES)
+
+
+def _json_record(path: Path, number: int, text: str) -> dict[str, object]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -161,9 +172,13 @@ def _from_json(path: Path, number: int, text: str) -> Statement:
     if not isinstance(record, dict):
         raise FormatError(path, number, f"expected a JSON object with query and document, found {text[:40]}")
     for key in record:
-        if key not in COLUMNS:
-            expected = f"expected {', '.join(COLUMNS)}{did_you_mean(key, COLUMNS)}"
-            raise FormatError(path, number, f"unknown key {quoted(key)[1:-1]}, {expected}")
+        if key not in KNOWN:
+            expected = f"expected {', '.join(COLUMNS)}{did_you_mean(key, KNOWN)}"
+            raise FormatError(path, number, f"unknown key {shortened(key)}, {expected}")
+    return record
+
+
+def _from_json(path: Path, number: int, record: dict[str, object]) -> Statement:
     grades = {name: _json_number(path, number, name, record[name]) for name in GRADES if record.get(name) is not None}
     query, document, assessor, time = (
         _json_text(path, number, record, key) for key in ("query", "document", "assessor", "time")

@@ -9,7 +9,7 @@ from audiosim.errors import InputError
 
 
 class Pair(NamedTuple):
-    """A query and a document that some system retrieved for it."""
+    """A query and a document."""
 
     query: str
     document: str

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ class Groups:
     """Pairs of one query whose documents share something, an artist or a genre.
 
     group    (n,) number of the pair's group; pairs with an unknown value are a group of their query too
-    sizes    (g,) number of pairs in each group
+    sizes    (g,) number of pairs in each group that some system retrieved
     known    (n,) whether the pair's value is known
     """
 
@@ -36,9 +36,10 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The distinct pairs within a cutoff of any run, in the order in which the runs first name them.
+    """The distinct pairs within a cutoff of any run, in the order in which the runs first name them; then others.
 
-    n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
+    Others are pairs that no system retrieved, of which something is asked all the same: what is said of the rest is not
+    changed by them. n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
 
     collection       identifier of the collection
     scale            of its judgments
@@ -72,15 +73,29 @@ class Pool:
     positions: dict[Pair, int] = field(repr=False)
     sounds: Path | None = None
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
+        return f"Pool of {self.collection} at cutoff {self.cutoff}: {sizes}"
+
     @cached_property
     def retrieved(self) -> sparse.csr_array:
         """(s, n) sparse: 1 where a system retrieved a pair's document."""
         return sparse.csr_array((np.ones(self.ranks.nnz), self.ranks.indices, self.ranks.indptr), self.ranks.shape)
 
     @cached_property
+    def found(self) -> Booleans:
+        """(n,) whether any system retrieved the pair's document."""
+        return np.asarray(np.bincount(self.ranks.indices, minlength=len(self.pairs)) > 0)
+
+    @cached_property
+    def answered(self) -> int:
+        """Number of queries for which any system retrieved anything."""
+        return len(np.unique(self.query[self.found]))
+
+    @cached_property
     def query_sizes(self) -> Integers:
-        """(n,) number of pairs of the pair's query: its documents, each counted once."""
-        return np.bincount(self.query, minlength=len(self.queries))[self.query]
+        """(n,) number of retrieved documents of the pair's query, each counted once."""
+        return np.bincount(self.query[self.found], minlength=len(self.queries))[self.query]
 
     @cached_property
     def content_hash(self) -> str:
@@ -110,8 +125,8 @@ class Pool:
 
     def _groups(self, code: Integers) -> Groups:
         key = self.query * (code.max() + 2) + code + 1
-        _, group, sizes = np.unique(key, return_inverse=True, return_counts=True)
-        return Groups(group, sizes, code != UNKNOWN)
+        codes, group = np.unique(key, return_inverse=True)
+        return Groups(group, np.bincount(group[self.found], minlength=len(codes)), code != UNKNOWN)
 
     def locate(self, pairs: Iterable[Pair]) -> Integers:
         """Where in the pool each pair is; a pair outside it is an error."""
@@ -132,22 +147,27 @@ class Pool:
         return spread
 
 
-def build_pool(collection: Collection, cutoff: int | None = None) -> Pool:
-    """The pool of a collection's runs down to a cutoff, the collection's own where none is given."""
+def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable[Pair] = ()) -> Pool:
+    """The pool of a collection's runs down to a cutoff, the collection's own where none is given.
+
+    also  further pairs, retrieved or not, of any query and document
+    """
     cutoff = collection.cutoff if cutoff is None else cutoff
     positions, ranks = _rank_matrix(collection, cutoff)
-    pairs = tuple(positions)
-    if not pairs:
+    if not positions:
         raise InputError(f"collection {collection.identifier}: no run retrieves anything")
+    for pair in also:
+        positions.setdefault(pair, len(positions))
+    ranks = sparse.csr_array((ranks.data, ranks.indices, ranks.indptr), shape=(len(collection.runs), len(positions)))
+    pairs = tuple(positions)
     genre, query_genre = _codes(
         [collection.genre(pair.document) for pair in pairs],
         [collection.genre(collection.query_document(pair.query)) for pair in pairs],
     )
     (artist,) = _codes([collection.artist(pair.document) for pair in pairs])
     (teams,) = _codes([collection.team(run.system) for run in collection.runs])
-    queries = {
-        query: code for code, query in enumerate(dict.fromkeys(q for run in collection.runs for q in run.rankings))
-    }
+    asked = (query for run in collection.runs for query in run.rankings)
+    queries = {query: code for code, query in enumerate(dict.fromkeys(chain(asked, (pair.query for pair in pairs))))}
     return Pool(
         collection=collection.identifier,
         scale=collection.scale,

@@ -1,21 +1,22 @@
-"""What a measure is expected to be, and how sure that is, while judgments are missing."""
+"""Expectation of a measure, and how sure that is, while judgments are missing."""
 
+from pathlib import Path
 from typing import Protocol
 
 from scipy import sparse
 
 from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Distribution, Ranking
 from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.relevance.estimators import Relevance, RelevanceEstimator, built_in, relevance
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
-from audiosim.stats.field import Field
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments, MultivariateNormal
 
 
 class ExpectedScores(Protocol):
@@ -33,23 +34,23 @@ class ExpectedScores(Protocol):
     @property
     def draws(self) -> int | None: ...
 
-    def scores(self, relevance: Relevance) -> Moments:
+    def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores, with their full covariance."""
         ...
 
-    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+    def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The moments after the pair at `index` alone was judged, of what they were before."""
         ...
 
-    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csr_array:
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         ...
 
-    def gains(self, relevance: Relevance) -> Moments | Field:
-        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
+    def gains(self, belief: Belief) -> MultivariateNormal:
+        """Posterior of the (n,) gains of the pairs."""
         ...
 
-    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csr_array:
         """(s, n) the discount at which each system retrieved each pair, over the ideal where there is one."""
         ...
 
@@ -74,21 +75,21 @@ def rank(
     scores: Moments,
     judged: int,
     distribution: Distribution = "t",
-    joint: bool = False,
+    correlated: bool = False,
 ) -> Ranking:
     """The ranking that some moments of the systems' scores stand for.
 
-    model   name of the estimator
-    judged  number of judged pairs
-    joint   whether the moments know how judgments hang together
+    model       name of the estimator
+    judged      number of judged pairs
+    correlated  whether the gains were taken to be
     """
     pool = expected.pool
     shape = (len(pool.queries), judged, len(pool.pairs))
-    return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, joint)
+    return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated)
 
 
 def estimate(
-    collection: Collection,
+    collection: str | Path | Collection,
     model: str | RelevanceEstimator | None = None,
     measure: str | Measure = "CG@5",
     *,
@@ -98,6 +99,7 @@ def estimate(
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
+    collection    or its folder
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
                   down to the measure's cutoff, or None for "joint"
     measure       any, such as "CG@5"
@@ -105,7 +107,7 @@ def estimate(
     draws         of grades, for measures that are simulated; see `SampledScores`
     distribution  of scores and differences: "t", or "normal" as in the paper of 2013
     """
-    measure = as_measure(measure)
+    collection, measure = as_collection(collection), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
     estimator = after_grades(pool, built_in(pool, model), grades)
@@ -119,6 +121,6 @@ def estimate_pool(
 
     grades  (n,) NaN where unjudged
     """
-    known = relevance(expected.pool, estimator, grades)
-    judged, scores = int(known.judged.sum()), expected.scores(known)
-    return rank(expected, estimator.name, scores, judged, distribution, known.joint)
+    belief = estimator.predict(grades)
+    judged, scores = int(belief.judged.sum()), expected.scores(belief)
+    return rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.belief import Belief
 
 
 def expected_ideal(
-    relevance: Relevance, gain: Callable[[Array], Array], rows: Integers, query: Integers, discounts: Array
+    belief: Belief, gain: Callable[[Array], Array], rows: Integers, query: Integers, discounts: Array
 ) -> Array:
     """(q,) the expected discounted sum over the best documents of each query, in shares of the highest gain.
 
@@ -24,12 +24,12 @@ def expected_ideal(
     independent coins of unequal chance; its distribution is built up document by document, k + 1 numbers for each
     level. How many judged ones do is known.
     """
-    highest = gain(np.array(relevance.maximum))
-    levels = gain(relevance.prediction.levels) / highest
-    judged = relevance.judged[rows]
+    highest = gain(np.array(belief.maximum))
+    levels = gain(belief.levels) / highest
+    judged = belief.judged[rows]
     count, k = int(query.max()) + 1, len(discounts)
-    tails = _tails(relevance.prediction.probabilities[rows[~judged]], query[~judged], count, k)
-    known = _best(gain(relevance.grades[rows[judged]]) / highest, query[judged], count, k)
+    tails = _tails(belief.probabilities[rows[~judged]], query[~judged], count, k)
+    known = _best(gain(belief.grades[rows[judged]]) / highest, query[judged], count, k)
     lengths = _lengths(known, levels)
     # With c judged documents above t, and at least j others, the ranks up to c + j are filled.
     filled = np.zeros((k + 1, k + 1))

@@ -13,9 +13,8 @@ from audiosim.errors import InputError
 from audiosim.measures.gains import gain_of, linear_gain
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
-from audiosim.relevance.estimators import Relevance
-from audiosim.stats.field import Field
-from audiosim.stats.moments import Moments, Sums
+from audiosim.relevance.belief import Belief
+from audiosim.stats.multivariate import Moments, MultivariateNormal
 
 
 def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
@@ -42,10 +41,10 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
         )
 
 
-def gains_of(measure: Measure, relevance: Relevance) -> Moments | Field:
-    """Mean and variance of each pair's gain as a measure has it, as a share of the highest; or their field."""
+def gains_of(measure: Measure, belief: Belief) -> MultivariateNormal:
+    """Posterior of the pairs' gains as a measure has them, as shares of the highest."""
     gain = gain_of(measure)
-    return relevance.gains if gain is linear_gain else relevance.gains_as(gain)
+    return belief.gains if gain is linear_gain else belief.gains_as(gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,48 +69,33 @@ class LinearScores:
         spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool.scale))
         return sparse.csr_array(spread / len(self.pool.queries))
 
-    @cached_property
-    def _sums(self) -> Sums:
-        return Sums(self.weights)
-
-    @cached_property
-    def _columns(self) -> sparse.csc_array:
-        return self.weights.tocsc()
-
-    def scores(self, relevance: Relevance) -> Moments:
+    def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
-        gains = gains_of(self.measure, relevance)
-        return gains.project(self.weights) if isinstance(gains, Field) else self._sums.project(gains)
+        return self.gains(belief).project(self.weights)
 
-    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+    def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged, of what they were before: a rank-one update.
 
         mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair with all
         """
-        if before.prediction.field is not None and gain_of(self.measure) is not linear_gain:
-            return self.scores(relevance)  # what one judgment moves in the gains of others is not linear
-        old, new = (gains_of(self.measure, known) for known in (before, relevance))
-        if isinstance(old, Field):
-            column = old.column(index)
-            if column[index] <= 0:
-                return scores  # a judgment taken back or changed moves nothing until the next prediction
-            pull = self.weights @ column
-            mean = scores.mean + pull * ((new.mean[index] - old.mean[index]) / column[index])
-            return settled(mean, scores.covariance - np.outer(pull, pull / column[index]))
-        weight = self._columns[:, [index]].toarray()[:, 0]
-        mean = scores.mean + weight * (new.mean[index] - old.mean[index])
-        covariance = scores.covariance + np.outer(weight, weight * (new.variance[index] - old.variance[index]))
-        return settled(mean, covariance)
+        old = self.gains(before)
+        column = old.column(index)
+        linear = gain_of(self.measure) is linear_gain or not before.prior.correlated
+        if not linear or column[index] <= 0:  # it moves gains of others otherwise, or was judged before
+            return self.scores(belief)
+        moved = self.weights @ column
+        mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])
+        return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
 
-    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csr_array:
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         return self.weights
 
-    def gains(self, relevance: Relevance) -> Moments | Field:
-        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
-        return gains_of(self.measure, relevance)
+    def gains(self, belief: Belief) -> MultivariateNormal:
+        """Posterior of the (n,) gains of the pairs."""
+        return gains_of(self.measure, belief)
 
-    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csr_array:
         """(s, n) the discount at which each system retrieved each pair, 1 at the first rank of CG and DCG."""
         return sparse.csr_array(self.weights / self.weights.data.max(initial=1e-300))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.arrays import Array, Integers
 from audiosim.measures.measure import Measure
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ class Ranking:
     draws         how many times grades were drawn to get the moments; None where they were computed
     distribution  of a mean score and of a difference: Student's t as in the thesis, or normal as in
                   Urbano & Schedl (2013), equations 6 to 8
-    joint         whether the moments know how judgments hang together, so that the scores' variances are to be believed
+    correlated    whether the gains were taken to be, so that the scores' variances are to be believed
     """
 
     measure: Measure
@@ -43,7 +44,22 @@ class Ranking:
     pool: int
     draws: int | None = None
     distribution: Distribution = "t"
-    joint: bool = False
+    correlated: bool = False
+
+    def __repr__(self) -> str:
+        best = self.order[0]
+        return (
+            f"{self.measure} of {len(self.systems)} systems, {self.judged:,} of {self.pool:,} pairs judged, the others "
+            f"predicted by {self.model}: confidence {self.confidence:.3f}, best {self.systems[best]} "
+            f"at {self.scores.mean[best]:.3f}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The ranking as notebooks show it: one line, and the systems as a table."""
+        table = self.to_frame().to_html(
+            float_format=lambda value: f"{value:.3f}", columns=["expectation", "low", "high"]
+        )
+        return f"<p>{escape(repr(self))}</p>{table}"
 
     @cached_property
     def order(self) -> Integers:

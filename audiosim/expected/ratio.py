@@ -23,9 +23,8 @@ from audiosim.expected.ideal import expected_ideal
 from audiosim.expected.linear import gains_of, pairs_of_query, settled, spread_over_ranks
 from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
-from audiosim.relevance.estimators import Relevance
-from audiosim.stats.field import Field
-from audiosim.stats.moments import Moments
+from audiosim.relevance.belief import Belief
+from audiosim.stats.multivariate import IndependentNormal, Moments, MultivariateNormal
 
 Ideal = Literal["ordered", "correlated", "independent"]
 
@@ -42,7 +41,7 @@ class _Expansion:
     """
 
     weights: sparse.csr_array
-    gains: Moments
+    gains: IndependentNormal
     query: Integers
     place: Array
     ideal: Array
@@ -73,14 +72,14 @@ class RatioScores:
 
     ideal  what is taken for the ideal ranking, and what of its doubt counts:
            ordered      E[Y] is the expected sum over the best k documents, whichever they turn out to be, by order
-                        statistics of the level probabilities; numerator and ideal hang together
-           correlated   E[Y] is that of the k documents expected to be best, which is less; they hang together
-           independent  the same, as if they did not hang together: the thesis's form
+                        statistics of the level probabilities; numerator and ideal are correlated
+           correlated   E[Y] is that of the k documents expected to be best, which is less; they are correlated
+           independent  the same, as if they were independent: the thesis's form
 
     On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities where the other two are .09 to
     .25 too high, see benchmarks/expected.py; on pools of a dozen documents within .0025, with exponential gains .011.
-    Gains of different pairs are taken as independent in its ideal. Where the prediction is joint, numerators and
-    ideals hang together whatever is asked for.
+    Gains of different pairs are taken as independent in its ideal. Where gains are correlated, so are
+    numerators and ideals, whatever is asked for.
     """
 
     measure: Measure
@@ -104,57 +103,56 @@ class RatioScores:
     def _weights(self) -> sparse.csc_array:
         return spread_over_ranks(self.pool, self._discounts).tocsc()
 
-    def scores(self, relevance: Relevance) -> Moments:
+    def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
         every = np.arange(len(self.pool.pairs))
-        gains = gains_of(self.measure, relevance)
-        if isinstance(gains, Field):
-            found = self._expand(relevance, every)
-            covariance = gains.project(self._slopes(found)).covariance
-            return settled(found.ratios.sum(axis=1) / len(self.pool.queries), covariance)
-        return settled(*self._sums(relevance, every))
+        if not belief.prior.correlated:
+            return settled(*self._sums(belief, every))
+        found = self._expand(belief, every)
+        covariance = self.gains(belief).project(self._slopes(found)).covariance
+        return settled(found.ratios.sum(axis=1) / len(self.pool.queries), covariance)
 
-    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+    def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query's are replaced, all where it says
         something of other queries.
         """
-        if relevance.prediction.field is not None:
-            return self.scores(relevance)
+        if before.prior.correlated:
+            return self.scores(belief)
         rows = pairs_of_query(self.pool, index)
-        (old_mean, old_covariance), (mean, covariance) = (self._sums(known, rows) for known in (before, relevance))
+        (old_mean, old_covariance), (mean, covariance) = (self._sums(known, rows) for known in (before, belief))
         return settled(scores.mean + mean - old_mean, scores.covariance + covariance - old_covariance)
 
-    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csr_array:
         """(s, n) how much each system's mean score rises with the gain of each pair, here."""
-        return self._slopes(self._expand(relevance, np.arange(len(self.pool.pairs))))
+        return self._slopes(self._expand(belief, np.arange(len(self.pool.pairs))))
 
     def _slopes(self, found: _Expansion) -> sparse.csr_array:
         """The slopes of an expansion of all queries."""
         placed = np.flatnonzero(found.place)
         scale = found.inverse[found.query] / len(self.pool.queries)
-        pull = found.ratios[:, found.query[placed]] * (found.place * scale)[placed]
-        columns = np.tile(placed, len(pull))
-        rows = np.repeat(np.arange(len(pull)), len(placed))
-        ideal = sparse.csr_array((pull.ravel(), (rows, columns)), shape=found.weights.shape)
+        moved = found.ratios[:, found.query[placed]] * (found.place * scale)[placed]
+        columns = np.tile(placed, len(moved))
+        rows = np.repeat(np.arange(len(moved)), len(placed))
+        ideal = sparse.csr_array((moved.ravel(), (rows, columns)), shape=found.weights.shape)
         return sparse.csr_array(found.weights * scale - ideal)
 
-    def gains(self, relevance: Relevance) -> Moments | Field:
-        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
-        return gains_of(self.measure, relevance)
+    def gains(self, belief: Belief) -> MultivariateNormal:
+        """Posterior of the (n,) gains of the pairs."""
+        return gains_of(self.measure, belief)
 
-    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csr_array:
         """(s, n) the discount at which each system retrieved each pair, over the expected sum of the ideal ranking."""
-        found = self._expand(relevance, np.arange(len(self.pool.pairs)))
+        found = self._expand(belief, np.arange(len(self.pool.pairs)))
         return sparse.csr_array(found.weights * found.inverse[found.query])
 
-    def _expand(self, relevance: Relevance, rows: Integers) -> _Expansion:
+    def _expand(self, belief: Belief, rows: Integers) -> _Expansion:
         """Numerators and ideals of the queries of some pairs; with one pair of a query come all of them."""
         codes, query = np.unique(self.pool.query[rows], return_inverse=True)
-        every = gains_of(self.measure, relevance)
-        gains = Moments(every.mean[rows], every.variance[rows])
+        every = gains_of(self.measure, belief)
+        gains = IndependentNormal(every.mean[rows], every.variance[rows])
         place = self._place(gains.mean, query)
         if self.ideal == "ordered":
-            ideal = expected_ideal(relevance, gain_of(self.measure), rows, query, self._discounts)
+            ideal = expected_ideal(belief, gain_of(self.measure), rows, query, self._discounts)
         else:
             ideal = np.asarray(np.bincount(query, place * gains.mean, len(codes)), dtype=np.float64)
         return _Expansion(sparse.csr_array(self._weights[:, rows]), gains, query, place, ideal)
@@ -169,14 +167,15 @@ class RatioScores:
         place[order[within]] = self._discounts[ranks[within]]
         return place
 
-    def _sums(self, relevance: Relevance, rows: Integers) -> tuple[Array, Array]:
+    def _sums(self, belief: Belief, rows: Integers) -> tuple[Array, Array]:
         """(s,) mean and (s, s) covariance of the sums of scores over some queries, over the number of all."""
-        found = self._expand(relevance, rows)
+        found = self._expand(belief, rows)
         count, variance = len(self.pool.queries), found.gains.variance
         square = found.inverse**2
-        covariance = Moments(found.gains.mean, variance * square[found.query]).project(found.weights).covariance
-        pull = np.bincount(found.query, found.place**2 * variance, len(square)) * square
-        covariance += (found.ratios * pull) @ found.ratios.T
+        scaled = IndependentNormal(found.gains.mean, variance * square[found.query])
+        covariance = scaled.project(found.weights).covariance
+        ideals = np.bincount(found.query, found.place**2 * variance, len(square)) * square
+        covariance += (found.ratios * ideals) @ found.ratios.T
         if self.ideal != "independent":
             shared = found.ratios @ (found.per_query(found.place * variance) * square).T
             covariance -= shared + shared.T

@@ -12,10 +12,8 @@ from audiosim.errors import InputError
 from audiosim.expected.linear import check_cutoff, settled, spread_over_ranks
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
-from audiosim.relevance.draws import grades_at, joint_grades
-from audiosim.relevance.estimators import Relevance
-from audiosim.stats.field import Field
-from audiosim.stats.moments import Moments
+from audiosim.relevance.belief import Belief
+from audiosim.stats.multivariate import Moments, MultivariateNormal
 
 DRAWS = 1000
 
@@ -27,7 +25,7 @@ class SampledScores:
     draws  of the grades of all pairs; the standard error of a mean score is sqrt(Var / draws)
     seed   of the draws; the same draws serve every state of the judgments, so that states can be compared
 
-    Pairs are drawn independently of each other, but for those of a joint prediction. Every retrieved document counts
+    Pairs are drawn as they are believed to be, independent or correlated. Every retrieved document counts
     as judged in the ideal ranking.
     """
 
@@ -56,35 +54,34 @@ class SampledScores:
         order = np.argsort(self.pool.query, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.pool.query, minlength=len(self.pool.queries)))[:-1])
 
-    def scores(self, relevance: Relevance) -> Moments:
+    def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
-        field = relevance.prediction.field
-        if field is not None:
-            return self._joint(relevance, field)
-        sums = [self._query(relevance, code) for code in range(len(self.pool.queries))]
+        if belief.prior.correlated:
+            return self._correlated(belief)
+        sums = [self._query(belief, code) for code in range(len(self.pool.queries))]
         means, covariances = zip(*sums, strict=True)
         return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
 
-    def after(self, scores: Moments, before: Relevance, relevance: Relevance, index: int) -> Moments:
+    def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query is drawn again, all where it says something
         of other queries.
         """
-        if relevance.prediction.field is not None:
-            return self.scores(relevance)
+        if before.prior.correlated:
+            return self.scores(belief)
         code = int(self.pool.query[index])
-        (old_mean, old_covariance), (mean, covariance) = (self._query(known, code) for known in (before, relevance))
+        (old_mean, old_covariance), (mean, covariance) = (self._query(known, code) for known in (before, belief))
         mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
         return settled(scores.mean + mean, scores.covariance + covariance)
 
-    def slopes(self, relevance: Relevance) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csr_array:
         """(s, n) one over the number of queries where a system retrieved a pair: no measure's own slopes."""
-        return sparse.csr_array(self.discounted(relevance) / len(self.pool.queries))
+        return sparse.csr_array(self.discounted(belief) / len(self.pool.queries))
 
-    def gains(self, relevance: Relevance) -> Moments | Field:
-        """The (n,) gains of the pairs: what is not known of them, and how they hang together where that is known."""
-        return relevance.gains
+    def gains(self, belief: Belief) -> MultivariateNormal:
+        """Posterior of the (n,) gains of the pairs."""
+        return belief.gains
 
-    def discounted(self, relevance: Relevance) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csr_array:
         """(s, n) 1 where a system retrieved a pair, as for CG."""
         return spread_over_ranks(self.pool, np.ones(self.measure.cutoff))
 
@@ -92,16 +89,16 @@ class SampledScores:
         count = len(self.pool.queries)
         return mean / count, covariance / count**2
 
-    def _query(self, relevance: Relevance, code: int) -> tuple[Array, Array]:
+    def _query(self, belief: Belief, code: int) -> tuple[Array, Array]:
         """(s,) mean and (s, s) covariance of the scores for one query."""
         rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
-        return _moments(self._scores(code, rows, grades_at(relevance, rows, chance)))
+        return _moments(self._scores(code, rows, belief.grades_at(rows, chance)))
 
-    def _joint(self, relevance: Relevance, field: Field) -> Moments:
-        """The moments where queries are not drawn independently of each other."""
+    def _correlated(self, belief: Belief) -> Moments:
+        """Moments where queries are not drawn independently of each other."""
         rng, total = np.random.default_rng(self.seed), np.zeros((len(self.pool.systems), self.draws))
-        for rows, grades in joint_grades(relevance, field, rng, self.draws):
+        for rows, grades in belief.draw(rng, self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
                 total += self._scores(code, rows[own], grades[:, own])

@@ -1,8 +1,9 @@
 """Features of sound, from the divergences between recordings: those of the pool and all others in the index.
 
 The index is opened when the first of these features is asked for. Pairs are unknown where the pool
-has no index or the recording in question is not in it. Closeness of two recordings is judged by the
-symmetrised Kullback-Leibler divergence D of their Gaussians; see `AudioIndex.divergence`.
+has no index or the recording in question is not in it. How close a recording is to the query, and how alike two of
+its documents sound (`closeness`), is judged by the Jensen-Shannon divergence of their Gaussians and mutual proximity,
+as `audiosim neighbours` does; aSIM and kSIM go by the symmetrised Kullback-Leibler divergence.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.feature import once_per_pool
 from audiosim.features.systems import ratio
+from audiosim.stats import jensen_shannon
 from audiosim.stats.proximity import mutual_proximity
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 DIVERGENCES = 2_000_000  # held at a time: 16 MB
 NEIGHBOURHOOD = 7
+REFERENCES = 500  # recordings that mutual proximity refers to
+SEED = 2012
+SHAPE = 8  # power of the proximity: 4 or 16 do as well; 1 is too wide, the divergence itself too narrow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,35 +63,103 @@ def sounds_of(pool: Pool) -> Sounds | None:
     return Sounds(index, document, query)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """The divergences of a pool's recordings from some references.
+
+    index       N recordings
+    references  (r,) places in the index: all, or REFERENCES of them drawn once
+    row         (N,) the row of each place in `apart`, UNKNOWN where the pool has no such recording
+    apart       (m, r) Jensen-Shannon divergences, in nats
+    """
+
+    index: "AudioIndex"
+    references: Integers
+    row: Integers
+    apart: Array
+
+    def proximity(self, one: int, others: Integers) -> Array:
+        """(m,) mutual proximity of a place in the index and others; 1 for recordings that are the same.
+
+            share of the references j with  D(x, j) > D(x, y)  and  D(y, j) > D(x, y)
+
+        NaN where there is no reference beside the two. See `stats.proximity`.
+        """
+        apart = self._between(np.array([one]), others)[0]
+        counted = (self.references != others[:, None]) & (self.references != one)
+        near = mutual_proximity(apart, self.apart[self.row[one]], self.apart[self.row[others]], counted)
+        near[apart == 0] = 1.0
+        return near
+
+    def _between(self, rows: Integers, columns: Integers) -> Array:
+        table, d = self.index.rows, self.index.parameters.dimension
+        return jensen_shannon.divergence(np.asarray(table[rows]), np.asarray(table[columns]), d)
+
+
+@once_per_pool
+def surroundings_of(pool: Pool) -> Surroundings | None:
+    """The recordings of a pool among the others; None where it has no index."""
+    sounds = sounds_of(pool)
+    if sounds is None:
+        return None
+    count, d = len(sounds.index), sounds.index.parameters.dimension
+    references = np.arange(count)
+    if count > REFERENCES:
+        references = np.sort(np.random.default_rng(SEED).choice(count, REFERENCES, replace=False))
+    places = np.unique(np.concatenate([sounds.document, sounds.query]))
+    places = places[places != UNKNOWN]
+    row = np.full(count, UNKNOWN)
+    row[places] = np.arange(len(places))
+    table, block = sounds.index.rows, max(1, DIVERGENCES // max(1, len(references)))
+    far = np.asarray(table[references])
+    parts = [
+        jensen_shannon.divergence(np.asarray(table[places[start : start + block]]), far, d)
+        for start in range(0, len(places), block)
+    ]
+    apart = np.concatenate(parts) if parts else np.empty((0, len(references)))
+    return Surroundings(sounds.index, references, row, apart)
+
+
 @once_per_pool
 def query_proximity(pool: Pool) -> Array:
     """qSIM: how close the document is to the query, as a rank within the index, in [0, 1].
 
-        share of the other recordings j with  D(d, j) > D(d, q)  and  D(q, j) > D(d, q)
-
-    j runs over all recordings of the index but d and q. 1: each is the other's nearest; 0: none is
-    farther from both. NaN where d or q has no recording, and where the index holds no third.
-    See `stats.proximity`.
+    The mutual proximity of both by the Jensen-Shannon divergence of their Gaussians, see `Surroundings.proximity`. 1:
+    each is the other's nearest, or they are the same; 0: nothing is farther from both. NaN where the document or the
+    query has no recording, and where the index holds no third.
     """
     proximity = np.full(len(pool.pairs), np.nan)
-    sounds = sounds_of(pool)
-    if sounds is None or len(sounds.index.ids) < 3:
+    sounds, surroundings = sounds_of(pool), surroundings_of(pool)
+    if sounds is None or surroundings is None or len(sounds.index) < 3:
         return proximity
-    block = max(1, DIVERGENCES // len(sounds.index.ids))
     for code in np.flatnonzero(sounds.query != UNKNOWN):
         rows = np.flatnonzero((pool.query == code) & (sounds.document != UNKNOWN))
-        for start in range(0, len(rows), block):
-            chosen = rows[start : start + block]
-            proximity[chosen] = _mutual_proximity(sounds, sounds.document[chosen], sounds.query[code])
+        if len(rows):
+            proximity[rows] = surroundings.proximity(int(sounds.query[code]), sounds.document[rows])
     return proximity
 
 
-def _mutual_proximity(sounds: Sounds, documents: Integers, query: int) -> Array:
-    """(m,) share of the recordings that are farther from a document and from the query than they are apart."""
-    from_query = sounds.divergence(np.array([query]))[0]
-    counted = np.arange(len(from_query)) != documents[:, None]
-    counted[:, query] = False
-    return mutual_proximity(from_query[documents], from_query, sounds.divergence(documents), counted)
+def closeness(pool: Pool, rows: Integers) -> Array:
+    """(r, r) how alike the recordings of some pairs sound, in [0, 1]: 1 for a recording and itself.
+
+        P(x, y)^8,   P the mutual proximity by the Jensen-Shannon divergence, see `Surroundings.proximity`
+
+    rows  (r,) pairs of the pool
+
+    0 between pairs of which one has no recording. A divergence itself, or its exponential, says that nothing has
+    anything in common with anything; the share of recordings that are farther away has the same meaning in any index,
+    and raised to a power falls off as fast as what people judge of similar recordings does. It need not be a
+    covariance: see `relevance.random_effects.nearest_correlation`.
+    """
+    near = np.eye(len(rows))
+    sounds, surroundings = sounds_of(pool), surroundings_of(pool)
+    heard = np.empty(0, dtype=np.int64) if sounds is None else np.flatnonzero(sounds.document[rows] != UNKNOWN)
+    if sounds is None or surroundings is None or len(heard) < 2:
+        return near
+    places = sounds.document[rows[heard]]
+    found = np.array([surroundings.proximity(int(place), places) for place in places])
+    near[np.ix_(heard, heard)] = np.nan_to_num((found + found.T) / 2) ** SHAPE
+    return near
 
 
 Weigh = Callable[[Array, Array, Booleans], Array]

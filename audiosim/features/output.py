@@ -25,13 +25,13 @@ def team_share(pool: Pool) -> Array:
 
 def overlap(pool: Pool) -> Array:
     """OV: distinct pairs over the most there could be, cutoff x systems x queries; one value in (0, 1]."""
-    most = pool.cutoff * len(pool.systems) * len(pool.queries)
-    return np.full(len(pool.pairs), len(pool.pairs) / most)
+    most = pool.cutoff * len(pool.systems) * pool.answered
+    return np.full(len(pool.pairs), pool.found.sum() / most)
 
 
 def mean_rank(pool: Pool) -> Array:
-    """aRANK: the mean rank, from 1, at which systems retrieved the document for the query."""
-    return np.asarray(pool.ranks.sum(axis=0) / pool.retrieved.sum(axis=0), dtype=np.float64)
+    """aRANK: the mean rank, from 1, at which systems retrieved the document for the query; NaN where none did."""
+    return ratio(pool.ranks.sum(axis=0), pool.retrieved.sum(axis=0))
 
 
 def same_genre(pool: Pool) -> Array:
@@ -88,12 +88,13 @@ def hubness(pool: Pool) -> Array:
     NaN where there is no other query.
     """
     _, document = np.unique([pair.document for pair in pool.pairs], return_inverse=True)
-    others = len(pool.queries) - 1
-    return ratio(np.bincount(document)[document] - 1.0, np.full(len(document), others))
+    others = pool.answered - (pool.query_sizes > 0)
+    elsewhere = np.bincount(document, pool.found)[document] - pool.found
+    return ratio(elsewhere, others)
 
 
 def _share_of_query(pool: Pool, groups: Groups) -> Array:
-    known = np.bincount(pool.query, groups.known)[pool.query]
+    known = np.bincount(pool.query, groups.known & pool.found)[pool.query]
     return np.where(groups.known, groups.sizes[groups.group] / np.maximum(known, 1), np.nan)
 
 
@@ -101,5 +102,5 @@ def _coherence(pool: Pool, groups: Groups) -> Array:
     first = np.unique(groups.group, return_index=True)[1]
     sizes = groups.sizes * groups.known[first]
     same = np.bincount(pool.query[first], sizes * (sizes - 1.0))
-    known = np.bincount(pool.query, groups.known)
+    known = np.bincount(pool.query, groups.known & pool.found)
     return ratio(same, known * (known - 1))[pool.query]

@@ -55,7 +55,7 @@ JUDGMENT = (
     ),
 )
 AUDIO = (
-    Feature("qSIM", "audio", "nothing", 1, "closeness to the query as a rank in the index", audio.query_proximity),
+    Feature("qSIM", "audio", "nothing", 2, "closeness to the query as a rank in the index", audio.query_proximity),
     Feature("aSIM", "audio", "own query", 1, "grade of the nearest other document", audio.GradeOfNearest()),
     Feature(
         "kSIM", "audio", "own query", 1, "mean grade of the others, weighted by closeness", audio.MeanByCloseness()

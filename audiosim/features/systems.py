@@ -55,7 +55,7 @@ def _worth_elsewhere(pool: Pool, values: Array) -> Array:
 def pairs_of_same_systems(pool: Pool, index: int) -> Integers:
     """The pairs that any system which retrieved this one retrieved, itself among them, rising."""
     retrieved, own = pool.retrieved, systems_of_pairs(pool)
-    found = np.zeros(len(pool.pairs), dtype=np.bool_)
+    found = np.arange(len(pool.pairs)) == index
     for system in own.indices[own.indptr[index] : own.indptr[index + 1]]:
         found[retrieved.indices[retrieved.indptr[system] : retrieved.indptr[system + 1]]] = True
     return np.flatnonzero(found)

@@ -45,6 +45,8 @@ MEASURES: Mapping[str, Definition] = {
 
 def as_measure(measure: str | Measure) -> Measure:
     """A measure, parsed if it is written."""
+    if not isinstance(measure, str | Measure):
+        raise InputError(f"expected one measure such as 'CG@5', got {measure!r}")
     return parse_measure(measure) if isinstance(measure, str) else measure
 
 

@@ -1,8 +1,9 @@
-"""What an estimator of relevance must keep to, as checks that say in words what it does wrong.
+"""Contract of an estimator of relevance, as checks that say in words what it does wrong.
 
-Whatever judgments there are, `predict` answers with a Prediction of every pair of the pool: levels that rise within the
-scale, finite probabilities of which each row sums to 1, and the model that spoke for each pair. The same judgments give
-the same answer, whatever was asked before. A pair's own judgment moves its own prediction not at all. Neither the
+Whatever judgments there are, `predict` answers with a Belief about every pair of the pool given these judgments:
+levels that rise within the scale, probabilities of which each row sums to 1, the model that spoke for each pair, and a
+prior of the gains, correlated or not, which the belief itself conditions on the judgments. The same judgments give the
+same answer, whatever was asked before. A pair's own judgment moves its own prediction not at all. Neither the
 judgments handed over nor an earlier answer are changed.
 """
 
@@ -14,11 +15,10 @@ from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.plugins.installed import one_line
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
-from audiosim.relevance.prediction import JointPrediction, Prediction
 
 ROUNDING = 1e-9  # of a probability, where an estimator may compute the same in another order
-SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
 
 def check_estimator(factory: EstimatorFactory, text: str, pool: Pool, rng: np.random.Generator) -> None:
@@ -73,60 +73,32 @@ class _Checked:
     def name(self) -> str:
         return self.estimator.name
 
-    def predict(self, grades: Array, state: str) -> Prediction | JointPrediction:
-        """What it predicts, if that is well-formed.
+    def predict(self, grades: Array, state: str) -> Belief:
+        """Belief that it returns, if that is about this pool and these judgments; it has checked itself.
 
         state  of the judgments, in words
         """
         given = grades.copy()
         try:
-            prediction: object = self.estimator.predict(given)
+            belief: object = self.estimator.predict(given)
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
         except AudiosimError:
             raise
         except Exception as error:
             raise InputError(f"{self.name}: predict raises {one_line(error)}, with {state}") from error
         if not np.array_equal(given, grades, equal_nan=True):
             raise InputError(f"{self.name}: predict changes the grades that it is given")
-        if not isinstance(prediction, Prediction | JointPrediction):
-            raise InputError(f"{self.name}: predict must return a Prediction, got {type(prediction).__name__}")
-        self._check_levels(prediction.levels)
-        self._check_probabilities(prediction)
-        self._check_models(prediction)
-        return prediction
-
-    def _check_levels(self, levels: Array) -> None:
-        self._check_array("levels", levels, "float64")
-        if levels.ndim != 1 or not len(levels):
-            raise InputError(f"{self.name}: levels must be one row of grades, got shape {levels.shape}")
-        if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= self.pool.scale.maximum:
-            raise InputError(f"{self.name}: levels must rise within the scale, got {levels.tolist()}")
-
-    def _check_probabilities(self, prediction: Prediction | JointPrediction) -> None:
-        probabilities, expected = prediction.probabilities, (len(self.pool.pairs), len(prediction.levels))
-        self._check_array("probabilities", probabilities, "float64")
-        if probabilities.shape != expected:
-            raise InputError(f"{self.name}: probabilities must be {expected}, got {probabilities.shape}")
-        right = np.all(probabilities >= 0, axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= SUMMING)
-        if not np.all(right):
-            row = int(np.argmin(right))
-            query, document = self.pool.pairs[row]
-            raise InputError(
-                f"{self.name}: each row of probabilities must be 0 or more and sum to 1, that of document {document} "
-                f"for query {query} has least {probabilities[row].min():g} and sum {probabilities[row].sum():g}"
-            )
-
-    def _check_models(self, prediction: Prediction | JointPrediction) -> None:
-        models, model = prediction.models, prediction.model
-        if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
-            raise InputError(f"{self.name}: models must be a tuple of names, got {models!r}")
-        self._check_array("model", model, "int64")
-        if model.shape != (len(self.pool.pairs),) or not np.all((model >= 0) & (model < len(models))):
-            raise InputError(f"{self.name}: each pair must name one of the models {', '.join(models)}")
-
-    def _check_array(self, what: str, value: object, kind: str) -> None:
-        if not isinstance(value, np.ndarray) or value.dtype != kind:
-            came = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-            raise InputError(f"{self.name}: {what} must be an array of {kind}, got {came}")
+        if not isinstance(belief, Belief):
+            raise InputError(f"{self.name}: predict must return a Belief, got {type(belief).__name__}")
+        n, scale = len(grades), self.pool.scale
+        if len(belief.marginals) != n:
+            raise InputError(f"{self.name}: there must be a row for each of {n} pairs, got {belief.marginals.shape}")
+        if belief.maximum != scale.maximum:
+            raise InputError(f"{self.name}: the highest grade must be {scale.maximum:g}, got {belief.maximum:g}")
+        if not np.array_equal(belief.grades, grades, equal_nan=True):
+            raise InputError(f"{self.name}: the grades of a Belief must be those that predict was given")
+        return belief
 
     def check_repeats(self, grades: Array, before: Array) -> None:
         """The same judgments twice in a row give the same to the last bit."""

@@ -1,7 +1,7 @@
 """Rules that choose what to judge: found by name, and checked against their contract.
 
-A rule says of every pair of the pool what its judgment is worth: a finite number, 0 or more. The same relevance and
-ranking give the same weights, whatever was asked between, and are left as they are. A rule is asked again after every
+A rule says of every pair of the pool what its judgment is worth: a finite number, 0 or more. The same belief and
+ranking give the same weights, whatever was asked between. A rule is asked again after every
 batch of judgments, and never between.
 """
 
@@ -13,7 +13,7 @@ from audiosim.arrays import Array
 from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores, rank
 from audiosim.plugins.installed import choose, installed, load, one_line, told
-from audiosim.relevance.estimators import Relevance, relevance, uniform
+from audiosim.relevance.estimators import uniform
 from audiosim.selection.rules import RULES, Rule, RuleFactory, make_rule
 
 SELECTIONS = "audiosim.selections"
@@ -74,11 +74,10 @@ def _made(factory: RuleFactory, expected: ExpectedScores, seed: int) -> Rule:
 
 
 def _weights(rule: Rule, expected: ExpectedScores, grades: Array) -> Array:
-    known = relevance(expected.pool, uniform(expected.pool), grades)
-    kept = Relevance(known.prediction, grades.copy(), known.maximum)
-    ranking = rank(expected, "uniform", expected.scores(known), int(known.judged.sum()))
+    belief = uniform(expected.pool).predict(grades)
+    ranking = rank(expected, "uniform", expected.scores(belief), int(belief.judged.sum()))
     try:
-        weights: object = rule.weights(known, ranking)
+        weights: object = rule.weights(belief, ranking)
     except Exception as error:
         raise InputError(f"rule {rule.name}: weights raises {one_line(error)}") from error
     if not isinstance(weights, np.ndarray) or weights.shape != grades.shape:
@@ -88,6 +87,4 @@ def _weights(rule: Rule, expected: ExpectedScores, grades: Array) -> Array:
         raise InputError(f"rule {rule.name}: weights must be an array of numbers, got {weights.dtype}")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise InputError(f"rule {rule.name}: weights must be finite and 0 or more")
-    if not np.array_equal(known.grades, kept.grades, equal_nan=True):
-        raise InputError(f"rule {rule.name}: the grades it was given are changed")
     return weights

@@ -1,22 +1,19 @@
 """What says how relevant an unjudged pair is likely to be: the Protocol, and the estimators that come with us."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans
+from audiosim.arrays import Array
 from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.prediction import FREEDOM, JointPrediction, Prediction
 from audiosim.relevance.published import Model, Trend, fallbacks, load_model, model_for_scale, model_names
-from audiosim.stats.field import Field
-from audiosim.stats.moments import Moments
-from audiosim.stats.ordinal import expectation, thresholds_of, variance
+from audiosim.stats.ordinal import thresholds_of
 
 JOINT = "joint"  # the model where none is named
 VAGUE = 0.2  # standard deviation, as a share of the scale, of how high the grades of an unknown scale are
@@ -33,10 +30,13 @@ class RelevanceEstimator(Protocol):
     @property
     def name(self) -> str: ...
 
-    def predict(self, grades: Array) -> Prediction | JointPrediction:
-        """P(level) of each pair of the pool, in its order; the same answer for the same grades.
+    def predict(self, grades: Array) -> Belief:
+        """Belief about the pairs of the pool, in its order; the same answer for the same grades.
 
         grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for it
+
+        `Belief.independent` makes one whose pairs say nothing of each other; where they do, hand over a prior that is
+        correlated. The belief does the conditioning.
         """
         ...
 
@@ -103,83 +103,3 @@ def transferred(scale: Scale) -> Model:
 
 def _vague(trend: Trend) -> tuple[tuple[float, float], tuple[float, float]]:
     return (VAGUE**2, 0.0), (0.0, trend.covariance[1][1])
-
-
-@dataclass(frozen=True, eq=False)
-class Relevance:
-    """What is known of the relevance of a pool's pairs: of a judged one its grade, of any other a prediction.
-
-    prediction  of the n pairs
-    grades      (n,) NaN where unjudged
-    maximum     the highest grade of the scale
-    """
-
-    prediction: Prediction | JointPrediction
-    grades: Array
-    maximum: float
-
-    @cached_property
-    def judged(self) -> Booleans:
-        """(n,) whether the pair is judged."""
-        return ~np.isnan(self.grades)
-
-    @property
-    def joint(self) -> bool:
-        """Whether it is known how the pairs hang together."""
-        return self.prediction.field is not None
-
-    @cached_property
-    def gains(self) -> Moments | Field:
-        """Each pair's linear gain: grade over the highest grade; judged pairs are certain.
-
-        Mean and variance, or a field where the prediction knows how pairs hang together.
-        """
-        if self.prediction.field is not None:
-            return self.prediction.field
-        mean = np.where(self.judged, self.grades, self.prediction.expectation) / self.maximum
-        return Moments(mean, np.where(self.judged, 0, self.prediction.variance) / self.maximum**2)
-
-    def gains_as(self, gain: Callable[[Array], Array]) -> Moments | Field:
-        """The same of another gain, as a share of that of the highest grade, through the level probabilities.
-
-        gain  grades (...,) -> gains (...,), rising with the grade
-
-        In a field each pair's gain moves with its grade, in proportion to their standard deviations, those of the
-        level probabilities' heavier tails taken back.
-        """
-        highest = gain(np.array(self.maximum))
-        values, known = gain(self.prediction.levels) / highest, gain(self.grades) / highest
-        probabilities = self.prediction.probabilities
-        mean = np.where(self.judged, known, expectation(probabilities, values))
-        spread = np.where(self.judged, 0, variance(probabilities, values))
-        field = self.prediction.field
-        if field is None:
-            return Moments(mean, spread)
-        certain, spread = field.variance == 0, spread * (FREEDOM - 2) / FREEDOM
-        return field.scaled(mean, np.where(certain, 0, np.sqrt(spread / np.where(certain, 1, field.variance))))
-
-    def know(self, index: int, grade: float) -> "Relevance":
-        """The same after one pair was judged, before anything is predicted anew; NaN takes a judgment back.
-
-        What the judgment says of other pairs is known at once where the prediction is joint; not so what taking back
-        or changing a judgment does.
-        """
-        grades = self.grades.copy()
-        grades[index] = grade
-        new = np.isnan(self.grades[index]) and not np.isnan(grade)
-        return replace(self, grades=grades, prediction=self.prediction.know(index, grade) if new else self.prediction)
-
-    def certain(self, grades: Array) -> "Relevance":
-        """The same if every pair had been judged.
-
-        grades  (n,)
-        """
-        return replace(self, grades=grades, prediction=self.prediction.apart())
-
-
-def relevance(pool: Pool, estimator: RelevanceEstimator, grades: Array) -> Relevance:
-    """What an estimator makes of the judgments so far.
-
-    grades  (n,) NaN where unjudged
-    """
-    return Relevance(estimator.predict(grades), grades, pool.scale.maximum)

@@ -11,16 +11,16 @@ from audiosim.errors import InputError
 from audiosim.features.feature import Feature
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import Table, check_terms, needs_judgments
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """The table of features of one state of the judgments, and what is predicted from it."""
+    """The table of features of one state of the judgments, and the belief that follows from it."""
 
     table: Table
-    prediction: Prediction
+    belief: Belief
 
 
 class OrdinalEstimator:
@@ -40,17 +40,18 @@ class OrdinalEstimator:
             raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
         if models[-1].terms:
             raise InputError(f"model {models[-1].name} needs features that may be unknown, and names no fallback")
-        self._models = models
+        self._models, self._maximum = models, pool.scale.maximum
         names = list(dict.fromkeys(name for model in models for name in model.features))
         check_terms(names, features)
-        table = Table.of(pool, np.full(len(pool.pairs), np.nan), [features[name] for name in names])
+        nothing = np.full(len(pool.pairs), np.nan)
+        table = Table.of(pool, nothing, [features[name] for name in names])
         self._fixed = {
             model.name: model.probabilities(table.columns, len(pool.pairs))
             for model in models
             if not needs_judgments(model.features, features)
         }
         shape = (len(pool.pairs), len(models[0].levels))
-        self._last = _State(table, self._predict(table, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
+        self._last = _State(table, self._predict(table, nothing, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
 
     @property
     def name(self) -> str:
@@ -61,18 +62,17 @@ class OrdinalEstimator:
         """The version of the preferred model."""
         return self._models[0].version
 
-    def predict(self, grades: Array) -> Prediction:
+    def predict(self, grades: Array) -> Belief:
         last = self._last  # read once and replaced in one step: other threads see a whole state
-        table = last.table.after(grades)
+        table, before = last.table.after(grades), last.belief
         if len(table.computed) == 0:
-            return last.prediction
-        before = last.prediction
-        state = _State(table, self._predict(table, before.probabilities.copy(), before.model.copy()))
-        self._last = state
-        return state.prediction
+            return before.revise(grades)
+        belief = self._predict(table, grades, before.marginals.copy(), before.model.copy())
+        self._last = _State(table, belief)
+        return belief
 
-    def _predict(self, table: Table, probabilities: Array, model: Integers) -> Prediction:
-        """The prediction from a table, in arrays of its own that hold all but the rows which the table computed."""
+    def _predict(self, table: Table, grades: Array, probabilities: Array, model: Integers) -> Belief:
+        """The belief from a table, in arrays of its own that hold all but the rows which the table computed."""
         rows = table.computed
         probabilities[rows] = self._probabilities(self._models[0], table, rows)
         model[rows] = 0
@@ -81,7 +81,8 @@ class OrdinalEstimator:
             probabilities[rows] = self._probabilities(fallback, table, rows)
             model[rows] = code
         probabilities.flags.writeable = model.flags.writeable = False
-        return Prediction(np.array(self._models[0].levels), probabilities, tuple(m.name for m in self._models), model)
+        names = tuple(model.name for model in self._models)
+        return Belief.independent(np.array(self._models[0].levels), probabilities, grades, self._maximum, names, model)
 
     def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
         if model.name in self._fixed:

@@ -25,7 +25,7 @@ from audiosim import shipped
 from audiosim.arrays import Array
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale
-from audiosim.errors import FormatError, InputError, did_you_mean
+from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
 from audiosim.relevance.provenance import Provenance
@@ -35,6 +35,8 @@ from audiosim.stats.ordinal import level_probabilities
 
 FORMAT = 3
 ROUNDING = 1e-9  # of a squared correlation of 1
+MOST_FALLBACKS = 8
+MOST_BYTES = 2**26
 
 
 @dataclass(frozen=True)
@@ -246,28 +248,50 @@ def fallbacks(model: Model) -> tuple[Model, ...]:
     """The models for pairs with an unknown feature, in order."""
     found = [model]
     while (fallback := found[-1].fallback) is not None:
+        if len(found) > MOST_FALLBACKS:
+            raise InputError(
+                f"model {model.name} has a fallback of a fallback of ..., expected {MOST_FALLBACKS} at most"
+            )
         found.append(load_model(fallback))
     return tuple(found[1:])
 
 
 def _parse(path: Path) -> Model:
+    fields = _read_fields(path)
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        found = fields.get("format") if isinstance(fields, dict) else None
+        raise FormatError(path, 1, f"expected a model file of format {FORMAT}, found {shortened(str(found or 'none'))}")
+    expected = {*Model.__dataclass_fields__, "format", "checksum"}
+    if set(fields) != expected:
+        names = shortened(", ".join(sorted(fields))) if len(fields) > 2 * len(expected) else ", ".join(sorted(fields))
+        raise FormatError(path, 1, f"expected the keys {', '.join(sorted(expected))}, found {names}")
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        model = msgspec.convert(fields, Model) if fields["checksum"] == checksum(fields) else None
+    except (InputError, msgspec.ValidationError, OverflowError) as error:
+        raise FormatError(path, 1, str(error)) from None
+    except RecursionError:
+        raise FormatError(path, 1, "not a model: nested too deeply") from None
+    if model is None:
+        raise FormatError(path, 1, "the checksum does not match: the file was changed after it was written")
+    return model
+
+
+def _read_fields(path: Path) -> object:
+    """What the JSON of a model file says; NaN, infinity and what no model needs are refused."""
+    if path.stat().st_size > MOST_BYTES:
+        raise FormatError(path, 1, f"not a model: larger than {MOST_BYTES:,} bytes")
+    try:
+        fields: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise FormatError(path, error.lineno, f"not JSON: {error.msg}") from None
     except UnicodeDecodeError:
         raise FormatError(path, 1, "not UTF-8") from None
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        found = fields.get("format") if isinstance(fields, dict) else None
-        raise FormatError(path, 1, f"expected a model file of format {FORMAT}, found {found or 'none'}")
-    expected = {*Model.__dataclass_fields__, "format", "checksum"}
-    if set(fields) != expected:
-        raise FormatError(
-            path, 1, f"expected the keys {', '.join(sorted(expected))}, found {', '.join(sorted(fields))}"
-        )
-    if fields["checksum"] != checksum(fields):
-        raise FormatError(path, 1, "the checksum does not match: the file was changed after it was written")
-    try:
-        return msgspec.convert(fields, Model)
-    except (InputError, msgspec.ValidationError) as error:
-        raise FormatError(path, 1, str(error)) from None
+    except RecursionError:
+        raise FormatError(path, 1, "not a model: nested too deeply") from None
+    except ValueError as error:
+        raise FormatError(path, 1, f"not a model: {error}") from None
+    return fields
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number that a model may have")

@@ -16,7 +16,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.audio import NEIGHBOURHOOD, sounds_of
+from audiosim.features.audio import closeness
 from audiosim.stats.layout import Layout
 
 METADATA = ("query", "query_genre", "query_artist", "genres", "artist", "team", "system")
@@ -38,7 +38,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False) -> Layout:
     )
     genres, genres_alone = _shared(pairing, pool.query)
     artist, artist_alone = _shared(pool.artist, pool.query)
-    retrievers = np.asarray(pool.retrieved.T.toarray()) / np.asarray(pool.retrieved.sum(axis=0)).reshape(-1, 1)
+    retrievers = np.asarray(pool.retrieved.T.toarray()) / np.maximum(1, pool.retrieved.sum(axis=0))[:, None]
     kernels: dict[str, tuple[Array | Booleans, ...]] = {
         "query": tuple(np.ones((len(rows), len(rows)), dtype=np.bool_) for rows in blocks),
         "query_genre": _alike(pool.genre, blocks),
@@ -64,13 +64,14 @@ def standing(pool: Pool, mean: Array) -> Array:
 
     mean  (n,) mu, what is expected of each pair
 
-    Systems that retrieved nothing stand nowhere.
+    Systems that retrieved nothing stand nowhere; 0 for a pair that no system retrieved.
 
     The mean of a group beside a member's own value: Mundlak (1978), doi:10.2307/1913646.
     """
     counts = pool.retrieved.sum(axis=1)
     systems = (pool.retrieved @ mean) / np.maximum(1, counts)
-    return np.asarray(((systems - systems[counts > 0].mean()) @ pool.retrieved) / pool.retrieved.sum(axis=0))
+    above = (systems - systems[counts > 0].mean()) @ pool.retrieved
+    return np.asarray(above / np.maximum(1, pool.retrieved.sum(axis=0)))
 
 
 def _shared(code: Integers, query: Integers) -> tuple[Array, Booleans]:
@@ -103,33 +104,25 @@ def _alike(code: Integers, blocks: tuple[Integers, ...], among: Booleans | None 
 
 
 def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:
-    """For each block how much its recordings sound alike, 1 for a pair and itself.
+    """For each block how much its recordings sound alike, 1 for a pair and itself: a correlation.
 
-        K_ij = exp(-D(i, j) / sqrt(h_i h_j)),   h_i the divergence from i to its seventh nearest in the block
-
-    D is the symmetrised Kullback-Leibler divergence, which is no squared distance: negative eigenvalues are put to 0,
-    and the diagonal back to 1. Pairs without a recording are only like themselves. Bandwidths as in kSIM; Zelnik-Manor
-    & Perona (2004).
+    See `features.audio.closeness`, which need not be a covariance: negative eigenvalues are put to 0, and the diagonal
+    back to 1. Pairs without a recording are only like themselves.
     """
-    sounds, kernels = sounds_of(pool), []
-    for rows in blocks:
-        kernel = np.eye(len(rows))
-        heard = np.empty(0, dtype=np.int64) if sounds is None else np.flatnonzero(sounds.document[rows] != UNKNOWN)
-        if sounds is not None and len(heard) > 1:
-            places = sounds.document[rows[heard]]
-            kernel[np.ix_(heard, heard)] = closeness(sounds.divergence(places, places))
-        kernels.append(kernel)
-    return tuple(kernels)
+    return tuple(nearest_correlation(closeness(pool, rows)) for rows in blocks)
 
 
-def closeness(apart: Array) -> Array:
-    """(m, m) the correlation of recordings by their divergences (m, m); see `sound_kernels`."""
-    others = apart + np.diag(np.full(len(apart), np.inf))
-    nearest = min(NEIGHBOURHOOD, len(apart) - 1) - 1
-    bandwidth = np.sqrt(np.partition(others, nearest, axis=1)[:, nearest])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        near = np.exp(-np.where(apart == 0, 0.0, apart / np.outer(bandwidth, bandwidth)))
-    values, vectors = np.linalg.eigh((near + near.T) / 2)
-    kernel = (vectors * np.maximum(0, values)) @ vectors.T
-    deviation = np.sqrt(np.diagonal(kernel))
-    return np.asarray(kernel / np.outer(deviation, deviation))
+def nearest_correlation(alike: Array) -> Array:
+    """(m, m) what is alike as a correlation: without negative eigenvalues, 1 on the diagonal.
+
+    alike  (m, m) symmetric, 1 on the diagonal
+    """
+    linked = np.ix_(*2 * [np.flatnonzero(np.count_nonzero(alike, axis=1) > 1)])
+    values, vectors = np.linalg.eigh(alike[linked])
+    if (values >= 0).all():
+        return alike
+    positive = (vectors * np.maximum(0, values)) @ vectors.T
+    deviation = np.sqrt(np.diagonal(positive))
+    kernel = alike.copy()
+    kernel[linked] = positive / np.outer(deviation, deviation)
+    return kernel

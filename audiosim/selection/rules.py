@@ -1,4 +1,4 @@
-"""What makes a pair worth judging: rules that weigh the pairs of a pool."""
+"""Rules that weigh the pairs of a pool by what their judgments are worth."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -11,8 +11,7 @@ from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
-from audiosim.relevance.estimators import Relevance, RelevanceEstimator
-from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.belief import Belief
 
 AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
 
@@ -27,11 +26,11 @@ class Rule(Protocol):
     @property
     def name(self) -> str: ...
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         """(n,) how much the judgment of each pair is worth now, 0 where nothing; those of judged pairs are not read.
 
-        relevance  of the n pairs of the pool
-        ranking    of the systems, as it is expected to be
+        belief   about the n pairs of the pool
+        ranking  of the systems, as it is expected to be
         """
         ...
 
@@ -54,10 +53,10 @@ class AffectedDifferences:
         self._expected = expected
         self._fixed: Array | None = None
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         if self._fixed is not None:
             return self._fixed
-        weights = differences_affected(self._expected.discounted(relevance))
+        weights = differences_affected(self._expected.discounted(belief))
         if isinstance(self._expected, LinearScores):
             self._fixed = weights
         return weights
@@ -92,7 +91,7 @@ class VarianceOfScores:
     def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
         self._retrieved = sparse.csr_array(expected.pool.retrieved.T)
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         return np.asarray(self._retrieved @ ranking.scores.variance)
 
 
@@ -113,16 +112,18 @@ class DoubtAboutDifferences:
     def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
         self._expected = expected
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         difference, variance = ranking.differences
         open_ = variance > 0
         spread = np.where(open_, variance, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
         systems = len(ranking.systems)
-        pull = np.zeros((systems, systems))
-        pull[ranking.pairs] = doubt
-        gains = self._expected.gains(relevance)
-        return _over(pulled_apart(gains.across(self._expected.slopes(relevance)), pull + pull.T), gains.variance)
+        weights = np.zeros((systems, systems))
+        weights[ranking.pairs] = doubt
+        gains = self._expected.gains(belief)
+        return _over(
+            squared_differences(gains.across(self._expected.slopes(belief)), weights + weights.T), gains.variance
+        )
 
 
 class DrawnByDoubt:
@@ -141,8 +142,8 @@ class DrawnByDoubt:
         self._doubt = DoubtAboutDifferences(expected)
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
-        return self._doubt.weights(relevance, ranking) / self._drawn
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
+        return self._doubt.weights(belief, ranking) / self._drawn
 
 
 class DoubtAboutScores:
@@ -158,9 +159,9 @@ class DoubtAboutScores:
     def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
         self._expected = expected
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
-        gains = self._expected.gains(relevance)
-        across = gains.across(self._expected.slopes(relevance))
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
+        gains = self._expected.gains(belief)
+        across = gains.across(self._expected.slopes(belief))
         squared = across**2 if isinstance(across, np.ndarray) else across.multiply(across)
         squares: Array = np.asarray(squared.sum(axis=0)).ravel()
         return _over(squares, gains.variance)
@@ -171,17 +172,17 @@ def _over(squares: Array, variance: Array) -> Array:
     return np.divide(squares, variance, out=np.zeros(len(variance)), where=variance > 0)
 
 
-def pulled_apart(across: sparse.csr_array | Array, pull: Array) -> Array:
-    """(n,) the sum over pairs of systems (a, b) of pull_ab (u_a - u_b)^2, for each column u of a matrix.
+def squared_differences(across: sparse.csr_array | Array, weights: Array) -> Array:
+    """(n,) the sum over pairs of systems (a, b) of weight_ab (u_a - u_b)^2, for each column u of a matrix.
 
-        u' L u,  L = diag(sum over b of pull_ab) - pull
+        u' L u,  L = diag(sum over b of weight_ab) - weight
 
-    across  (s, n)
-    pull    (s, s) symmetric, 0 or more, 0 on the diagonal
+    across   (s, n)
+    weights  (s, s) symmetric, 0 or more, 0 on the diagonal
     """
     columns = across if isinstance(across, np.ndarray) else across.tocsc()
     systems, pairs = columns.shape
-    laplacian = np.diag(pull.sum(axis=1)) - pull
+    laplacian = np.diag(weights.sum(axis=1)) - weights
     values, step = np.empty(pairs), max(1, AT_ONCE // systems)
     for start in range(0, pairs, step):
         part = columns[:, start : start + step]
@@ -199,7 +200,7 @@ class Lot:
     def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
         self._drawn = 1 - np.random.default_rng(seed).random(len(expected.pool.pairs))
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         return self._drawn
 
 
@@ -217,7 +218,7 @@ class PoolOrder:
         np.minimum.at(best, ranks.indices, ranks.data)
         self._weights = 1 / best
 
-    def weights(self, relevance: Relevance, ranking: Ranking) -> Array:
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
         return self._weights
 
 
@@ -235,9 +236,9 @@ RULES: Mapping[str, RuleFactory] = {
 }
 
 
-def default_rule(estimator: RelevanceEstimator) -> str:
-    """The rule where none is named: `drawn` for a joint model, the thesis's `differences` for any other."""
-    return DrawnByDoubt.name if isinstance(estimator, JointEstimator) else AffectedDifferences.name
+def default_rule(belief: Belief) -> str:
+    """The rule where none is named: `drawn` where gains are correlated, else the thesis's `differences`."""
+    return DrawnByDoubt.name if belief.prior.correlated else AffectedDifferences.name
 
 
 def make_rule(name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, RuleFactory] = RULES) -> Rule:

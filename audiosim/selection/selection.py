@@ -13,11 +13,12 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, expected_scores, rank
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
-from audiosim.relevance.estimators import Relevance, RelevanceEstimator, relevance
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, mean_grade, relearned
 from audiosim.selection.rules import Rule, default_rule, make_rule
 from audiosim.selection.stopping import Confidence, Stop
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Selection:
     batch      after how many judgments the estimator and the rule are asked again
     ties       (n,) drawn once: of pairs of equal weight the one with the larger comes first
     told       the grades of each judged pair, by assessor
-    relevance  of the n pairs: the grade of each judged one, the mean over its assessors, and what is predicted
+    belief     about the n pairs, of which the grade of a judged one is the mean over its assessors
     scores     moments of the systems' mean scores
     asked      the selection when estimator and rule were last asked; None where they were asked for this one
     tells      judgments told since the start
@@ -43,7 +44,7 @@ class Selection:
     batch: int
     ties: Array
     told: Mapping[Pair, Mapping[str, float]]
-    relevance: Relevance
+    belief: Belief
     scores: Moments
     asked: "Selection | None" = None
     tells: int = 0
@@ -73,17 +74,17 @@ class Selection:
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
-        rule = default_rule(estimator) if rule is None else rule
-        rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
         told: dict[Pair, dict[str, float]] = {}
         for judgment in judgments:
             if judgment.pair in pool.positions:
                 told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
         grades = {pair: mean_grade(said) for pair, said in told.items()}
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
-        known = relevance(pool, estimator, pool.spread(grades))
+        belief = estimator.predict(pool.spread(grades))
+        rule = default_rule(belief) if rule is None else rule
+        rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
-        return cls(expected, estimator, rule, batch, ties, told, known, expected.scores(known), learns=learns)
+        return cls(expected, estimator, rule, batch, ties, told, belief, expected.scores(belief), learns=learns)
 
     @property
     def pool(self) -> Pool:
@@ -98,7 +99,7 @@ class Selection:
     @property
     def grades(self) -> Array:
         """(n,) grade of each pair, the mean over its assessors; NaN where unjudged."""
-        return self.relevance.grades
+        return self.belief.grades
 
     @property
     def judged(self) -> int:
@@ -108,7 +109,8 @@ class Selection:
     @cached_property
     def ranking(self) -> Ranking:
         """What the systems' scores are expected to be now."""
-        return rank(self.expected, self.estimator.name, self.scores, self.judged, joint=self.relevance.joint)
+        correlated = self.belief.prior.correlated
+        return rank(self.expected, self.estimator.name, self.scores, self.judged, correlated=correlated)
 
     @property
     def confidence(self) -> float:
@@ -118,7 +120,7 @@ class Selection:
     @cached_property
     def weights(self) -> Array:
         """(n,) what the judgment of each pair was worth when the rule was last asked."""
-        return self.rule.weights(self.relevance, self.ranking) if self.asked is None else self.asked.weights
+        return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
 
     def reached(self, stop: float | Stop) -> bool:
         """Whether judging may stop: a goal is met, or no judgment is worth anything any more.
@@ -126,7 +128,7 @@ class Selection:
         stop  a goal, or a mean confidence
         """
         stop = stop if isinstance(stop, Stop) else Confidence(stop)
-        return stop.reached(self) or not self.weights[~self.relevance.judged].any()
+        return stop.reached(self) or not self.weights[~self.belief.judged].any()
 
     def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:
         """The unjudged pairs most worth judging, best first; fewer where fewer are left.
@@ -139,7 +141,7 @@ class Selection:
         """
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
-        unjudged = np.flatnonzero(~self.relevance.judged & (True if allowed is None else allowed))
+        unjudged = np.flatnonzero(~self.belief.judged & (True if allowed is None else allowed))
         chosen = self._best_queries(unjudged, count) if by_query else self._best(unjudged, count)
         return [self.pool.pairs[place] for place in chosen]
 
@@ -174,8 +176,8 @@ class Selection:
 
     def taught(self, estimator: RelevanceEstimator) -> "Selection":
         """The selection whose estimator has learned; estimator and rule are asked now."""
-        known = relevance(self.pool, estimator, self.relevance.grades)
-        return replace(self, estimator=estimator, relevance=known, scores=self.expected.scores(known), asked=None)
+        belief = estimator.predict(self.grades)
+        return replace(self, estimator=estimator, belief=belief, scores=self.expected.scores(belief), asked=None)
 
     def _after(self, pair: Pair, said: Mapping[str, float]) -> "Selection":
         """The selection in which these are the grades of a pair, by assessor."""
@@ -183,18 +185,22 @@ class Selection:
         told = {**self.told, pair: said}
         if not said:
             del told[pair]
-        known, tells, estimator = self.relevance.know(index, mean_grade(said)), self.tells + 1, self.estimator
+        tells, estimator, grades = self.tells + 1, self.estimator, self.grades.copy()
+        grades[index] = mean_grade(said)
         if self.learns and len(told) > len(self.told) and is_moment(len(told)):
-            estimator = relearned(estimator, known.grades)
-        moved = pair in self.told or estimator is not self.estimator
-        again = moved or tells % self.batch == 0
-        if moved or (again and not known.prediction.exact):
-            known = relevance(self.pool, estimator, known.grades)
-            scores = self.expected.scores(known)
+            estimator = relearned(estimator, grades)
+        new, same = pair not in self.told, estimator is self.estimator
+        again = not new or not same or tells % self.batch == 0
+        if again:
+            belief = estimator.predict(grades).resumed(self.belief)
         else:
-            scores = self.expected.after(self.scores, self.relevance, known, index)
+            belief = self.belief.condition(index, grades[index])
+        if new and belief.prior is self.belief.prior:
+            scores = self.expected.after(self.scores, self.belief, belief, index)
+        else:
+            scores = self.expected.scores(belief)
         asked = None if again else self.asked or self
-        return replace(self, estimator=estimator, told=told, relevance=known, scores=scores, asked=asked, tells=tells)
+        return replace(self, estimator=estimator, told=told, belief=belief, scores=scores, asked=asked, tells=tells)
 
 
 def confidences(

@@ -21,7 +21,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection.correction import corrected_deviation
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 from audiosim.users.satisfaction import published_mapping
 
 WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?=(?P<target>[^()=]+)")
@@ -150,7 +150,7 @@ class Error:
         t sqrt(mean Var) <= size,  t the quantile of 95 % intervals
 
     corrected  take, in place of size / t, the standard deviation at which scores are off by no more than the size:
-               that of a normal distribution, size / sqrt(2 / pi), where the model is joint; else the one at which
+               that of a normal distribution, size / sqrt(2 / pi), where gains are correlated; else the one at which
                those of simulated campaigns were, see `corrected_deviation`
 
     Urbano (2013), section 8.4.
@@ -172,7 +172,7 @@ class Error:
         return self.level(standing) <= self.size
 
     def _deviation(self, standing: Standing) -> float:
-        if self.corrected and standing.ranking.joint:
+        if self.corrected and standing.ranking.correlated:
             return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
             return corrected_deviation(standing.ranking.measure, self.size)

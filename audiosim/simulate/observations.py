@@ -63,7 +63,7 @@ class Truth:
         Intervals are  E +- t sqrt(Var),  t as the ranking has it; those of known values do not count. The intervals of
         queries are of their pairs' mean gain.
         """
-        ranking, gains = selection.ranking, selection.relevance.gains.project(self.shares)
+        ranking, gains = selection.ranking, selection.belief.gains.project(self.shares)
         (better, worse), reach = ranking.pairs, ranking.quantile(LEVEL)
         difference = self.scores[better] - self.scores[worse]
         scores = ranking.scores

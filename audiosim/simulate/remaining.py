@@ -9,8 +9,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
-from audiosim.relevance.draws import grades_at, joint_grades
-from audiosim.relevance.estimators import Relevance
+from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection, Stop
 
 DRAWS = 20
@@ -51,7 +50,7 @@ def remaining(
 ) -> Remaining:
     """Play a campaign on to its goal, several times, as its model takes the rest to be.
 
-    For each, the grades of all unjudged pairs are drawn from the level probabilities that the model gives now; then
+    For each, the grades of all unjudged pairs are drawn from what the model believes now; then
     pairs are asked for, told and predicted from as in the campaign itself, until the goal is met or no judgment is
     worth anything.
 
@@ -59,27 +58,24 @@ def remaining(
     draws    how many campaigns
     proceed  asked before each judgment whether there is time for it
 
-    It is the model's own opinion: where its probabilities are wrong, so is this. But for a joint model, pairs are drawn
-    independently of each other, though grades of one artist or query go together; so it tells best what is near.
+    It is the model's own opinion: where its probabilities are wrong, so is this. Where the model takes pairs
+    to be independent, though grades of one artist or query go together, it tells best what is near.
     """
     if draws < 1:
         raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
     counts: list[int] = []
     for _ in range(draws):
-        count, finished = _play(selection, drawn_grades(selection.relevance, rng), stop, proceed)
+        count, finished = _play(selection, drawn_grades(selection.belief, rng), stop, proceed)
         if not finished:
             return Remaining(tuple(sorted(counts)), count)
         counts.append(count)
     return Remaining(tuple(sorted(counts)))
 
 
-def drawn_grades(relevance: Relevance, rng: np.random.Generator) -> Array:
-    """(n,) a grade for each pair: that of a judged one, one drawn from its level probabilities for any other."""
-    field, every = relevance.prediction.field, np.arange(len(relevance.grades))
-    if field is None:
-        return np.asarray(grades_at(relevance, every, rng.random((1, len(every))))[0])
-    drawn = np.empty(len(every))
-    for rows, grades in joint_grades(relevance, field, rng, 1):
+def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
+    """(n,) a grade for each pair: that of a judged one, one drawn from the belief for any other."""
+    drawn = np.empty(len(belief.grades))
+    for rows, grades in belief.draw(rng, 1):
         drawn[rows] = grades[0]
     return drawn
 

@@ -120,7 +120,7 @@ def check_complete(selection: Selection, truth: Array) -> None:
 
 def true_scores(selection: Selection, truth: Array) -> Array:
     """(s,) what the systems score once every pair of the pool has its grade (n,)."""
-    return selection.expected.scores(selection.relevance.certain(truth)).mean
+    return selection.expected.scores(selection.belief.certain(truth)).mean
 
 
 def moment(selection: Selection, scores: Array) -> Moment:

@@ -57,7 +57,7 @@ def selections(start: Selection, grades: Array, by_query: bool = False) -> Itera
     by_query  whether batches are of as few queries as will do
     """
     yield start
-    while not start.relevance.judged.all():
+    while not start.belief.judged.all():
         for pair in start.ask(start.batch, by_query=by_query):
             start = start.tell(Judgment(*pair, grade=float(grades[start.pool.positions[pair]])))
             yield start

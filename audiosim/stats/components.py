@@ -1,4 +1,4 @@
-"""The sizes of the variance components of a Gaussian field, from what was observed of it."""
+"""The sizes of the variance components of a multivariate normal, from values drawn from it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -150,15 +150,15 @@ class _Inverse:
 
 
 def _invert(layout: Layout, trend: Array, values: Array, sizes: Mapping[str, float]) -> _Inverse:
-    effects, p = layout.effects(sizes), layout.loads.shape[1]
+    effects, p = layout.effects(sizes), layout.loadings.shape[1]
     blocks, pulls, determinant = [], [], float(np.log(effects).sum())
     sides = np.column_stack([trend, values])
     last = np.arange(p, p + sides.shape[1])
     gram = np.zeros((last[-1] + 1, last[-1] + 1))
-    for block, (rows, (some, loads)) in enumerate(zip(layout.blocks, layout.reached, strict=True)):
+    for block, (rows, (some, loadings)) in enumerate(zip(layout.blocks, layout.reached, strict=True)):
         factor = _triangle(layout.within(sizes, block))
         blocks.append(_inverse(factor))
-        everything, places = np.hstack([loads, sides[rows]]), np.append(some, last)
+        everything, places = np.hstack([loadings, sides[rows]]), np.append(some, last)
         solved = blocks[-1] @ everything
         gram[np.ix_(places, places)] += everything.T @ solved
         pulls.append(solved[:, : len(some)])
@@ -219,7 +219,7 @@ def _likelihood(layout: Layout, values: Array, sizes: Mapping[str, float]) -> tu
     mean = np.asarray(np.linalg.solve(factor, inverse.sides[:, :-1].T).T, dtype=np.float64)
     pulled = inverse.sides[:, -1] - inverse.sides[:, :-1] @ coefficients
     own = _own_slopes(layout, inverse, mean, pulled)
-    shared = (layout.loads.T @ pulled) ** 2 - inverse.traces + ((layout.loads.T @ mean) ** 2).sum(axis=1)
+    shared = (layout.loadings.T @ pulled) ** 2 - inverse.traces + ((layout.loadings.T @ mean) ** 2).sum(axis=1)
     by_kind = np.bincount(layout.owner, shared, len(layout.shared))
     slopes = dict.fromkeys(layout.names, 0.0)
     for name, slope in zip([*layout.kernels, REST, *layout.shared], [*own, *by_kind.tolist()], strict=True):

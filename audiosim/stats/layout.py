@@ -1,4 +1,4 @@
-"""What the covariance of many values is made of: a Gaussian field's prior, but for the sizes of its components."""
+"""Components of the covariance of many values, but for their sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
-from audiosim.stats.field import Field, check_blocks
+from audiosim.stats.block_normal import BlockNormal, check_blocks
 
 REST = "rest"
 
@@ -73,19 +73,19 @@ class Layout:
         return self.fixed[:, kept]
 
     @cached_property
-    def loads(self) -> Array:
+    def loadings(self) -> Array:
         """(n, p) the rows of all shared effects side by side, scaled."""
         columns = [*self.shared.values(), np.empty((len(self.scale), 0))]
         return np.hstack(columns) * self.scale[:, None]
 
     @cached_property
     def reached(self) -> tuple[tuple[Integers, Array], ...]:
-        """For each block the shared effects that any of its values has (k,), and its loads on these (m, k)."""
+        """For each block the shared effects that any of its values has (k,), and its loadings on these (m, k)."""
         found = []
         for rows in self.blocks:
-            loads = self.loads[rows]
-            some = np.flatnonzero(loads.any(axis=0))
-            found.append((some, loads[:, some]))
+            loadings = self.loadings[rows]
+            some = np.flatnonzero(loadings.any(axis=0))
+            found.append((some, loadings[:, some]))
         return tuple(found)
 
     @cached_property
@@ -107,15 +107,15 @@ class Layout:
         """(p,) the variance of each shared effect."""
         return np.array([sizes[name] ** 2 for name in self.shared])[self.owner]
 
-    def field(self, sizes: Mapping[str, float], mean: Array) -> Field:
-        """The field of these sizes, before anything is known.
+    def normal(self, sizes: Mapping[str, float], mean: Array) -> BlockNormal:
+        """Multivariate normal of these sizes.
 
         sizes  standard deviations by name, above 0
         mean   (n,)
         """
         within = tuple(self.within(sizes, block) for block in range(len(self.blocks)))
-        loads = tuple(self.loads[rows] for rows in self.blocks)
-        return Field(mean, self.blocks, within, loads, np.diag(self.effects(sizes)))
+        loadings = tuple(self.loadings[rows] for rows in self.blocks)
+        return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(sizes)))
 
     def part(self, places: Integers) -> "Layout":
         """The layout of some of the values, in the order of `places`, without effects that none of them has."""

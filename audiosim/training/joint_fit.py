@@ -63,7 +63,7 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     count, doubt = sum(float(layout.fixed[:, 0].sum()) for layout in layouts), 0.0
     for layout in layouts:
         ones = sparse.csr_array(np.ones((1, len(layout.scale))))
-        doubt += float(layout.field(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
+        doubt += float(layout.normal(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
     return Trend(left / count, standing, ((doubt / count**2, 0.0), (0.0, spread)))
 
 

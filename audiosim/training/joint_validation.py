@@ -11,11 +11,10 @@ from scipy.special import ndtri
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.prediction import JointPrediction
 from audiosim.relevance.published import Model, fallbacks
 from audiosim.relevance.relearning import FIRST
-from audiosim.stats.moments import Moments
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import Examples
 from audiosim.training.folds import Judged, Way, deal, draw
@@ -67,7 +66,7 @@ def joint_scores(
         for parts, view in zip(said, views, strict=True):
             seen = np.zeros(len(held), dtype=np.bool_) if view.drawn is None else held & view.drawn
             parts += [
-                _Said(rows.examples, found.probabilities[rows.pairs], found.prior.probabilities[rows.pairs])
+                _Said(rows.examples, found.probabilities[rows.pairs], found.marginals[rows.pairs])
                 for rows, found in _predictions(judged, estimators, seen, held & view.rows & within)
             ]
         told()
@@ -169,7 +168,7 @@ def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
 
 def _predictions(
     judged: Judged, estimators: Sequence[JointEstimator], seen: Booleans, wanted: Booleans
-) -> Iterator[tuple[_Rows, JointPrediction]]:
+) -> Iterator[tuple[_Rows, Belief]]:
     """What is predicted of the rows wanted, pool by pool, where the rows seen are all that is judged.
 
     Of as many judgments as a campaign learns the sizes from, they are learned.
@@ -183,12 +182,12 @@ def _predictions(
             yield _Rows(place, rows.examples[chosen], rows.pairs[chosen]), learned.predict(grades)
 
 
-def _held_by(judged: Judged, rows: _Rows, prediction: JointPrediction) -> Iterator[tuple[str, Booleans]]:
+def _held_by(judged: Judged, rows: _Rows, prediction: Belief) -> Iterator[tuple[str, Booleans]]:
     """For each kind of mean over the rows which intervals hold the true one."""
     pool, given = judged.pools[rows.place]
     reach, truth = float(ndtri((1 + NOMINAL) / 2)), np.nan_to_num(given) / pool.scale.maximum
     for what, weights in means(pool, rows.pairs).items():
-        sums: Moments = prediction.field.project(weights)
+        sums = prediction.gains.project(weights)
         deviation = np.sqrt(sums.variance)
         hold = np.abs(weights @ truth - sums.mean) <= reach * deviation
         yield what, hold[deviation > KNOWN]

@@ -1,7 +1,5 @@
 """Judgments out, as files, and in."""
 
-import csv
-import io
 import json
 import re
 import tempfile
@@ -15,10 +13,11 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from audiosim.campaign.event import judgment_event, utc_now, write_time
-from audiosim.corpus.judgments import GRADES, judgments_csv_lines, judgments_json_lines, qrels_lines, read_judgments
+from audiosim.corpus.judgments import GRADES, qrels_lines, read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import FormatError, InputError
 from service.exchange import BodyDep, ServedDep, answer, described
+from service.exported import csv_line, csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from service.questions import STANDARD
 from service.routes.judging import KeyHeader
 from service.served import ServedCollection
@@ -29,25 +28,29 @@ router = APIRouter(prefix="/v1", tags=["judging"])
 FORMATS = {
     "answers": "text/csv",
     "csv": "text/csv",
+    "spreadsheet": "text/csv",
     "qrels": "text/plain",
     "jsonl": "application/jsonl",
     "log": "application/x-ndjson",
 }
 ASKED = {
-    **{kind: name for name, kind in FORMATS.items()},
+    **{kind: name for name, kind in FORMATS.items() if name != "spreadsheet"},
     "application/x-ndjson": "jsonl",
     "*/*": "csv",
     "text/*": "csv",
 }
 LINES = 1000  # sent at a time
 STATE = "Audiosim-State"
+DEFUSED = "Audiosim-Defused"
 FormatQuery = Annotated[
     str | None,
     Query(
         alias="format",
         pattern=f"^({'|'.join(FORMATS)})$",
-        description="qrels has the mean grade of each pair; answers has a column for each question; log is the whole "
-        "log, line by line; given, it goes before the Accept header",
+        description="csv and jsonl carry everything, and audiosim reads them; spreadsheet is csv with an apostrophe "
+        "before what would be taken for a formula, and the header Audiosim-Defused says before how many cells; qrels "
+        "has the mean grade of each pair; answers has a column for each question; log is the whole log, line by line; "
+        "given, it goes before the Accept header",
     ),
 ]
 EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
@@ -68,13 +71,14 @@ FILES = {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/pla
 def export_judgments(
     request: Request, collection: str, served: ServedDep, form: FormatQuery = None
 ) -> StreamingResponse:
-    """The judgments that hold, the collection's own among them, as a file that audiosim reads."""
+    """The judgments that hold, the collection's own among them, as a file."""
     one = served.collection(collection)
     form = form or negotiated(request.headers.get("accept", "*/*"))
     one.campaign.refresh()
-    number, lines = _lines(one, form)
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{collection}-{number}.{form}")
-    headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"'}
+    number, lines, more = _lines(one, form)
+    name = f"{collection}-{number}{'-spreadsheet.csv' if form == 'spreadsheet' else f'.{form}'}"
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"', **more}
     return StreamingResponse(_chunks(lines), headers=headers, media_type=FORMATS[form])
 
 
@@ -91,18 +95,22 @@ def negotiated(accept: str) -> str:
     return min(wishes)[2]
 
 
-def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str]]:
-    """The number of a state, and the lines of a file that says it."""
+def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[str, str]]:
+    """The number of a state, the lines of a file that says it, and headers that say more of it."""
     if form == "log":
         records = one.campaign.log()
-        rows = ({"number": record.number, **record.event.row()} for record in records)
-        return (records[-1].number if records else 0), (json.dumps(row, ensure_ascii=False) for row in rows)
+        events = ({"number": record.number, **record.event.row()} for record in records)
+        return (records[-1].number if records else 0), (json.dumps(row, ensure_ascii=False) for row in events), {}
     if form == "answers":
-        return one.campaign.number, answer_lines(one)
-    number, judgments = one.campaign.snapshot()
+        return one.campaign.number, answer_lines(one), {}
     if form == "qrels":
-        return number, qrels_lines(_means(judgments))
-    return number, (judgments_csv_lines if form == "csv" else judgments_json_lines)(judgments)
+        number, judgments = one.campaign.snapshot()
+        return number, qrels_lines(_means(judgments)), {}
+    number, rows = judgment_rows(one.campaign)
+    if form == "spreadsheet":
+        count, lines = spreadsheet_lines(rows)
+        return number, lines, {DEFUSED: str(count)}
+    return number, (csv_lines if form == "csv" else json_lines)(rows), {}
 
 
 def answer_lines(one: ServedCollection) -> Iterator[str]:
@@ -125,13 +133,6 @@ def _written(value: object) -> object:
     if value is None:
         return ""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def csv_line(fields: Iterable[object]) -> str:
-    """A record of CSV, without its end; texts may hold line ends."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow(fields)
-    return written.getvalue()
 
 
 def _means(judgments: Iterable[Judgment]) -> list[Judgment]:

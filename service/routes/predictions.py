@@ -23,7 +23,7 @@ from service.exchange import (
     path_parameters,
     served_by,
 )
-from service.predicted import Predicted, predict_features
+from service.predicted import UNKNOWN, Predicted, predict_features
 from service.wire import FeaturesIn, PredictionsIn, PredictionsOut
 
 SHORT_BYTES = 32 * 2**10
@@ -41,13 +41,20 @@ def predict_pairs_of_collection(
     model: ModelQuery = None,
     cutoff: CutoffQuery = None,
 ) -> Response:
-    """How relevant each pair is, given the judgments of the collection, or those in the body where there are any."""
+    """How relevant each pair is, given the judgments of the collection, or those in the body where there are any.
+
+    Pairs that no system retrieved are predicted too, at most 500 at a time, where anything is known of them.
+    """
     one = served.collection(collection)
     asked = decode(body, PredictionsIn)
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
-    state = predictor.now() if given is None else predictor.given(given.to_domain(one.collection.scale))
-    return _answer(request, state.of(asked.to_domain()), asked.include)
+    grades = None if given is None else given.to_domain(one.collection.scale)
+    pairs = asked.to_domain()
+    predicted = predictor.state(grades).of(pairs)
+    if UNKNOWN in predicted.status and (beyond := one.beyond(predictor, pairs, model)) is not None:
+        predicted = beyond.state(grades).of(pairs)
+    return _answer(request, predicted, asked.include)
 
 
 @direct.post(

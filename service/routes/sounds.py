@@ -8,6 +8,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
+from audiosim.errors import SoundError
 from service.exchange import ServedDep, answer, described
 from service.guarded import caller_of
 from service.served import NotServedError, Served
@@ -74,7 +75,13 @@ async def show_peaks(
 ) -> Response:
     """The waveform of a document, and how loud it is."""
     path = _path(request, served, document, collection)
-    drawn = answer(PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS)))
+    try:
+        found = await to_thread.run_sync(peaks, path, limiter=DECODERS)
+    except SoundError as error:
+        # Where the file lies on this machine is nobody's business.
+        problem = str(error).replace(str(path), path.name)
+        raise SoundError(f"the sound of document {document!r:.200} cannot be drawn: {problem}") from None
+    drawn = answer(PeaksOut.from_domain(found))
     drawn.headers.update(CACHED)
     return drawn
 

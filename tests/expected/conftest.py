@@ -12,8 +12,7 @@ import pytest
 
 from audiosim.corpus.model import BROAD, Run, Scale
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.relevance.estimators import Relevance
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 
 ODD = Scale("odd", (1.0, 2.0, 5.0))  # not evenly spaced, and even the lowest grade gains something
 
@@ -33,8 +32,7 @@ def known(pool, probabilities, grades=None):
     """What some level probabilities and grades say of a pool's pairs."""
     count = len(pool.pairs)
     grades = np.full(count, np.nan) if grades is None else np.asarray(grades, dtype=float)
-    prediction = Prediction(np.array(pool.scale.levels), probabilities, ("drawn",), np.zeros(count, dtype=np.int64))
-    return Relevance(prediction, grades, pool.scale.maximum)
+    return Belief.independent(np.array(pool.scale.levels), probabilities, grades, pool.scale.maximum, ("drawn",))
 
 
 @dataclass(frozen=True)
@@ -43,21 +41,21 @@ class Doubt:
 
     runs: tuple[Run, ...]
     pool: Pool
-    relevance: Relevance
+    belief: Belief
 
     def judged(self, grades):
         """The same after the grades of some pairs became known, by their place in the pool."""
-        relevance = self.relevance
+        belief = self.belief
         for place, grade in grades.items():
-            relevance = relevance.know(place, grade)
-        return replace(self, relevance=relevance)
+            belief = belief.condition(place, grade)
+        return replace(self, belief=belief)
 
     def outcomes(self):
         """Every assignment of grades to the pairs with its probability, 3^7 where nothing is judged."""
         levels = self.pool.scale.levels
         cells = [
             list(zip(levels, row, strict=True)) if np.isnan(grade) else [(grade, 1.0)]
-            for grade, row in zip(self.relevance.grades, self.relevance.prediction.probabilities, strict=True)
+            for grade, row in zip(self.belief.grades, self.belief.probabilities, strict=True)
         ]
         for cell in product(*cells):
             grades, chances = zip(*cell, strict=True)

@@ -14,7 +14,7 @@ from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import MEASURES, parse_measure
-from audiosim.relevance.estimators import relevance, uniform
+from audiosim.relevance.estimators import uniform
 
 CG = parse_measure("CG@2")
 WAYS = {
@@ -127,7 +127,7 @@ def test_a_pool_is_ranked_as_its_collection(tiny, tiny_truth):
     expected, grades = expected_scores(CG, pool), pool.spread(judged.grades())
     of_pool = estimate_pool(expected, uniform(pool), grades)
     assert of_pool.to_dict() == ranking_of(judged).to_dict()
-    scores = expected.scores(relevance(pool, uniform(pool), grades))
+    scores = expected.scores(uniform(pool).predict(grades))
     assert rank(expected, "uniform", scores, 3).to_dict() == of_pool.to_dict()
 
 

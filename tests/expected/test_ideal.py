@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 
 from audiosim.expected.ideal import expected_ideal
 from audiosim.measures.gains import exponential_gain, linear_gain
-from audiosim.relevance.estimators import Relevance
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 
 LINEAR = (linear_gain, lambda grade: grade)
 EXPONENTIAL = (exponential_gain, lambda grade: 2**grade - 1)
 
 
-def relevance_of(levels, probabilities, grades, maximum):
+def belief_of(levels, probabilities, grades, maximum):
     count = len(grades)
-    prediction = Prediction(np.array(levels), np.array(probabilities), ("drawn",), np.zeros(count, dtype=np.int64))
-    return Relevance(prediction, np.array(grades, dtype=float), maximum)
+    probabilities = np.array(probabilities, dtype=float).reshape(count, len(levels))
+    return Belief.independent(
+        np.array(levels, dtype=float), probabilities, np.array(grades, dtype=float), maximum, ("drawn",)
+    )
 
 
 def by_brute_force(levels, probabilities, grades, maximum, discounts, gain):
@@ -60,8 +61,8 @@ def test_the_expected_ideal_is_that_over_every_assignment_of_grades(drawn, cutof
     query = np.array([code for code, _, _ in rows])
     probabilities = np.array([np.array(shares) / sum(shares) for _, shares, _ in rows])
     grades = np.array([grade for _, _, grade in rows])
-    relevance = relevance_of(levels, probabilities, grades, maximum)
-    found = expected_ideal(relevance, gain[0], np.arange(len(rows)), query, np.array(discounts))
+    belief = belief_of(levels, probabilities, grades, maximum)
+    found = expected_ideal(belief, gain[0], np.arange(len(rows)), query, np.array(discounts))
     expected = [
         by_brute_force(levels, probabilities[query == code], grades[query == code], maximum, discounts, gain[1])
         for code in range(len(documents))
@@ -76,22 +77,22 @@ def test_unlike_documents_judged_and_not_are_put_in_every_order(cutoff, gain):
     probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8], [1 / 3] * 3])
     grades = np.array([np.nan, np.nan, np.nan, 5.0, 2.0])
     discounts = np.array([0.8**rank for rank in range(cutoff)])
-    relevance = relevance_of([1.0, 2.0, 5.0], probabilities, grades, 5.0)
-    found = expected_ideal(relevance, gain[0], np.arange(5), np.zeros(5, dtype=np.int64), discounts)
+    belief = belief_of([1.0, 2.0, 5.0], probabilities, grades, 5.0)
+    found = expected_ideal(belief, gain[0], np.arange(5), np.zeros(5, dtype=np.int64), discounts)
     expected = by_brute_force([1, 2, 5], probabilities, grades, 5.0, discounts, gain[1])
     assert found == pytest.approx([expected], rel=1e-13)
 
 
 def test_only_the_pairs_that_are_asked_for_are_read():
     probabilities = np.array([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
-    relevance = relevance_of([0.0, 1.0], probabilities, [np.nan, np.nan, np.nan], 1.0)
-    found = expected_ideal(relevance, linear_gain, np.array([2]), np.array([0]), np.array([1.0, 0.5]))
+    belief = belief_of([0.0, 1.0], probabilities, [np.nan, np.nan, np.nan], 1.0)
+    found = expected_ideal(belief, linear_gain, np.array([2]), np.array([0]), np.array([1.0, 0.5]))
     assert found == pytest.approx([0.8])
 
 
 def test_the_best_of_many_like_documents_is_the_expected_highest_of_a_sample():
     # The highest of n uniform draws from 0, 1/m, ..., 1: sum over t >= 1 of 1 - (t / (m + 1))^n, over m.
     n, m = 40, 100
-    relevance = relevance_of(np.arange(m + 1.0), np.full((n, m + 1), 1 / (m + 1)), np.full(n, np.nan), float(m))
-    found = expected_ideal(relevance, linear_gain, np.arange(n), np.zeros(n, dtype=np.int64), np.ones(1))
+    belief = belief_of(np.arange(m + 1.0), np.full((n, m + 1), 1 / (m + 1)), np.full(n, np.nan), float(m))
+    found = expected_ideal(belief, linear_gain, np.arange(n), np.zeros(n, dtype=np.int64), np.ones(1))
     assert found == pytest.approx([np.sum(1 - (np.arange(1, m + 1) / (m + 1)) ** n) / m], rel=1e-12)

@@ -12,10 +12,9 @@ from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import Relevance
-from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.belief import Belief
 from audiosim.simulate import Design, synthetic_collection
-from audiosim.stats.field import Field
+from audiosim.stats.block_normal import BlockNormal
 
 COLLECTION = synthetic_collection(np.random.default_rng(0), Design(5, 3, 6, 4, 9))
 POOL = build_pool(COLLECTION)
@@ -38,16 +37,27 @@ def known(mean, deviation, shares=(0.4, 0.3)):
         np.outer(deviation[rows], deviation[rows]) * (shares[0] + (1 - sum(shares)) * np.eye(len(rows)))
         for rows in blocks
     )
-    field = Field(mean, blocks, within, tuple(common[rows] for rows in blocks), np.eye(2))
-    reached = norm.cdf((np.arange(100) + 0.5) / 100, mean[:, None], np.sqrt(field.variance)[:, None])
+    gains = BlockNormal(mean, blocks, within, tuple(common[rows] for rows in blocks), np.eye(2))
+    reached = norm.cdf((np.arange(100) + 0.5) / 100, mean[:, None], np.sqrt(gains.variance)[:, None])
     probabilities = np.diff(reached, axis=1, prepend=0, append=1)
-    prior = Prediction(np.array(POOL.scale.levels), probabilities, ("normal",), np.zeros(N, dtype=np.int64))
-    nothing = np.full(N, np.nan)
-    return Relevance(JointPrediction(prior, field, field, nothing, 100.0), nothing, 100.0)
+    model, nothing = np.zeros(N, dtype=np.int64), np.full(N, np.nan)
+    return Belief(np.array(POOL.scale.levels), probabilities, ("normal",), model, gains, nothing, 100.0)
 
 
-def in_full(field):
-    return np.array([field.column(place) for place in range(N)])
+def regraded(belief, index, grade):
+    """The belief in which one pair has another grade; NaN: none."""
+    grades = belief.grades.copy()
+    grades[index] = grade
+    return belief.revise(grades)
+
+
+def apart(belief):
+    """The same of each pair, as if it had nothing to do with the others."""
+    return Belief.independent(belief.levels, belief.probabilities, belief.grades, belief.maximum, belief.models)
+
+
+def in_full(gains):
+    return np.array([gains.column(place) for place in range(N)])
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +77,14 @@ def sharp():
     return known(mean, np.full(N, 0.012))
 
 
-def judged(relevance, count, seed=0):
+def judged(belief, count, seed=0):
     """The same after some pairs were judged about as was expected."""
     rng = np.random.default_rng(seed)
     for place in rng.permutation(N)[:count].tolist():
-        field = relevance.gains
-        drawn = field.mean[place] + np.sqrt(field.variance[place]) * rng.normal()
-        relevance = relevance.know(place, float(np.round(100 * drawn)))
-    return relevance
+        gains = belief.gains
+        drawn = gains.mean[place] + np.sqrt(gains.variance[place]) * rng.normal()
+        belief = belief.condition(place, float(np.round(100 * drawn)))
+    return belief
 
 
 def weights(discount):
@@ -93,13 +103,13 @@ LINEAR = {"CG@4": lambda rank: 1 / 4, "nDCG(ideal=user)@4": lambda rank: 1 / log
 @pytest.mark.parametrize("count", [0, 15])
 @pytest.mark.parametrize("written", LINEAR)
 def test_a_linear_measure_has_the_moments_of_weighted_sums_of_the_field(broad, written, count):
-    relevance = judged(broad, count)
-    found = LinearScores(parse_measure(written), POOL).scores(relevance)
+    belief = judged(broad, count)
+    found = LinearScores(parse_measure(written), POOL).scores(belief)
     dense = weights(LINEAR[written])
-    np.testing.assert_allclose(found.mean, dense @ relevance.gains.mean, rtol=1e-6)
-    expected = dense @ in_full(relevance.gains) @ dense.T
+    np.testing.assert_allclose(found.mean, dense @ belief.gains.mean, rtol=1e-6)
+    expected = dense @ in_full(belief.gains) @ dense.T
     np.testing.assert_allclose(found.covariance, expected, rtol=1e-6, atol=1e-12)
-    assert np.all(found.variance > 1.2 * np.vecdot(dense**2, relevance.gains.variance))
+    assert np.all(found.variance > 1.2 * np.vecdot(dense**2, belief.gains.variance))
 
 
 MEASURES = ["CG@4", "DCG@4", "DCG(gain=exponential)@4", "RBP(ideal=user)@4", "nDCG@4", "nDCG(ideal=user)@4"]
@@ -115,29 +125,23 @@ def expected_of(written, draws=100):
 @pytest.mark.parametrize("written", [*MEASURES, "AP(min=50)@4"])
 def test_one_more_judgment_gives_the_moments_from_scratch(broad, written):
     if "exponential" in written:  # 2^100 takes all: on a scale up to 4 a gain of .5 still counts
-        broad = replace(broad, maximum=4.0, prediction=replace(broad.prediction, maximum=4.0, prior=up_to_4(broad)))
+        broad = replace(broad, maximum=4.0, levels=broad.levels / 25)
     expected, before = expected_of(written), broad
     scores = expected.scores(before)
     for place in np.random.default_rng(4).permutation(N)[:12].tolist():
-        after = before.know(place, broad.maximum * 0.58)
+        after = before.condition(place, broad.maximum * 0.58)
         scores, before = expected.after(scores, before, after, place), after
         fresh = expected.scores(after)
         np.testing.assert_allclose(scores.mean, fresh.mean, rtol=1e-10)
         np.testing.assert_allclose(scores.covariance, fresh.covariance, rtol=0, atol=1e-10 * fresh.covariance.max())
 
 
-def up_to_4(relevance):
-    prior = relevance.prediction.prior
-    return replace(prior, levels=prior.levels / 25)
-
-
 @pytest.mark.parametrize("written", [*MEASURES, "AP(min=50)@4"])
 def test_a_judgment_taken_back_or_changed_moves_no_score_to_what_is_no_number(broad, written):
-    # Until the next prediction the scores stay those of the judgment as it was, or are those of the other grade.
     expected, before = expected_of(written), judged(broad, 3)
     place = int(np.flatnonzero(before.judged)[0])
     for grade in (np.nan, 20.0):
-        after = before.know(place, grade)
+        after = regraded(before, place, grade)
         found = expected.after(expected.scores(before), before, after, place)
         fresh = expected.scores(after)
         np.testing.assert_allclose(found.mean, fresh.mean, rtol=1e-10)
@@ -146,19 +150,19 @@ def test_a_judgment_taken_back_or_changed_moves_no_score_to_what_is_no_number(br
 
 def test_with_everything_judged_the_scores_are_known(broad):
     grades = np.random.default_rng(5).integers(0, 101, N).astype(float)
-    relevance = broad
+    belief = broad
     for place, grade in enumerate(grades.tolist()):
-        relevance = relevance.know(place, grade)
-    found = LinearScores(parse_measure("CG@4"), POOL).scores(relevance)
+        belief = belief.condition(place, grade)
+    found = LinearScores(parse_measure("CG@4"), POOL).scores(belief)
     np.testing.assert_allclose(found.mean, weights(LINEAR["CG@4"]) @ grades / 100, rtol=1e-12)
     for written in ("CG@4", "nDCG@4", "AP(min=50)@4"):
-        assert not expected_of(written).scores(relevance).covariance.any()
+        assert not expected_of(written).scores(belief).covariance.any()
 
 
-def drawn_gains(relevance, draws, seed):
+def drawn_gains(belief, draws, seed):
     """(draws, n) from the field in full."""
     rng = np.random.default_rng(seed)
-    return rng.multivariate_normal(relevance.gains.mean, in_full(relevance.gains), draws, method="eigh")
+    return rng.multivariate_normal(belief.gains.mean, in_full(belief.gains), draws, method="eigh")
 
 
 def ratio_by_definition(gains, discount):
@@ -193,23 +197,21 @@ RATIOS = {"nDCG@4": lambda rank: 1 / log2(rank + 1), "RBP@4": lambda rank: 0.8 *
 @pytest.mark.parametrize("count", [0, 12])
 @pytest.mark.parametrize("written", RATIOS)
 def test_ratios_have_the_moments_of_draws_from_the_field(sharp, written, count):
-    relevance = judged(sharp, count)
-    found = RatioScores(parse_measure(written), POOL).scores(relevance)
-    scores = ratio_by_definition(drawn_gains(relevance, 20_000, 6), RATIOS[written])
+    belief = judged(sharp, count)
+    found = RatioScores(parse_measure(written), POOL).scores(belief)
+    scores = ratio_by_definition(drawn_gains(belief, 20_000, 6), RATIOS[written])
     assert_within_error(found, scores, bias=6e-4, skew=0.02)
-    apart = RatioScores(parse_measure(written), POOL).scores(
-        replace(relevance, prediction=relevance.prediction.apart())
-    )
+    lone = RatioScores(parse_measure(written), POOL).scores(apart(belief))
     with pytest.raises(AssertionError):
-        assert_within_error(apart, scores, bias=6e-4, skew=0.02)
+        assert_within_error(lone, scores, bias=6e-4, skew=0.02)
 
 
 @pytest.mark.parametrize("count", [0, 12])
 def test_simulated_cumulative_gain_is_that_of_the_field(broad, count):
     # Simulated and exact: grades in whole hundredths add 1 / 12 of a hundredth squared, less than .1 % of .01.
-    relevance, draws = judged(broad, count), 20_000
-    exact = LinearScores(parse_measure("CG@4"), POOL).scores(relevance)
-    found = SampledScores(parse_measure("CG@4"), POOL, draws).scores(relevance)
+    belief, draws = judged(broad, count), 20_000
+    exact = LinearScores(parse_measure("CG@4"), POOL).scores(belief)
+    found = SampledScores(parse_measure("CG@4"), POOL, draws).scores(belief)
     assert np.all(np.abs(found.mean - exact.mean) <= 4 * np.sqrt(exact.variance / draws) + 1e-5)
     variance = exact.variance
     allowed = 5 * np.sqrt((np.outer(variance, variance) + exact.covariance**2) / draws) + 2e-3 * variance.max()
@@ -217,10 +219,10 @@ def test_simulated_cumulative_gain_is_that_of_the_field(broad, count):
 
 
 def test_simulated_ratios_are_those_of_draws_from_the_field(sharp):
-    relevance = judged(sharp, 12)
-    found = SampledScores(parse_measure("nDCG@4"), POOL, 20_000).scores(relevance)
+    belief = judged(sharp, 12)
+    found = SampledScores(parse_measure("nDCG@4"), POOL, 20_000).scores(belief)
     # Grades are whole hundredths, which is coarse beside .012. Both are drawn: their errors add up.
-    scores = ratio_by_definition(drawn_gains(relevance, 20_000, 7).round(2), RATIOS["nDCG@4"])
+    scores = ratio_by_definition(drawn_gains(belief, 20_000, 7).round(2), RATIOS["nDCG@4"])
     assert_within_error(found, scores, bias=5 * np.sqrt(found.variance.max() / 20_000), skew=0.04)
 
 
@@ -228,9 +230,9 @@ def test_simulation_sees_that_queries_hang_together(broad):
     # What all queries share is .3 of the variance of a pair; more of that of the mean over six queries.
     measure = parse_measure("P(min=50)@4")
     joint = SampledScores(measure, POOL, 4000).scores(broad)
-    apart = SampledScores(measure, POOL, 4000).scores(replace(broad, prediction=broad.prediction.apart()))
-    np.testing.assert_allclose(joint.mean, apart.mean, atol=0.03)
-    assert np.all(joint.variance > 1.3 * apart.variance)
+    lone = SampledScores(measure, POOL, 4000).scores(apart(broad))
+    np.testing.assert_allclose(joint.mean, lone.mean, atol=0.03)
+    assert np.all(joint.variance > 1.3 * lone.variance)
     # Of binary grades P is linear: its covariance is that of pairs of orthants, drawn here from the field in full.
     top = drawn_gains(broad, 20_000, 8) >= 0.495
     assert_within_error(

@@ -10,7 +10,7 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import GAIN, MEASURES, Definition, parse_measure
-from audiosim.stats.moments import Moments
+from audiosim.stats.block_normal import BlockNormal
 
 LINEAR = [
     "CG@2",
@@ -37,7 +37,7 @@ LINEAR = [
 def test_moments_equal_those_over_every_possible_assignment_of_grades(doubt, definitions, written, judged):
     doubt, measure = doubt.judged(judged), parse_measure(written)
     mean, covariance = doubt.moments(definitions[measure.name], measure)
-    found = LinearScores(measure, doubt.pool).scores(doubt.relevance)
+    found = LinearScores(measure, doubt.pool).scores(doubt.belief)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-11, atol=1e-14 * mean.max() ** 2)
 
@@ -86,7 +86,7 @@ def test_a_measure_of_one_s_own_with_weights_of_ranks_is_expected_exactly(doubt,
     mean, covariance = doubt.moments(by_definition, measure)
     expected = expected_scores(measure, doubt.pool)
     assert expected.draws is None
-    found = expected.scores(doubt.relevance)
+    found = expected.scores(doubt.belief)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-11, atol=1e-14 * mean.max() ** 2)
 
@@ -105,18 +105,27 @@ def test_gains_that_hang_together_are_projected_with_their_covariance(doubt, def
                 dense[a, pool.positions[query, document]] = definition(measure, scale, alone, alone) / count
     rng = np.random.default_rng(4)
     factor = rng.normal(size=(len(pool.pairs), 3))
-    gains = Moments(rng.random(len(pool.pairs)), factor @ factor.T)
+    n, covariance = len(pool.pairs), factor @ factor.T + 0.1 * np.eye(len(pool.pairs))
+    block = (np.arange(n),), (covariance,), (np.empty((n, 0)),), np.empty((0, 0))
+    gains = BlockNormal(rng.random(n), *block)
     found = gains.project(LinearScores(measure, pool).weights)
     np.testing.assert_allclose(found.mean, dense @ gains.mean, rtol=1e-12)
-    np.testing.assert_allclose(found.covariance, dense @ gains.covariance @ dense.T, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(found.covariance, dense @ covariance @ dense.T, rtol=1e-11, atol=1e-14)
+
+
+def regraded(belief, index, grade):
+    """The belief in which one pair has another grade; NaN: none."""
+    grades = belief.grades.copy()
+    grades[index] = grade
+    return belief.revise(grades)
 
 
 @pytest.mark.parametrize("written", ["CG@2", "DCG(gain=exponential)@2", "RBP(ideal=user)@2"])
 def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, written):
     expected = LinearScores(parse_measure(written), doubt.pool)
-    before, scores = doubt.relevance, expected.scores(doubt.relevance)
+    before, scores = doubt.belief, expected.scores(doubt.belief)
     for index, grade in [(0, 1.0), (4, 1.0), (0, 2.0), (4, np.nan), (6, 2.0), (0, np.nan), (6, np.nan)]:
-        after = before.know(index, grade)
+        after = regraded(before, index, grade)
         scores, before = expected.after(scores, before, after, index), after
         fresh = expected.scores(after)
         np.testing.assert_allclose(scores.mean, fresh.mean, rtol=1e-12)
@@ -126,15 +135,15 @@ def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, wri
 @pytest.mark.parametrize("written", ["CG@2", "DCG(base=3)@2", "RBP(form=original)@2"])
 def test_slopes_are_differences_of_the_scores_over_differences_of_a_gain(doubt, written):
     expected = LinearScores(parse_measure(written), doubt.pool)
-    slopes = expected.slopes(doubt.relevance).toarray()
+    slopes = expected.slopes(doubt.belief).toarray()
     for index in range(len(doubt.pool.pairs)):
-        low, high = (expected.scores(doubt.relevance.know(index, grade)).mean for grade in (1.0, 2.0))
+        low, high = (expected.scores(doubt.belief.condition(index, grade)).mean for grade in (1.0, 2.0))
         np.testing.assert_allclose(slopes[:, index], (high - low) * doubt.pool.scale.maximum, rtol=1e-11, atol=1e-15)
 
 
 def test_the_discount_of_a_pair_is_1_at_the_first_rank(doubt):
     # Systems A to D by hand: the ranks at which they retrieved a and b for q1, and b and e for q2.
-    discounted = LinearScores(parse_measure("DCG@2"), doubt.pool).discounted(doubt.relevance).toarray()
+    discounted = LinearScores(parse_measure("DCG@2"), doubt.pool).discounted(doubt.belief).toarray()
     second = 1 / np.log2(3)
     places = [doubt.pool.positions[pair] for pair in [("q1", "a"), ("q1", "b"), ("q2", "b"), ("q2", "e")]]
     by_hand = [[1, second, 1, second], [1, 0, second, 1], [second, 0, 0, 1], [0, 0, 0, 0]]
@@ -143,11 +152,11 @@ def test_the_discount_of_a_pair_is_1_at_the_first_rank(doubt):
 
 def test_variances_are_those_of_the_gains_and_0_where_judged(doubt):
     doubt = doubt.judged({3: 2.0})
-    levels, probabilities = np.array(doubt.pool.scale.levels), doubt.relevance.prediction.probabilities
+    levels, probabilities = np.array(doubt.pool.scale.levels), doubt.belief.probabilities
     gains = (2**levels - 1) / (2 ** levels[-1] - 1)
     by_hand = [row @ (gains - row @ gains) ** 2 for row in probabilities]
     by_hand[3] = 0.0
-    found = LinearScores(parse_measure("CG(gain=exponential)@2"), doubt.pool).gains(doubt.relevance).variance
+    found = LinearScores(parse_measure("CG(gain=exponential)@2"), doubt.pool).gains(doubt.belief).variance
     np.testing.assert_allclose(found, by_hand, rtol=1e-10)
 
 

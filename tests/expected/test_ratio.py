@@ -15,8 +15,7 @@ from audiosim.expected.estimation import expected_scores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.measures.measure import IDEAL, MEASURES, Definition, Measure, judged_ideal, parse_measure
-from audiosim.relevance.estimators import Relevance
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 
 FORMS = ("ordered", "correlated", "independent")
 # Discount of a rank, and gain of a grade.
@@ -37,9 +36,9 @@ def test_ratios_are_ndcg_and_rbp_relative_to_the_judged_documents():
 
 def moments_of_gains(doubt, gain):
     """Expectation and variance of each pair's gain: equations 7.1 and 7.2 of Urbano (2013), as loops."""
-    levels, known = doubt.pool.scale.levels, doubt.relevance
+    levels, known = doubt.pool.scale.levels, doubt.belief
     found = {}
-    for pair, grade, row in zip(doubt.pool.pairs, known.grades, known.prediction.probabilities, strict=True):
+    for pair, grade, row in zip(doubt.pool.pairs, known.grades, known.probabilities, strict=True):
         cells = [(gain(level), p) for level, p in zip(levels, row, strict=True)]
         cells = cells if np.isnan(grade) else [(gain(grade), 1.0)]
         mean = sum(value * p for value, p in cells)
@@ -90,7 +89,7 @@ def by_the_formulas(doubt, form, discount, gain, signs):
 @pytest.mark.parametrize("written", RATIOS)
 def test_scores_and_differences_are_the_formulas_of_the_thesis(doubt, written, form, judged):
     doubt = doubt.judged(judged)
-    found = RatioScores(parse_measure(written), doubt.pool, form).scores(doubt.relevance)
+    found = RatioScores(parse_measure(written), doubt.pool, form).scores(doubt.belief)
     for a in range(4):
         expected = by_the_formulas(doubt, form, *RATIOS[written], {a: 1})
         assert (found.mean[a], found.variance[a]) == pytest.approx(expected, rel=1e-11)
@@ -107,7 +106,7 @@ def cubed(measure):
 def test_a_measure_of_one_s_own_that_is_relative_is_expected_as_the_thesis_has_it(doubt, judged):
     doubt = doubt.judged(judged)
     measure = Measure(Definition("CUBE", (IDEAL,), rank_weights=cubed, relative=judged_ideal), 2)
-    found = expected_scores(measure, doubt.pool).scores(doubt.relevance)
+    found = expected_scores(measure, doubt.pool).scores(doubt.belief)
     for a in range(4):
         expected = by_the_formulas(doubt, "ordered", lambda rank: rank**-3.0, float, {a: 1})
         assert (found.mean[a], found.variance[a]) == pytest.approx(expected, rel=1e-11)
@@ -119,7 +118,7 @@ def test_a_measure_that_is_no_sum_has_no_ratio(doubt):
     with pytest.raises(
         InputError, match="^AP@2 is no weighted sum of gains, expected a measure with weights of ranks$"
     ):
-        RatioScores(parse_measure("AP@2"), doubt.pool).scores(doubt.relevance)
+        RatioScores(parse_measure("AP@2"), doubt.pool).scores(doubt.belief)
 
 
 DOCUMENTS = [f"d{i:02d}" for i in range(12)]
@@ -138,9 +137,15 @@ def drawn():
     return runs, pool, probabilities, grades
 
 
-def relevance_of(probabilities, grades):
-    model = np.zeros(len(grades), dtype=np.int64)
-    return Relevance(Prediction(np.arange(11.0), probabilities, ("drawn",), model), grades, 10.0)
+def regraded(belief, index, grade):
+    """The belief in which one pair has another grade; NaN: none."""
+    grades = belief.grades.copy()
+    grades[index] = grade
+    return belief.revise(grades)
+
+
+def belief_of(probabilities, grades):
+    return Belief.independent(np.arange(11.0), probabilities, grades, 10.0, ("drawn",))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -155,7 +160,7 @@ def test_with_everything_judged_the_scores_are_those_of_trec_eval(drawn, form):
     for run in runs:
         ranked = {query: {d: float(5 - i) for i, d in enumerate(ds)} for query, ds in run.rankings.items()}
         theirs.append(np.mean([values["ndcg_cut_5"] for values in evaluator.evaluate(ranked).values()]))
-    found = RatioScores(parse_measure("nDCG@5"), pool, form).scores(relevance_of(probabilities, grades))
+    found = RatioScores(parse_measure("nDCG@5"), pool, form).scores(belief_of(probabilities, grades))
     np.testing.assert_allclose(found.mean, theirs, rtol=1e-12)
     assert not found.covariance.any()
 
@@ -166,7 +171,7 @@ def test_with_everything_judged_the_scores_are_those_of_the_definition(doubt, de
     measure = parse_measure(written)
     doubt = doubt.judged(dict(enumerate([doubt.pool.scale.maximum, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0])))
     mean, _ = doubt.moments(definitions[measure.name], measure)
-    found = RatioScores(measure, doubt.pool, form).scores(doubt.relevance)
+    found = RatioScores(measure, doubt.pool, form).scores(doubt.belief)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
     assert not found.covariance.any()
 
@@ -176,13 +181,13 @@ def test_with_everything_judged_the_scores_are_those_of_the_definition(doubt, de
 def test_where_nothing_can_gain_anything_the_score_is_0(drawn, written, form):
     _, pool, probabilities, grades = drawn
     expected = RatioScores(parse_measure(written), pool, form)
-    nothing = relevance_of(probabilities, 0 * grades)
-    unknown = relevance_of(np.tile(np.eye(1, 11), (len(grades), 1)), np.full(len(grades), np.nan))
-    for relevance in (nothing, unknown):
-        found = expected.scores(relevance)
+    nothing = belief_of(probabilities, 0 * grades)
+    unknown = belief_of(np.tile(np.eye(1, 11), (len(grades), 1)), np.full(len(grades), np.nan))
+    for belief in (nothing, unknown):
+        found = expected.scores(belief)
         assert not found.mean.any()
         assert not found.covariance.any()
-        assert not expected.slopes(relevance).toarray().any()
+        assert not expected.slopes(belief).toarray().any()
 
 
 # What each form says beside what happens: 10,000 assignments of grades drawn from the level probabilities, and scored.
@@ -226,7 +231,7 @@ def test_expected_scores_are_the_simulated_ones_less_the_second_order_term(drawn
     pool, probabilities, grades = half_judged(drawn, share)
     measure = parse_measure(written)
     scores, remainder = simulated(pool, probabilities, grades, measure)
-    found = RatioScores(measure, pool).scores(relevance_of(probabilities, grades)).mean
+    found = RatioScores(measure, pool).scores(belief_of(probabilities, grades)).mean
     allowed = 4 * scores.std(axis=0) / np.sqrt(len(scores)) + 0.0005
     assert np.all(np.abs(found + remainder - scores.mean(axis=0)) <= allowed)
 
@@ -240,7 +245,7 @@ def test_the_ideal_by_order_statistics_is_closest_to_simulation(drawn, written, 
     gaps = scores[:, a] - scores[:, b]
     errors = {}
     for form in FORMS:
-        found = RatioScores(measure, pool, form).scores(relevance_of(probabilities, grades))
+        found = RatioScores(measure, pool, form).scores(belief_of(probabilities, grades))
         variance = found.variance[a] + found.variance[b] - 2 * found.covariance[a, b]
         errors[form] = (
             np.abs(found.mean - scores.mean(axis=0)).mean(),
@@ -259,9 +264,9 @@ def test_the_ideal_by_order_statistics_is_closest_to_simulation(drawn, written, 
 @pytest.mark.parametrize("written", RATIOS)
 def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, written, form):
     expected = RatioScores(parse_measure(written), doubt.pool, form)
-    before, scores = doubt.relevance, expected.scores(doubt.relevance)
+    before, scores = doubt.belief, expected.scores(doubt.belief)
     for index, grade in [(0, 1.0), (4, 1.0), (0, 2.0), (4, np.nan), (6, 2.0), (0, np.nan), (6, np.nan)]:
-        after = before.know(index, grade)
+        after = regraded(before, index, grade)
         scores, before = expected.after(scores, before, after, index), after
         fresh = expected.scores(after)
         np.testing.assert_allclose(scores.mean, fresh.mean, rtol=1e-12)
@@ -275,7 +280,7 @@ def slopes_by_differences(expected, probabilities, grades, step=1e-5):
         moved = probabilities.copy()
         moved[index] += step * np.append(-probabilities[index, :1], -np.diff(probabilities[index]))
         moved[index, -1] += step * probabilities[index, -1]
-        before, after = (relevance_of(p, grades) for p in (probabilities, moved))
+        before, after = (belief_of(p, grades) for p in (probabilities, moved))
         rise = after.gains.mean[index] - before.gains.mean[index]
         found.append((expected.scores(after).mean - expected.scores(before).mean) / rise)
     return np.stack(found, axis=1)
@@ -287,7 +292,7 @@ def test_slopes_are_differences_of_the_scores_over_differences_of_an_expected_ga
     # Forward differences of 1e-5: their own error is of that order times the curvature, well below 1e-6.
     pool, probabilities, grades = half_judged(drawn, 0.5)
     expected = RatioScores(parse_measure(written), pool, form)
-    slopes = expected.slopes(relevance_of(probabilities, grades)).toarray()[:, np.isnan(grades)]
+    slopes = expected.slopes(belief_of(probabilities, grades)).toarray()[:, np.isnan(grades)]
     np.testing.assert_allclose(slopes, slopes_by_differences(expected, probabilities, grades), rtol=0, atol=1e-6)
 
 
@@ -297,7 +302,7 @@ def test_slopes_of_the_ideal_by_order_statistics_take_the_expected_order_for_the
     # correlates .90 and .95 with the differences here, where half of a pool's documents may be among the best five.
     pool, probabilities, grades = half_judged(drawn, share)
     expected = RatioScores(parse_measure("nDCG@5"), pool)
-    slopes = expected.slopes(relevance_of(probabilities, grades)).toarray()[:, np.isnan(grades)]
+    slopes = expected.slopes(belief_of(probabilities, grades)).toarray()[:, np.isnan(grades)]
     by_differences = slopes_by_differences(expected, probabilities, grades)
     assert np.corrcoef(slopes.ravel(), by_differences.ravel())[0, 1] > agreement
 
@@ -310,7 +315,7 @@ def test_discounts_are_shares_of_the_expected_ideal(doubt, form):
         means = [mean for pair, (mean, _) in moments_of_gains(doubt, gain).items() if pair.query == "q2"]
         first, second = sorted(means, reverse=True)[:2]
         best = (first + second * discount(2)) / doubt.pool.scale.maximum
-    found = RatioScores(parse_measure("nDCG@2"), doubt.pool, form).discounted(doubt.relevance).toarray()
+    found = RatioScores(parse_measure("nDCG@2"), doubt.pool, form).discounted(doubt.belief).toarray()
     of_b = found[:, doubt.pool.positions["q2", "b"]]
     np.testing.assert_allclose(of_b, [1 / best, discount(2) / best, 0, 0], rtol=1e-12)
 
@@ -319,9 +324,9 @@ def test_a_query_for_which_nothing_is_retrieved_counts_as_0(tiny):
     runs = tuple(Run(run.system, {**run.rankings, "q3": ()}) for run in tiny.runs)
     with_empty = build_pool(replace(tiny, runs=runs))
     without = build_pool(tiny)
-    prediction = Prediction(np.array([0.0, 100.0]), np.full((7, 2), 0.5), ("m",), np.zeros(7, dtype=np.int64))
-    relevance = Relevance(prediction, np.full(7, np.nan), 100.0)
-    found, rest = (RatioScores(parse_measure("nDCG@2"), pool).scores(relevance) for pool in (with_empty, without))
+    halves, nothing = np.full((7, 2), 0.5), np.full(7, np.nan)
+    belief = Belief.independent(np.array([0.0, 100.0]), halves, nothing, 100.0, ("m",))
+    found, rest = (RatioScores(parse_measure("nDCG@2"), pool).scores(belief) for pool in (with_empty, without))
     np.testing.assert_allclose(found.mean, rest.mean * 2 / 3, rtol=1e-12)
     np.testing.assert_allclose(found.covariance, rest.covariance * 4 / 9, rtol=1e-12)
 

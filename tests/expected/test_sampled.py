@@ -10,7 +10,6 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Definition, Measure, parse_measure
-from audiosim.relevance.estimators import relevance as relevance_of
 from audiosim.relevance.estimators import uniform
 
 MEASURES = [
@@ -39,7 +38,7 @@ def test_mean_and_variance_are_those_over_every_possible_assignment_of_grades(do
     measure, draws = parse_measure(written), 20_000
     mean, covariance = doubt.moments(definitions[measure.name], measure)
     variance = np.diagonal(covariance)
-    found = SampledScores(measure, doubt.pool, draws).scores(doubt.relevance)
+    found = SampledScores(measure, doubt.pool, draws).scores(doubt.belief)
     assert np.all(np.abs(found.mean - mean) <= 4 * np.sqrt(variance / draws) + 1e-12)
     allowed = 4 * np.sqrt((variance - variance**2) / draws)
     assert np.all(np.abs(found.variance - variance) <= allowed + 1e-12)
@@ -55,7 +54,7 @@ def test_the_stated_error_is_that_of_repeated_simulation(doubt, definitions, wri
     mean, _ = doubt.moments(definitions[measure.name], measure)
     errors = []
     for seed in range(300):
-        found = SampledScores(measure, doubt.pool, 200, seed).scores(doubt.relevance)
+        found = SampledScores(measure, doubt.pool, 200, seed).scores(doubt.belief)
         stated = np.sqrt(found.variance / 200)
         errors.append(np.divide(found.mean - mean, stated, out=np.zeros(4), where=stated > 0)[:3])
     assert np.mean(np.square(errors), axis=0) == pytest.approx(1, abs=0.33)
@@ -68,7 +67,7 @@ def test_with_everything_judged_the_scores_are_known(doubt, definitions, written
     grades = [doubt.pool.scale.maximum, 1.0, 2.0, 2.0, 1.0, 1.0, doubt.pool.scale.levels[0]]
     doubt = doubt.judged(dict(enumerate(grades)))
     mean, _ = doubt.moments(definitions[measure.name], measure)
-    found = SampledScores(measure, doubt.pool, 2).scores(doubt.relevance)
+    found = SampledScores(measure, doubt.pool, 2).scores(doubt.belief)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(found.covariance, 0, atol=1e-30)
 
@@ -78,25 +77,32 @@ def test_judged_pairs_keep_their_grades_in_every_draw(doubt):
     pool = doubt.pool
     retrieved = [("q1", "d"), ("q1", "a"), ("q2", "e"), ("q2", "f")]
     judged = doubt.judged({pool.positions[pair]: 2.0 for pair in retrieved})
-    found = SampledScores(parse_measure("P(min=2)@2"), pool).scores(judged.relevance)
+    found = SampledScores(parse_measure("P(min=2)@2"), pool).scores(judged.belief)
     assert (found.mean[2], found.variance[2]) == (1, 0)
     assert found.variance[1] > 0
 
 
 def test_the_same_seed_gives_the_same_scores_and_another_one_others(doubt):
     measure = parse_measure("AP(min=2)@2")
-    first, again, other = (SampledScores(measure, doubt.pool, 500, s).scores(doubt.relevance) for s in (7, 7, 8))
+    first, again, other = (SampledScores(measure, doubt.pool, 500, s).scores(doubt.belief) for s in (7, 7, 8))
     np.testing.assert_array_equal(first.mean, again.mean)
     np.testing.assert_array_equal(first.covariance, again.covariance)
     assert np.any(first.mean != other.mean)
 
 
+def regraded(belief, index, grade):
+    """The belief in which one pair has another grade; NaN: none."""
+    grades = belief.grades.copy()
+    grades[index] = grade
+    return belief.revise(grades)
+
+
 @pytest.mark.parametrize("written", ["AP(min=2)@2", "Q@2", "GAP@2"])
 def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, written):
     expected = SampledScores(parse_measure(written), doubt.pool, 100)
-    before, scores = doubt.relevance, expected.scores(doubt.relevance)
+    before, scores = doubt.belief, expected.scores(doubt.belief)
     for index, grade in [(0, 1.0), (4, 1.0), (0, 2.0), (4, np.nan), (6, 2.0), (0, np.nan), (6, np.nan)]:
-        after = before.know(index, grade)
+        after = regraded(before, index, grade)
         scores, before = expected.after(scores, before, after, index), after
         fresh = expected.scores(after)
         np.testing.assert_allclose(scores.mean, fresh.mean, rtol=1e-12)
@@ -109,16 +115,16 @@ def test_slopes_and_discounts_are_those_of_cumulative_gain(doubt):
     retrieved = [
         [int(pair.document in run.rankings.get(pair.query, ())) for pair in doubt.pool.pairs] for run in doubt.runs
     ]
-    np.testing.assert_array_equal(expected.discounted(doubt.relevance).toarray(), retrieved)
-    np.testing.assert_array_equal(expected.slopes(doubt.relevance).toarray(), np.array(retrieved) / 2)
+    np.testing.assert_array_equal(expected.discounted(doubt.belief).toarray(), retrieved)
+    np.testing.assert_array_equal(expected.slopes(doubt.belief).toarray(), np.array(retrieved) / 2)
 
 
 def test_variances_are_those_of_the_linear_gains_and_0_where_judged(doubt):
     judged = doubt.judged({3: 2.0})
     levels = np.array(doubt.pool.scale.levels)
-    by_hand = [p @ (levels - p @ levels) ** 2 / levels[-1] ** 2 for p in doubt.relevance.prediction.probabilities]
+    by_hand = [p @ (levels - p @ levels) ** 2 / levels[-1] ** 2 for p in doubt.belief.probabilities]
     by_hand[3] = 0.0
-    found = SampledScores(parse_measure("AP@2"), doubt.pool).gains(judged.relevance).variance
+    found = SampledScores(parse_measure("AP@2"), doubt.pool).gains(judged.belief).variance
     np.testing.assert_allclose(found, by_hand, rtol=1e-12)
 
 
@@ -129,11 +135,11 @@ def both_at_the_top(measure, scale, grades, judged):
 def test_a_measure_of_one_s_own_is_simulated(doubt):
     # Both documents at the highest grade: the product of the two probabilities, averaged over the queries.
     measure = Measure(Definition("Both", score=both_at_the_top), 2)
-    p = dict(zip(doubt.pool.pairs, doubt.relevance.prediction.probabilities[:, -1], strict=True))
+    p = dict(zip(doubt.pool.pairs, doubt.belief.probabilities[:, -1], strict=True))
     exact = [
         sum(np.prod([p[q, d] for d in ds]) * (len(ds) == 2) for q, ds in run.rankings.items()) / 2 for run in doubt.runs
     ]
-    found = SampledScores(measure, doubt.pool, 20_000).scores(doubt.relevance)
+    found = SampledScores(measure, doubt.pool, 20_000).scores(doubt.belief)
     assert np.all(np.abs(found.mean - exact) <= 4 * np.sqrt(found.variance / 20_000))
 
 
@@ -142,7 +148,7 @@ def test_a_single_system_and_a_query_without_documents_are_simulated(tiny):
     expected = []
     for rankings in (run.rankings, {**run.rankings, "q3": ()}):
         pool = build_pool(replace(tiny, runs=(Run("A", rankings),)))
-        known = relevance_of(pool, uniform(pool), np.full(len(pool.pairs), np.nan))
+        known = uniform(pool).predict(np.full(len(pool.pairs), np.nan))
         expected.append(SampledScores(parse_measure("ERR@2"), pool).scores(known))
     np.testing.assert_allclose(expected[1].mean, expected[0].mean * 2 / 3, rtol=1e-12)
     np.testing.assert_allclose(expected[1].covariance, expected[0].covariance * 4 / 9, rtol=1e-12)

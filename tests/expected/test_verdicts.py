@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
 from audiosim.measures.measure import parse_measure
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 
 
 def ranking(mean, covariance, queries=1000, distribution="t"):

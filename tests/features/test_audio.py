@@ -77,20 +77,43 @@ def apart(sounding):
     return {(i, j): divergence(known[i], known[j]) if i != j else 0.0 for i in known for j in known}
 
 
+def jensen_shannon(one, other):
+    """From the definition, by numpy's determinants."""
+    (m, s), (n, t) = one, other
+    merged = (s + t) / 2 + np.outer(m - n, m - n) / 4
+    first, second, both = (np.linalg.slogdet(matrix)[1] for matrix in (s, t, merged))
+    return (both - (first + second) / 2) / 2
+
+
 @pytest.mark.parametrize("held", [1, 100, 2_000_000])
-def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(sounding, apart, monkeypatch, held):
+def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(sounding, monkeypatch, held):
     monkeypatch.setattr(audio, "DIVERGENCES", held)
-    names = {name for name, _ in apart}
+    index = AudioIndex.load(sounding.sounds)
+    known = dict(zip(index.ids, zip(index.means, index.covariances, strict=True), strict=True))
+    apart = {(i, j): jensen_shannon(known[i], known[j]) for i in known for j in known}
     expected = []
     for query, document in sounding.pairs:
-        if {query, document} <= names:
+        if {query, document} <= set(known):
             d = apart[document, query]
-            others = names - {query, document}
+            others = set(known) - {query, document}
             expected.append(np.mean([apart[document, j] > d and apart[query, j] > d for j in others]))
         else:
             expected.append(np.nan)
     assert 0 < np.isnan(expected).sum() < len(expected)
+    monkeypatch.setattr(audio, "surroundings_of", audio.surroundings_of.__wrapped__)
     np.testing.assert_allclose(audio.query_proximity.__wrapped__(sounding), expected, rtol=1e-12)
+
+
+def test_of_a_large_index_proximity_refers_to_some_recordings_drawn_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(audio, "REFERENCES", 40)
+    places = {f"d{i}": x for i, x in enumerate(np.random.default_rng(0).normal(size=400))}
+    pool = one_query(tmp_path, {"q": 0.0} | places, list(places)[:50])
+    near = one(pool, np.full(50, np.nan), "qSIM")
+    x, every = np.abs([places[name] for name in list(places)[:50]]), np.array(list(places.values()))
+    for name, d, found in zip(places, x, near, strict=False):
+        share = np.mean((np.abs(every) > d) & (np.abs(every - places[name]) > d))
+        assert found == pytest.approx(share, abs=0.25)  # 40 drawn: three standard errors
+    assert np.array_equal(near, one(one_query(tmp_path / "b", {"q": 0.0} | places, list(places)[:50]), near, "qSIM"))
 
 
 def test_the_grade_of_the_nearest_is_counted_by_hand(pool, truth):

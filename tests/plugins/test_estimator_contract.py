@@ -6,7 +6,7 @@ import pytest
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.plugins import check_estimator
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 
 LEVELS = np.array([0.0, 50.0, 100.0])
 
@@ -22,6 +22,7 @@ def right(pool):
     return {
         "levels": LEVELS,
         "probabilities": np.full((n, 3), 1 / 3),
+        "maximum": 100.0,
         "models": ("mine",),
         "model": np.zeros(n, dtype=np.int64),
     }
@@ -36,7 +37,7 @@ class Simple:
         self.answer = right(pool) | changes
 
     def predict(self, grades):
-        return Prediction(**self.answer)
+        return Belief.independent(**{"grades": grades} | self.answer)
 
 
 def check(make, pool):
@@ -76,23 +77,30 @@ def row(*values):
             {"probabilities": np.full((7, 3), np.float32(1 / 3))},
             "probabilities must be an array of float64, got array of float32",
         ),
-        ({"probabilities": np.full((6, 3), 1 / 3)}, r"probabilities must be \(7, 3\), got \(6, 3\)"),
-        ({"probabilities": np.full((7, 2), 1 / 2)}, r"probabilities must be \(7, 3\), got \(7, 2\)"),
-        ({"probabilities": np.full(7, 1 / 3)}, r"probabilities must be \(7, 3\), got \(7,\)"),
+        (
+            {"probabilities": np.full((6, 3), 1 / 3), "model": None, "grades": np.full(6, np.nan)},
+            r"there must be a row for each of 7 pairs, got \(6, 3\)",
+        ),
+        (
+            {"probabilities": np.full((7, 2), 1 / 2)},
+            r"probabilities must be \(n, 3\) to match the levels, got \(7, 2\)",
+        ),
+        ({"probabilities": np.full(7, 1 / 3)}, r"probabilities must be \(n, 3\) to match the levels, got \(7,\)"),
         (
             {"probabilities": row(0.5, 0.5, 0.5)},
-            "each row of probabilities must be 0 or more and sum to 1, that of document f for query q2 has least 0.5 "
-            "and sum 1.5",
+            "each row of probabilities must be 0 or more and sum to 1, row 6 has least 0.5 and sum 1.5",
         ),
-        ({"probabilities": row(1.5, -0.5, 0)}, "each row .* of document f for query q2 has least -0.5 and sum 1"),
-        ({"probabilities": row(0.5, 0.5, np.nan)}, "each row .* of document f for query q2 has least nan and sum nan"),
+        ({"probabilities": row(1.5, -0.5, 0)}, "each row .* row 6 has least -0.5 and sum 1"),
+        ({"probabilities": row(0.5, 0.5, np.nan)}, "each row .* row 6 has least nan and sum nan"),
         ({"models": ["mine"]}, r"models must be a tuple of names, got \['mine'\]"),
         ({"models": ()}, r"models must be a tuple of names, got \(\)"),
         ({"models": ("",)}, r"models must be a tuple of names, got \(''\,\)"),
         ({"model": np.zeros(7)}, "model must be an array of int64, got array of float64"),
         ({"model": [0] * 7}, "model must be an array of int64, got list"),
-        ({"model": np.zeros(6, dtype=np.int64)}, "each pair must name one of the models mine"),
-        ({"model": np.full(7, -1)}, "each pair must name one of the models mine"),
+        ({"model": np.zeros(6, dtype=np.int64)}, "each of 7 pairs must name one of the models mine"),
+        ({"maximum": 200.0}, "the highest grade must be 100, got 200"),
+        ({"grades": np.full(7, 50.0)}, "the grades of a Belief must be those that predict was given"),
+        ({"model": np.full(7, -1)}, "each of 7 pairs must name one of the models mine"),
     ],
 )
 def test_a_prediction_that_is_not_well_formed_is_told(pool, changes, message):
@@ -129,7 +137,7 @@ class Drawing(Simple):
 
     def predict(self, grades):
         drawn = self.rng.dirichlet([1, 1, 1], len(grades))
-        return Prediction(**self.answer | {"probabilities": drawn})
+        return Belief.independent(**self.answer | {"grades": grades} | {"probabilities": drawn})
 
 
 class Remembering(Simple):
@@ -143,7 +151,7 @@ class Remembering(Simple):
         if self.seen != grades.tobytes():
             self.seen, self.share = grades.tobytes(), self.share * 1.1
         probabilities = np.tile([(1 - self.share) / 2, (1 - self.share) / 2, self.share], (len(grades), 1))
-        return Prediction(**self.answer | {"probabilities": probabilities})
+        return Belief.independent(**self.answer | {"grades": grades} | {"probabilities": probabilities})
 
 
 class Reusing(Simple):
@@ -166,7 +174,7 @@ class Believing(Simple):
         probabilities, judged = self.answer["probabilities"].copy(), ~np.isnan(grades)
         level = np.zeros(judged.sum(), dtype=int) if self.missing else (grades[judged] > 50) * 2
         probabilities[judged] = np.eye(3)[level]
-        return Prediction(**self.answer | {"probabilities": probabilities})
+        return Belief.independent(**self.answer | {"grades": grades} | {"probabilities": probabilities})
 
 
 MADE = []
@@ -183,7 +191,7 @@ class Made(Simple):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (NoPrediction, "mine: predict must return a Prediction, got dict"),
+        (NoPrediction, "mine: predict must return a Belief, got dict"),
         (Raising, "mine: predict raises ZeroDivisionError: nothing is left to predict, with every pair judged"),
         (Filling, "mine: predict changes the grades that it is given"),
         (Drawing, "mine: two predictions from the same judgments differ"),
@@ -219,7 +227,7 @@ def refuses(pool):
     ("make", "message"),
     [
         (lambda pool: None, ".* must return an object with a name and a predict, got NoneType with name None"),
-        (lambda pool: Prediction(**right(pool)), ".* a name and a predict, got Prediction with name None"),
+        (lambda pool: right(pool), ".* a name and a predict, got dict with name None"),
         (Nameless, ".* must return an object with a name and a predict, got Nameless with name ''"),
         (Numbered, ".* must return an object with a name and a predict, got Numbered with name 7"),
         (fails, "the factory of an estimator raises LookupError: no such file"),

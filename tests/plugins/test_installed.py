@@ -160,8 +160,8 @@ RULES = """
 import numpy as np
 class Even:
     name = "even"
-    def weights(self, relevance, ranking):
-        return np.ones(len(relevance.grades)) * WEIGHT
+    def weights(self, belief, ranking):
+        return np.ones(len(belief.grades)) * WEIGHT
 def even(expected, seed):
     return Even()
 """

@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import norm
 
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.prediction import JointPrediction, Prediction
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model, Trend
 from audiosim.simulate import Design, synthetic_collection
-from audiosim.stats.field import Field
+from audiosim.stats.block_normal import BlockNormal
 
 
 class InCommon:
@@ -146,25 +146,24 @@ def some_hundreds():
     return replace(collection, documents=documents)
 
 
-def joint_prediction(field, levels, maximum):
-    """A prediction whose ordinal model says of each pair what the field does: a normal distribution, in levels."""
+def belief_of(gains, levels, maximum):
+    """A belief whose ordinal model says of each pair what the gains do: a normal distribution, in levels."""
     levels = np.asarray(levels, dtype=float)
     ends = (levels[1:] + levels[:-1]) / 2 / maximum
-    reached = norm.cdf(ends, field.mean[:, None], np.sqrt(field.variance)[:, None])
-    n = len(field.mean)
+    reached = norm.cdf(ends, gains.mean[:, None], np.sqrt(gains.variance)[:, None])
+    n = len(gains.mean)
     probabilities = np.diff(reached, axis=1, prepend=0, append=1)
-    prior = Prediction(levels, probabilities, ("normal",), np.zeros(n, dtype=np.int64))
-    return JointPrediction(prior, field, field, np.full(n, np.nan), maximum)
+    return Belief(levels, probabilities, ("normal",), np.zeros(n, dtype=np.int64), gains, np.full(n, np.nan), maximum)
 
 
 @pytest.fixture(scope="session")
 def jointly():
-    """Makes a joint prediction of a field."""
-    return joint_prediction
+    """Makes a belief of correlated gains."""
+    return belief_of
 
 
 def two_blocks(rng, deviation, size=4):
-    """A field of two blocks of equal variances, within and between which unknowns are correlated."""
+    """Two blocks of equal variances, within and between which unknowns are correlated."""
     effects = rng.normal(size=(2 * size, 3)) / 2
     within = [0.5 * np.eye(size) + 0.5 * np.cov(rng.normal(size=(size, 3 * size))) for _ in range(2)]
     scale = deviation / np.sqrt(np.sum(effects**2, axis=1) + np.concatenate([np.diagonal(of) for of in within]))
@@ -175,10 +174,10 @@ def two_blocks(rng, deviation, size=4):
     )
     mean = np.empty(2 * size)
     mean[order] = rng.uniform(0.4, 0.6, 2 * size)
-    return Field(mean, blocks, covariances, tuple(np.split(effects * scale[:, None], 2)), np.eye(3))
+    return BlockNormal(mean, blocks, covariances, tuple(np.split(effects * scale[:, None], 2)), np.eye(3))
 
 
 @pytest.fixture(scope="session")
 def correlated():
-    """Makes a field of two blocks of four."""
+    """Makes two correlated blocks of four."""
     return two_blocks

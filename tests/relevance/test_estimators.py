@@ -15,16 +15,10 @@ from audiosim.features.feature import Feature
 from audiosim.features.judgment import MeanOfGroup, queries
 from audiosim.features.registry import FEATURES
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.relevance.estimators import (
-    Relevance,
-    built_in,
-    estimator_of,
-    relevance,
-    uniform,
-)
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import built_in, estimator_of, uniform
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.prediction import Prediction
 from audiosim.relevance.published import Model, load_model
 from audiosim.training.examples import levels_of
 
@@ -66,7 +60,7 @@ def test_judgments_bring_the_better_model_in_where_its_features_are_known(pool):
 def test_judged_pairs_are_certain_in_units_of_gain(pool):
     grades = nothing_judged(pool)
     grades[1] = 60
-    moments = relevance(pool, uniform(pool), grades).gains
+    moments = uniform(pool).predict(grades).gains
     assert (moments.mean[1], moments.variance[1]) == (0.6, 0)
     assert moments.mean[0] == pytest.approx(0.5)
     assert moments.variance[0] == pytest.approx(0.0850)
@@ -75,8 +69,7 @@ def test_judged_pairs_are_certain_in_units_of_gain(pool):
 def drawn(levels, grades, maximum):
     """What made-up level probabilities say of as many pairs as there are grades."""
     probabilities = np.random.default_rng(6).dirichlet(np.ones(len(levels)), len(grades))
-    prediction = Prediction(np.array(levels), probabilities, ("drawn",), np.zeros(len(grades), dtype=np.int64))
-    return Relevance(prediction, np.array(grades), maximum)
+    return Belief.independent(np.array(levels), probabilities, np.array(grades), maximum, ("drawn",))
 
 
 @pytest.mark.parametrize("gain", [lambda grade: grade, lambda grade: 2**grade - 1, lambda grade: grade**0.5])
@@ -86,7 +79,7 @@ def test_moments_of_gains_are_those_of_scipy_s_discrete_distributions(gain):
     for place, grade in enumerate(known.grades):
         if np.isnan(grade):
             values = gain(np.array([1.0, 2.0, 5.0])) / highest
-            one = stats.rv_discrete(values=(range(3), known.prediction.probabilities[place]))
+            one = stats.rv_discrete(values=(range(3), known.probabilities[place]))
             mean = one.expect(lambda level, values=values: values[level.astype(int)])
             square = one.expect(lambda level, values=values: values[level.astype(int)] ** 2)
             assert (found.mean[place], found.variance[place]) == pytest.approx((mean, square - mean**2), rel=1e-9)
@@ -103,10 +96,10 @@ def test_a_linear_gain_is_the_grade_over_the_highest():
 
 def test_a_judgment_replaces_the_prediction_until_it_is_taken_back():
     before = drawn([1.0, 2.0, 5.0], [np.nan, 3.0], 6.0)
-    after = before.know(0, 6.0)
+    after = before.condition(0, 6.0)
     assert (after.gains.mean[0], after.gains.variance[0], after.judged.tolist()) == (1, 0, [True, True])
     assert before.judged.tolist() == [False, True]
-    back = after.know(0, np.nan)
+    back = after.revise(before.grades)
     np.testing.assert_array_equal(back.gains.mean, before.gains.mean)
     np.testing.assert_array_equal(back.gains.variance, before.gains.variance)
 
@@ -181,7 +174,7 @@ def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool, count
     grades = nothing_judged(pool)
     grades[4] = 20
     first = estimator.predict(grades)
-    assert estimator.predict(grades.copy()) is first
+    assert estimator.predict(grades.copy()).prior is first.prior
     assert counter.rows == [list(range(7)), [0, 1, 5]]
 
 
@@ -262,8 +255,11 @@ class Broken:
         return self.change(self.inner.predict(grades), grades, self.calls)
 
 
-def altered(prediction, **fields):
-    return replace(prediction, **fields)
+def altered(belief, **changes):
+    parts = {
+        name: getattr(belief, name) for name in ("levels", "probabilities", "grades", "maximum", "models", "model")
+    }
+    return Belief.independent(**(parts | changes))
 
 
 def leaning(prediction, grades):
@@ -279,8 +275,8 @@ def leaning(prediction, grades):
     [
         (lambda p, g, n: altered(p, levels=p.levels[::-1]), "broken: levels must rise within the scale, got"),
         (
-            lambda p, g, n: altered(p, probabilities=p.probabilities[1:]),
-            r"broken: probabilities must be \(7, 101\), got \(6, 101\)",
+            lambda p, g, n: altered(p, probabilities=p.probabilities[1:], model=p.model[1:], grades=g[1:]),
+            r"broken: there must be a row for each of 7 pairs, got \(6, 101\)",
         ),
         (
             lambda p, g, n: altered(p, probabilities=p.probabilities * 2),
@@ -290,7 +286,7 @@ def leaning(prediction, grades):
             lambda p, g, n: altered(p, probabilities=p.probabilities * np.nan),
             "broken: each row of probabilities must be 0 or more and sum to 1",
         ),
-        (lambda p, g, n: altered(p, model=p.model + 1), "broken: each pair must name one of the models uniform"),
+        (lambda p, g, n: altered(p, model=p.model + 1), "broken: each of 7 pairs must name one of the models uniform"),
         (
             lambda p, g, n: altered(p, probabilities=np.roll(np.eye(7, 101), n, 1)),
             "broken: two predictions from the same judgments differ",

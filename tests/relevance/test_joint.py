@@ -19,10 +19,10 @@ from audiosim.errors import InputError
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator
-from audiosim.relevance.estimators import estimator_of, relevance
-from audiosim.relevance.joint import FEW, JointEstimator
+from audiosim.relevance.belief import FEW, FREEDOM
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.prediction import FREEDOM
 from audiosim.relevance.published import Trend, fallbacks
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.gaussian import Gaussian
@@ -47,8 +47,8 @@ class Dense:
     def __init__(self, collection, model, in_common):
         self.pool = build_pool(collection)
         self.prior = OrdinalEstimator(self.pool, (model, *fallbacks(model))).predict(nothing(self.pool))
-        mean = self.prior.probabilities @ LEVELS
-        deviation = np.sqrt(self.prior.probabilities @ LEVELS**2 - mean**2)
+        mean = self.prior.marginals @ LEVELS
+        deviation = np.sqrt(self.prior.marginals @ LEVELS**2 - mean**2)
         sizes = {name: size for name, (size, _) in model.components.items() if name != SOUND}
         common, self.scale = in_common(collection), deviation / 100
         trend = np.column_stack([np.ones(len(mean)), common.standing(mean / 100)])
@@ -71,7 +71,7 @@ class Dense:
         covariance[known] = covariance[:, known] = 0
         return mean, covariance
 
-    def left_out(self, grades, place):
+    def held_out(self, grades, place):
         """Mean and variance of one pair given the others."""
         others = grades.copy()
         others[place] = np.nan
@@ -80,8 +80,8 @@ class Dense:
 
     def probabilities(self, place, mean, variance):
         """The level probabilities of one pair: the ordinal model's, shifted and stretched as its grade was."""
-        below = np.cumsum(self.prior.probabilities[place])[:-1]
-        own = self.prior.probabilities[place] @ LEVELS / 100
+        below = np.cumsum(self.prior.marginals[place])[:-1]
+        own = self.prior.marginals[place] @ LEVELS / 100
         ends = norm.ppf(below, own, np.sqrt(self.covariance[place, place]))
         return np.diff([0, *t(FREEDOM).cdf((ends - mean) / np.sqrt(variance)), 1])
 
@@ -104,26 +104,14 @@ def truth(some_hundreds, pool):
 def assert_is(dense, found, grades):
     """What an estimator predicts given some grades, and the CG of the systems, against the reference."""
     mean, covariance = dense.given(grades)
-    np.testing.assert_allclose(found.field.mean, mean, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(found.field.variance, np.diagonal(covariance), rtol=0, atol=1e-9)
-    known = relevance(dense.pool, Answer(found), grades)
-    scores = LinearScores(parse_measure("CG@5"), dense.pool).scores(known)
+    np.testing.assert_allclose(found.gains.mean, mean, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.gains.variance, np.diagonal(covariance), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found.grades, grades)
+    scores = LinearScores(parse_measure("CG@5"), dense.pool).scores(found)
     np.testing.assert_allclose(scores.mean, dense.weights @ mean, rtol=0, atol=1e-8)
     # Covariances of scores are about 1e-3: 1e-8 of one is well below 1e-10.
     expected = dense.weights @ covariance @ dense.weights.T
     np.testing.assert_allclose(scores.covariance, expected, rtol=0, atol=1e-8 * max(1e-6, np.abs(expected).max()))
-
-
-class Answer:
-    """An estimator that has one answer."""
-
-    name = "answer"
-
-    def __init__(self, prediction):
-        self.prediction = prediction
-
-    def predict(self, grades):
-        return self.prediction
 
 
 def test_there_are_some_hundreds_of_pairs_of_every_sort(pool):
@@ -141,11 +129,15 @@ def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_c
 ):
     rng = np.random.default_rng(seed)
     shared, grades = estimator(pool, joined()), nothing(pool)
-    order = rng.permutation(len(truth))
+    order, earlier = rng.permutation(len(truth)), shared.predict(grades)
 
     def step(places, values):
+        nonlocal earlier
         grades[places] = values
-        assert_is(dense, shared.predict(grades), grades)
+        found = shared.predict(grades)
+        assert_is(dense, found, grades)
+        earlier = found.resumed(earlier)
+        assert_is(dense, earlier, grades)
 
     for place in order[:12]:
         step(place, truth[place])
@@ -169,9 +161,9 @@ def test_where_a_pair_has_next_to_nothing_of_its_own_no_digits_are_lost(some_hun
     chosen = np.isin(np.arange(len(truth)), np.random.default_rng(1).permutation(len(truth))[:100])
     grades = np.where(chosen, truth, np.nan)
     found = estimator(dense.pool, model).predict(grades)
-    np.testing.assert_allclose(found.field.mean, dense.given(grades)[0], rtol=0, atol=2e-8)
+    np.testing.assert_allclose(found.gains.mean, dense.given(grades)[0], rtol=0, atol=2e-8)
     place = int(np.flatnonzero(chosen)[0])
-    expected = dense.probabilities(place, *dense.left_out(grades, place))
+    expected = dense.probabilities(place, *dense.held_out(grades, place))
     np.testing.assert_allclose(found.probabilities[place], expected, rtol=0, atol=1e-5)
 
 
@@ -181,19 +173,21 @@ def test_the_order_of_judgments_does_not_matter(dense, pool, joined, truth):
     grades[places] = truth[places]
     for order in (places, places[::-1], np.sort(places)):
         one_by_one, so_far = estimator(pool, joined()), nothing(pool)
+        found = one_by_one.predict(so_far)
         for place in order:
             so_far[place] = truth[place]
-            found = one_by_one.predict(so_far)
+            found = one_by_one.predict(so_far).resumed(found)
         assert_is(dense, found, grades)
 
 
 def test_of_all_judged_one_by_one_nothing_is_left_in_doubt(pool, joined, truth):
     one_by_one, so_far = estimator(pool, joined()), nothing(pool)
+    found = one_by_one.predict(so_far)
     for place in np.random.default_rng(3).permutation(len(truth)):
         so_far[place] = truth[place]
-        found = one_by_one.predict(so_far)
-    np.testing.assert_array_equal(found.field.mean, truth / 100)
-    assert not found.field.variance.any()
+        found = one_by_one.predict(so_far).resumed(found)
+    np.testing.assert_array_equal(found.gains.mean, truth / 100)
+    assert not found.gains.variance.any()
     fresh = estimator(pool, joined()).predict(truth)
     np.testing.assert_allclose(found.probabilities, fresh.probabilities, rtol=0, atol=1e-12)
 
@@ -202,7 +196,7 @@ def test_a_pair_is_predicted_from_all_judgments_but_its_own(dense, pool, joined,
     grades = np.where(np.random.default_rng(4).random(len(truth)) < 0.4, truth, np.nan)
     found = estimator(pool, joined()).predict(grades)
     for place in range(0, len(truth), 3):
-        expected = dense.probabilities(place, *dense.left_out(grades, place))
+        expected = dense.probabilities(place, *dense.held_out(grades, place))
         np.testing.assert_allclose(found.probabilities[place], expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.expectation, found.probabilities @ LEVELS, rtol=1e-12)
     centred = (LEVELS - found.expectation[:, None]) ** 2
@@ -217,13 +211,13 @@ def test_a_judged_pair_s_own_prediction_is_what_it_was_before_its_judgment(pool,
         for grade in (0.0, 37.0, 100.0):
             after = estimator(pool, joined()).predict(np.where(np.arange(len(truth)) == place, grade, grades))
             np.testing.assert_allclose(after.probabilities[place], before.probabilities[place], rtol=0, atol=1e-12)
-            assert after.field.mean[place] == grade / 100
+            assert after.gains.mean[place] == grade / 100
 
 
 def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_the_ordinal_models(dense, pool, joined):
     found = estimator(pool, joined(trend=FLAT)).predict(nothing(pool))
     # Those of the ordinal models, but for the tails: t where it is normal.
-    reached = t(FREEDOM).cdf(norm.ppf(np.cumsum(dense.prior.probabilities, axis=1)[:, :-1]))
+    reached = t(FREEDOM).cdf(norm.ppf(np.cumsum(dense.prior.marginals, axis=1)[:, :-1]))
     np.testing.assert_allclose(np.cumsum(found.probabilities, axis=1)[:, :-1], reached, rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.expectation, dense.prior.expectation, rtol=0, atol=2)
     assert found.models == ("joined", "plain")
@@ -259,7 +253,7 @@ def test_what_is_learned_of_one_query_goes_to_others_by_what_they_share(dense, p
     mean, _ = dense.given(grades)
     others = pool.query != 0
     assert np.abs(mean - dense.mean)[others].max() > 0.02
-    np.testing.assert_allclose(found.field.mean[others], mean[others], atol=1e-9)
+    np.testing.assert_allclose(found.gains.mean[others], mean[others], atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -284,8 +278,8 @@ def test_a_prediction_does_not_depend_on_what_was_predicted_before(twelve, joine
         shared.predict(grades)
     found, fresh = shared.predict(grades), estimator(twelve, joined()).predict(grades)
     np.testing.assert_allclose(found.probabilities, fresh.probabilities, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.field.mean, fresh.field.mean, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.field.variance, fresh.field.variance, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.gains.mean, fresh.gains.mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.gains.variance, fresh.gains.variance, rtol=0, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -301,14 +295,14 @@ def test_an_earlier_prediction_stays_what_it_was_and_the_caller_s_grades_are_its
     shared, grades = estimator(pool, joined()), nothing(pool)
     grades[:20] = truth[:20]
     first = shared.predict(grades)
-    before = first.probabilities.copy(), first.field.mean.copy(), first.field.variance.copy()
+    before = first.probabilities.copy(), first.gains.mean.copy(), first.gains.variance.copy()
     grades[20] = 0.0
     second = shared.predict(grades)
     assert second is not first
-    assert second.field.mean[20] == 0
-    for value, kept in zip((first.probabilities, first.field.mean, first.field.variance), before, strict=True):
+    assert second.gains.mean[20] == 0
+    for value, kept in zip((first.probabilities, first.gains.mean, first.gains.variance), before, strict=True):
         np.testing.assert_array_equal(value, kept)
-    assert shared.predict(grades.copy()) is second
+    assert shared.predict(grades.copy()).prior is second.prior
 
 
 def test_threads_share_an_estimator(pool, joined, truth):
@@ -332,7 +326,7 @@ def test_threads_share_an_estimator(pool, joined, truth):
     for grades, found in answers:
         expected = alone.predict(grades)
         np.testing.assert_array_equal(found.grades, grades)
-        np.testing.assert_allclose(found.field.mean, expected.field.mean, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.gains.mean, expected.gains.mean, rtol=0, atol=1e-10)
         np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=0, atol=1e-9)
 
 
@@ -358,7 +352,7 @@ def test_without_recordings_what_they_would_share_is_each_pair_s_own(dense, pool
     model = joined(components={**joined().components, SOUND: (0.4, None)}, trend=FLAT)
     found = estimator(pool, model).predict(nothing(pool))
     expected = np.diagonal(dense.covariance) + 0.4**2 * dense.scale**2
-    np.testing.assert_allclose(found.field.variance, expected, rtol=1e-10)
+    np.testing.assert_allclose(found.gains.variance, expected, rtol=1e-10)
 
 
 def test_where_the_model_is_sure_a_pair_can_still_be_judged_otherwise(pool, joined):
@@ -371,7 +365,7 @@ def test_where_the_model_is_sure_a_pair_can_still_be_judged_otherwise(pool, join
     found = estimator(pool, model).predict(grades)
     assert np.all(np.isfinite(found.probabilities))
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-12)
-    assert np.all(np.isfinite(found.field.mean))
+    assert np.all(np.isfinite(found.gains.mean))
 
 
 def test_the_estimator_is_named_after_its_model_and_found_by_it(pool, joined):

@@ -6,7 +6,17 @@ import pytest
 from audiosim import shipped
 from audiosim.corpus.model import BINARY, BROAD, FINE
 from audiosim.errors import FormatError, InputError
-from audiosim.relevance.published import Model, Trend, checksum, load_model, model_for_scale, model_names, save_model
+from audiosim.relevance.published import (
+    Model,
+    Trend,
+    checksum,
+    fallbacks,
+    load_model,
+    model_fields,
+    model_for_scale,
+    model_names,
+    save_model,
+)
 from audiosim.stats.ordinal import expectation, variance
 
 EXAMPLE = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
@@ -102,7 +112,20 @@ def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, messa
         load_model(damaged(tmp_path, **changes))
 
 
-@pytest.mark.parametrize(("text", "message"), [(b"{", "copy.json:1: not JSON: "), (b"\xff", "copy.json:1: not UTF-8")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"{", "copy.json:1: not JSON: "),
+        (b"\xff", "copy.json:1: not UTF-8"),
+        (200_000 * b"[", "copy.json:1: not a model: nested too deeply$"),
+        (200_000 * b'{"fallback": ' + b"null" + 200_000 * b"}", "copy.json:1: not a model: nested too deeply$"),
+        (b'{"format": ' + 6000 * b"9" + b"}", "copy.json:1: not a model: Exceeds the limit "),
+        (b'{"format": ' + 4000 * b"9" + b"}", r"found '9{20}'\.\.\.'9{20}' \(4000 characters\)$"),
+        (b'{"format": NaN}', "copy.json:1: not a model: NaN is no number that a model may have$"),
+        (b"[3]", "copy.json:1: expected a model file of format "),
+        (b"{" + b",".join(b'"%d": 1' % key for key in range(9999)) + b', "format": FORMAT}', "copy.json:1: "),
+    ],
+)
 def test_a_file_that_is_no_model_is_refused(tmp_path, text, message):
     (tmp_path / "copy.json").write_bytes(text)
     with pytest.raises(FormatError, match=message):
@@ -301,3 +324,30 @@ def test_a_trend_that_breaks_a_rule_is_refused(changes, message):
     assert Trend(0.0, 1.0, ((0.0, 0.0), (0.0, 1.0))).standing == 1
     with pytest.raises(InputError, match=f"^{message}$"):
         Trend(**(fields | changes))
+
+
+@pytest.mark.parametrize("depth", [100, 900, 3000])
+def test_models_within_models_end_somewhere(tmp_path, depth):
+    fields = json.loads(json.dumps(model_fields(a_model(name="inner", terms=(), coefficients=()))))
+    inner = {key: value for key, value in fields.items() if key not in ("format", "checksum")}
+    text = "null"
+    for _ in range(depth):
+        text = json.dumps(inner | {"fallback": "HERE"}).replace('"HERE"', text)
+    (tmp_path / "deep.json").write_text(f'{{"format": {fields["format"]}, "checksum": "x", {text[1:]}')
+    with pytest.raises(FormatError, match=r"deep.json:1: (the checksum does not match|not a model: nested too deeply)"):
+        load_model(tmp_path / "deep.json")
+
+
+def test_a_model_that_falls_back_on_itself_is_refused(tmp_path):
+    path = tmp_path / "m.json"
+    save_model(a_model(fallback=str(path)), path)
+    with pytest.raises(InputError, match="has a fallback of a fallback of ..., expected 8 at most$"):
+        fallbacks(load_model(path))
+
+
+def test_a_number_beyond_all_floats_is_refused(tmp_path):
+    save_model(load_model("mjud-broad"), tmp_path / "copy.json")
+    fields = json.loads((tmp_path / "copy.json").read_text()) | {"levels": [0, 1, 10**400]}
+    (tmp_path / "copy.json").write_text(json.dumps(fields | {"checksum": checksum(fields)}))
+    with pytest.raises(FormatError, match="copy.json:1: "):
+        load_model(tmp_path / "copy.json")

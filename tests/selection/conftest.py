@@ -9,8 +9,7 @@ import pytest
 from audiosim.corpus.model import Run
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import expected_scores, rank
-from audiosim.relevance.estimators import Relevance
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 
 
 @pytest.fixture
@@ -35,9 +34,9 @@ def known_by_chance(pool, rng, share=0.3):
     """Level probabilities drawn for every pair, and grades for some."""
     levels = np.linspace(0, pool.scale.maximum, 3)
     count = len(pool.pairs)
-    prediction = Prediction(levels, rng.dirichlet(np.ones(3), count), ("drawn",), np.zeros(count, dtype=np.int64))
+    probabilities = rng.dirichlet(np.ones(3), count)
     grades = np.where(rng.random(count) < share, rng.choice(levels, count), np.nan)
-    return Relevance(prediction, grades, pool.scale.maximum)
+    return Belief.independent(levels, probabilities, grades, pool.scale.maximum, ("drawn",))
 
 
 class State:
@@ -61,7 +60,7 @@ class State:
         place = self.pool.positions[pair]
         if not np.isnan(self.known.grades[place]):
             return self.known.grades[place] / self.known.maximum, 0.0
-        chances, levels = self.known.prediction.probabilities[place], self.known.prediction.levels / self.known.maximum
+        chances, levels = self.known.probabilities[place], self.known.levels / self.known.maximum
         mean = sum(p * g for p, g in zip(chances, levels, strict=True))
         return mean, sum(p * (g - mean) ** 2 for p, g in zip(chances, levels, strict=True))
 

@@ -11,11 +11,10 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores, rank
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import Relevance
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 from audiosim.selection import RULES, make_rule
-from audiosim.selection.rules import pulled_apart
-from audiosim.stats.moments import Moments
+from audiosim.selection.rules import squared_differences
+from audiosim.stats.multivariate import Moments
 
 K = 4
 
@@ -84,7 +83,7 @@ def test_scores_adds_up_the_variances_of_the_systems_that_retrieved_the_document
 def test_scores_takes_the_variances_from_the_ranking(draw_collection, state_of, name):
     rng = np.random.default_rng(8)
     state = state_of(draw_collection(rng, 5, cutoff=K), parse_measure(f"{name}@{K}"), rng)
-    ranking = replace(state.ranking, scores=Moments(np.zeros(5), np.arange(1.0, 6)))
+    ranking = replace(state.ranking, scores=Moments(np.zeros(5), np.diag(np.arange(1.0, 6))))
     found = make_rule("scores", state.expected).weights(state.known, ranking)
     expected = [
         sum(place + 1 for place, system in enumerate(state.pool.systems) if (system, *pair) in state.at)
@@ -127,10 +126,9 @@ def test_doubts_and_variances_are_the_sums_that_their_formulas_write(draw_collec
 
 def nearly_certain(known, place, doubt):
     """The same, but for one pair that is unjudged and of which only so much is open."""
-    chances, grades = known.prediction.probabilities.copy(), known.grades.copy()
+    chances, grades = known.probabilities.copy(), known.grades.copy()
     chances[place], grades[place] = [doubt / 2, 1 - doubt, doubt / 2], np.nan
-    old = known.prediction
-    return Relevance(Prediction(old.levels, chances, old.models, old.model), grades, known.maximum)
+    return Belief.independent(known.levels, chances, grades, known.maximum, known.models)
 
 
 @pytest.mark.parametrize("name", ["CG", "DCG"])
@@ -165,8 +163,7 @@ def test_pairs_of_systems_that_are_settled_ask_for_nothing(tiny, state_of):
     collection = replace(tiny, runs=runs, cutoff=1, teams={})
     pool = build_pool(collection)
     close = np.array([[0.0, 0.0, 1.0], [0.99, 0.01, 0.0], [0.99, 0.01, 0.0]])
-    prediction = Prediction(np.array([0.0, 50.0, 100.0]), close, ("given",), np.zeros(3, dtype=np.int64))
-    known = Relevance(prediction, np.full(3, np.nan), 100.0)
+    known = Belief.independent(np.array([0.0, 50.0, 100.0]), close, np.full(3, np.nan), 100.0, ("given",))
     state = state_of(collection, parse_measure("CG@1"), np.random.default_rng(0), known=known)
     assert state.pool.pairs == pool.pairs
     weights = weights_of("doubts", state)
@@ -179,7 +176,7 @@ def test_doubts_asks_for_nothing_where_everything_is_known(draw_collection, stat
     rng = np.random.default_rng(11)
     collection = draw_collection(rng)
     state = state_of(collection, parse_measure("CG@5"), rng)
-    full = Relevance(state.known.prediction, np.full(len(state.pool.pairs), 50.0), 100.0)
+    full = state.known.revise(np.full(len(state.pool.pairs), 50.0))
     done = state_of(collection, parse_measure("CG@5"), rng, known=full)
     assert not weights_of("doubts", done).any()
     assert not weights_of("variances", done).any()
@@ -191,7 +188,7 @@ def test_what_pulls_systems_apart_is_summed_over_their_pairs_however_many_docume
     slopes = rng.random((300, 7000)) * (rng.random((300, 7000)) < 0.02)
     pull = np.triu(rng.random((300, 300)), 1)
     places = [0, 6665, 6666, 6667, 6999]
-    found = pulled_apart(csr_array(slopes), pull + pull.T)[places]
+    found = squared_differences(csr_array(slopes), pull + pull.T)[places]
     expected = [(pull * (slopes[:, [place]] - slopes[:, place]) ** 2).sum() for place in places]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
@@ -250,10 +247,8 @@ def test_every_rule_weighs_every_pair_for_every_measure(tiny, name, measure):
     expected = expected_of(tiny, measure)
     count = len(expected.pool.pairs)
     rng = np.random.default_rng(14)
-    prediction = Prediction(
-        np.array([0.0, 50.0, 100.0]), rng.dirichlet(np.ones(3), count), ("drawn",), np.zeros(count, dtype=np.int64)
-    )
-    known = Relevance(prediction, np.full(count, np.nan), 100.0)
+    chances, nothing = rng.dirichlet(np.ones(3), count), np.full(count, np.nan)
+    known = Belief.independent(np.array([0.0, 50.0, 100.0]), chances, nothing, 100.0, ("drawn",))
     weights = make_rule(name, expected).weights(known, rank(expected, "drawn", expected.scores(known), 0))
     assert weights.shape == (7,)
     assert np.isfinite(weights).all()

@@ -16,6 +16,7 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import RULES, Selection, confidences
 from audiosim.selection.stopping import Judgments
@@ -90,7 +91,7 @@ def test_a_revised_judgment_replaces_the_same_assessor_s_earlier_one(tiny):
     selection = start(tiny).tell(Judgment("q1", "a", 90.0, "ann")).tell(Judgment("q1", "a", 70.0, "ann"))
     assert selection.judged == 1
     assert selection.grades[0] == 70
-    assert selection.relevance.gains.mean[0] == pytest.approx(0.7)
+    assert selection.belief.gains.mean[0] == pytest.approx(0.7)
 
 
 def test_the_grade_of_a_pair_is_the_mean_over_its_assessors(tiny):
@@ -170,8 +171,8 @@ class Given:
     def __init__(self, weights):
         self.given, self.asked = np.array(weights, dtype=float), []
 
-    def weights(self, relevance, ranking):
-        self.asked.append(int(relevance.judged.sum()))
+    def weights(self, belief, ranking):
+        self.asked.append(int(belief.judged.sum()))
         return self.given
 
 
@@ -275,10 +276,11 @@ class Sniffing:
 
     def predict(self, grades):
         self.asked += 1
-        prediction = self.inner.predict(grades)
+        belief = self.inner.predict(grades)
         shift = np.nan_to_num(grades).sum() % 7 / 10
-        tilted = prediction.probabilities * np.linspace(1, 1 + shift, len(prediction.levels))
-        return replace(prediction, probabilities=tilted / tilted.sum(axis=1, keepdims=True))
+        tilted = belief.probabilities * np.linspace(1, 1 + shift, len(belief.levels))
+        tilted /= tilted.sum(axis=1, keepdims=True)
+        return Belief.independent(belief.levels, tilted, grades, belief.maximum, belief.models)
 
 
 MEASURES = ["CG@2", "DCG(gain=exponential)@2", "nDCG@2", "RBP@2", "P(min=50)@2"]
@@ -291,8 +293,8 @@ def test_between_batches_only_what_was_judged_changes(tiny, measure):
     expected = expected_scores(parse_measure(measure), pool, draws=20)
     selection = Selection.start(pool, expected, estimator, batch=3)
     following = selection.tell(Judgment("q1", "a", 90.0))
-    assert following.relevance.prediction is selection.relevance.prediction
-    changed = following.relevance.gains.mean != selection.relevance.gains.mean
+    assert following.belief.prior is selection.belief.prior
+    changed = following.belief.gains.mean != selection.belief.gains.mean
     assert changed.tolist() == [True, *[False] * 6]
     assert following.weights is selection.weights
     assert estimator.asked == 1
@@ -300,7 +302,7 @@ def test_between_batches_only_what_was_judged_changes(tiny, measure):
     assert following.asked is selection  # and holds no chain of all that lie between
     following = following.tell(Judgment("q2", "f", 20.0))
     assert (estimator.asked, following.asked) == (2, None)
-    assert (following.relevance.gains.mean[2:5] != selection.relevance.gains.mean[2:5]).all()
+    assert (following.belief.gains.mean[2:5] != selection.belief.gains.mean[2:5]).all()
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -311,7 +313,7 @@ def test_between_batches_the_scores_are_what_they_are_computed_afresh(tiny, meas
     selection = Selection.start(pool, expected, Sniffing(pool), batch=99)
     for pair, grade in zip(pool.pairs, (90.0, 0.0, 40.0, 100.0, 10.0, 0.0, 70.0), strict=True):
         selection = selection.tell(Judgment(*pair, grade=grade))
-        afresh = expected.scores(selection.relevance)
+        afresh = expected.scores(selection.belief)
         np.testing.assert_allclose(selection.scores.mean, afresh.mean, atol=1e-12)
         np.testing.assert_allclose(selection.scores.covariance, afresh.covariance, atol=1e-12)
 
@@ -360,9 +362,7 @@ def test_at_the_end_of_a_batch_the_state_is_that_of_a_fresh_start_with_the_same_
         if anew:
             fresh = begin([Judgment(*key[0], grade=float(g), assessor=key[1]) for key, g in said.items()])
             assert {pair: dict(of) for pair, of in selection.told.items()} == fresh.told
-            np.testing.assert_allclose(
-                selection.relevance.prediction.probabilities, fresh.relevance.prediction.probabilities, rtol=1e-12
-            )
+            np.testing.assert_allclose(selection.belief.probabilities, fresh.belief.probabilities, rtol=1e-12)
             np.testing.assert_allclose(selection.scores.covariance, fresh.scores.covariance, rtol=1e-9, atol=1e-15)
             np.testing.assert_allclose(selection.weights, fresh.weights, rtol=1e-6, atol=1e-12)
 

@@ -55,8 +55,8 @@ def test_serving_a_database_counts_the_judgments_of_its_log(coarse, tmp_path):
     log.close()
     served = create_app([coarse], judging=Judging(url)).state.served.collection("coarse")
     state = served.predictor().now()
-    assert (state.number, state.judgments, state.grades[0]) == (1, 1, 2)
-    assert served.predictor("mout", 2).now().grades[0] == 2
+    assert (state.number, state.judgments, state.belief.grades[0]) == (1, 1, 2)
+    assert served.predictor("mout", 2).now().belief.grades[0] == 2
 
 
 def test_what_cannot_be_served_is_refused(small):

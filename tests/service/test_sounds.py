@@ -174,6 +174,8 @@ def test_a_waveform_is_drawn_of_the_lowest_and_highest_sample_of_each_stretch(cl
 
 def test_what_is_no_sound_cannot_be_drawn(client):
     answer = client.get("/v1/documents/text/peaks")
+    assert answer.json()["detail"].startswith("the sound of document 'text' cannot be drawn: text.ogg: ")
+    assert "/heard/" not in answer.text
     assert answer.status_code == 422
     assert "cannot be decoded" in answer.json()["detail"]
 

@@ -7,8 +7,8 @@ from scipy.stats import t as student
 
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
-from audiosim.relevance.prediction import Prediction
 from audiosim.selection import Selection
 from audiosim.simulate import Design, Observation, Truth, synthetic_collection
 from audiosim.simulate.observations import summary
@@ -37,7 +37,7 @@ def test_what_is_said_is_held_against_the_truth_by_loops(pool):
     start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=10)
     late = next(islice(selections(start, grades), 299, None))
     seen = Truth.of(start, grades).beside(late)
-    judged = late.relevance.judged
+    judged = late.belief.judged
     assert (seen.judged, judged.sum()) == (299, 299)
     mean = np.where(judged, grades, 50) / 100
     variance = np.where(judged, 0, np.arange(101).var()) / 100**2
@@ -149,15 +149,10 @@ class Known:
     def __init__(self, pool, mean, deviation):
         self.levels = np.array(pool.scale.levels)
         self.reached = norm.cdf((self.levels[:-1] + self.levels[1:])[None] / 2, mean[:, None], deviation[:, None])
-        self.prediction = Prediction(
-            self.levels,
-            np.diff(self.reached, axis=1, prepend=0, append=1),
-            (self.name,),
-            np.zeros(len(mean), dtype=np.int64),
-        )
+        self.probabilities = np.diff(self.reached, axis=1, prepend=0, append=1)
 
     def predict(self, grades):
-        return self.prediction
+        return Belief.independent(self.levels, self.probabilities, grades, self.levels[-1], (self.name,))
 
     def grades(self, rng):
         return self.levels[(rng.random((len(self.reached), 1)) > self.reached).sum(axis=1)]

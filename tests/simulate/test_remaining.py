@@ -14,8 +14,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
-from audiosim.relevance.prediction import Prediction
 from audiosim.selection import Selection
 from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.simulate import Design, replay, synthetic_collection
@@ -35,8 +35,7 @@ class Certain:
         self._probabilities[np.arange(len(truth)), np.searchsorted(self._levels, truth)] = 1 - doubt
 
     def predict(self, grades):
-        model = np.zeros(len(grades), dtype=np.int64)
-        return Prediction(self._levels, self._probabilities, ("certain",), model)
+        return Belief.independent(self._levels, self._probabilities, grades, self._levels[-1], ("certain",))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +110,7 @@ def test_drawn_grades_follow_the_level_probabilities_and_judged_ones_stay():
     pool = build_pool(Collection("lot", "lot", BROAD, 5, runs))
     first = Selection.start(pool, CG, uniform(pool)).tell(Judgment("q", "d0", 2.0))
     rng = np.random.default_rng(8)
-    drawn = np.array([drawn_grades(first.relevance, rng) for _ in range(3000)])
+    drawn = np.array([drawn_grades(first.belief, rng) for _ in range(3000)])
     judged = pool.positions["q", "d0"]
     assert set(drawn[:, judged]) == {2.0}
     counts = Counter(np.delete(drawn, judged, axis=1).ravel().tolist())

@@ -19,7 +19,7 @@ from audiosim.selection import Selection
 from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
 from audiosim.simulate import Design, agreement, moment, replay, synthetic_collection, true_scores
 from audiosim.simulate.replay import right
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 
 CG = parse_measure("CG@2")
 

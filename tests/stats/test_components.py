@@ -81,9 +81,9 @@ def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scal
     rng = np.random.default_rng(seed)
     layout = drawn(rng, blocks, scaled)
     mean, expected = rng.normal(size=sum(blocks)), in_full(layout, SIZES)
-    field = layout.field(SIZES, mean)
-    np.testing.assert_array_equal(field.mean, mean)
-    np.testing.assert_allclose([field.column(index) for index in range(sum(blocks))], expected, atol=1e-12)
+    normal = layout.normal(SIZES, mean)
+    np.testing.assert_array_equal(normal.mean, mean)
+    np.testing.assert_allclose([normal.column(index) for index in range(sum(blocks))], expected, atol=1e-12)
 
 
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(0, 2**32))
@@ -306,8 +306,8 @@ def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likeli
     assert layout.names == ("block", "group", "maker", "place", REST)
     n, logarithms = sum(blocks), rng.normal(-0.5, 0.7, 5)
     sizes = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
-    field = layout.field(sizes, np.zeros(n))
-    np.testing.assert_allclose([field.column(place) for place in range(n)], in_full(layout, sizes), atol=1e-10)
+    normal = layout.normal(sizes, np.zeros(n))
+    np.testing.assert_allclose([normal.column(place) for place in range(n)], in_full(layout, sizes), atol=1e-10)
     kept = rng.permutation(n)[: rng.integers(n) + 1]
     expected = in_full(layout, sizes)[np.ix_(kept, kept)]
     np.testing.assert_allclose(in_full(layout.part(kept), sizes), expected, atol=1e-10)
@@ -457,8 +457,8 @@ def test_the_part_of_a_layout_has_the_covariance_of_that_part(order, count):
     part = layout.part(places)
     assert part.names == layout.names
     np.testing.assert_allclose(in_full(part, SIZES), in_full(layout, SIZES)[np.ix_(places, places)], atol=1e-12)
-    field = part.field(SIZES, np.zeros(count))
-    np.testing.assert_allclose(field.variance, np.diagonal(in_full(part, SIZES)), atol=1e-12)
+    normal = part.normal(SIZES, np.zeros(count))
+    np.testing.assert_allclose(normal.variance, np.diagonal(in_full(part, SIZES)), atol=1e-12)
     assert all(columns.any(axis=0).all() for columns in part.shared.values())
 
 

@@ -3,7 +3,7 @@
 import { post } from "../api.js";
 import { byId, element } from "../page.js";
 
-const FILES = { qrels: "Qrels", csv: "CSV", jsonl: "JSON Lines", log: "Whole log" };
+const FILES = { qrels: "Qrels", csv: "CSV", spreadsheet: "Spreadsheet", jsonl: "JSON Lines", log: "Whole log" };
 const ABOUT = {
   open: "Pairs are handed out and judgments taken.",
   paused: "Paused: no pairs are handed out and no judgments taken until it is resumed.",

@@ -5,7 +5,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.relevance.prediction import Prediction
+from audiosim.relevance.belief import Belief
 
 
 class AroundTheMean:
@@ -23,8 +23,8 @@ class AroundTheMean:
         self._levels = np.array(pool.scale.levels)
         self._spread = spread * pool.scale.maximum
 
-    def predict(self, grades: Array) -> Prediction:
-        """P(level) of each pair of the pool.
+    def predict(self, grades: Array) -> Belief:
+        """Belief about each pair of the pool.
 
         grades  (n,) NaN where unjudged
         """
@@ -35,7 +35,7 @@ class AroundTheMean:
         mean = np.where(number > 0, total / np.maximum(number, 1), middle)
         weight = np.exp(-(((self._levels - mean[:, None]) / self._spread) ** 2) / 2)
         probabilities = weight / weight.sum(axis=1, keepdims=True)
-        return Prediction(self._levels, probabilities, (self.name,), np.zeros(len(grades), dtype=np.int64))
+        return Belief.independent(self._levels, probabilities, grades, self._pool.scale.maximum, (self.name,))
 
 
 def around_the_mean(pool: Pool, text: str) -> AroundTheMean:

@@ -1,4 +1,4 @@
-"""A Gaussian field: many unknowns that hang together within blocks, and across them through a few shared effects."""
+"""Multivariate normal of many unknowns: correlated within blocks, and across them through a few shared effects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -11,49 +11,52 @@ from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.moments import Moments
+from audiosim.stats.multivariate import Moments
 
 HANDED_ON = 4_000_000  # numbers of covariances with sums, at most: 32 MB
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
-    """Mean and covariance of n unknowns, jointly normal.
+class BlockNormal:
+    """Distribution of n unknowns, jointly normal; see `MultivariateNormal`.
 
         covariance = blocks K_b on the diagonal  +  Z V Z'
 
-    mean    (n,)
-    blocks  for each block the places of its unknowns (m,); every place is in one block
-    within  for each block K_b (m, m), positive definite but for unknowns that are certain: their rows and columns are 0
-    loads   for each block its rows of Z (m, p), 0 for unknowns that are certain
-    shared  V (p, p) covariance of the shared effects
+    mean      (n,)
+    blocks    for each block the places of its unknowns (m,); every place is in one block
+    within    for each block K_b (m, m), positive definite but for unknowns that are certain: their rows and columns
+              are 0
+    loadings  for each block its rows of Z (m, p), 0 for unknowns that are certain
+    shared    V (p, p) covariance of the shared effects
 
-    Memory is linear in the unknowns if blocks and shared effects stay small. Learning one unknown touches its own
-    block, V and the mean; other blocks are passed on as they are.
+    Memory is linear in the unknowns if blocks and shared effects stay small. Conditioning on one unknown touches its
+    own block, V and the mean; other blocks are passed on as they are.
     """
 
     mean: Array
     blocks: tuple[Integers, ...]
     within: tuple[Array, ...]
-    loads: tuple[Array, ...]
+    loadings: tuple[Array, ...]
     shared: Array
+
+    correlated = True
 
     def __post_init__(self) -> None:
         check_blocks(self.blocks, len(self.mean))
         p = len(self.shared)
         if self.shared.shape != (p, p):
             raise InputError(f"covariance of the shared effects must be square, got {self.shared.shape}")
-        if not len(self.blocks) == len(self.within) == len(self.loads):
-            got = f"{len(self.within)} and {len(self.loads)}"
-            raise InputError(f"covariances and loads must be {len(self.blocks)} each to match the blocks, got {got}")
-        for size, within, loads in zip(map(len, self.blocks), self.within, self.loads, strict=True):
-            if within.shape != (size, size) or loads.shape != (size, p):
+        if not len(self.blocks) == len(self.within) == len(self.loadings):
+            got = f"{len(self.within)} and {len(self.loadings)}"
+            raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
+        for size, within, loadings in zip(map(len, self.blocks), self.within, self.loadings, strict=True):
+            if within.shape != (size, size) or loadings.shape != (size, p):
                 expected = f"({size}, {size}) and ({size}, {p})"
-                raise InputError(f"a block must be {expected}, got {within.shape} and {loads.shape}")
+                raise InputError(f"a block must be {expected}, got {within.shape} and {loadings.shape}")
             certain = np.diagonal(within) <= 0
-            if within[certain].any() or loads[certain].any():
-                raise InputError("an unknown without a variance of its own must have no covariance and no loads")
+            if within[certain].any() or loadings[certain].any():
+                raise InputError("an unknown without a variance of its own must have no covariance and no loadings")
 
     @cached_property
     def _place(self) -> tuple[Integers, Integers]:
@@ -67,13 +70,13 @@ class Field:
     def variance(self) -> Array:
         """(n,) the variance of each unknown, 0 for one that is known."""
         variance = np.empty(len(self.mean))
-        for rows, within, loads in zip(self.blocks, self.within, self.loads, strict=True):
-            variance[rows] = np.diagonal(within) + np.vecdot(loads @ self.shared, loads)
+        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
+            variance[rows] = np.diagonal(within) + np.vecdot(loadings @ self.shared, loadings)
         return np.maximum(0, variance)
 
     @cached_property
     def _columns(self) -> dict[int, Array]:
-        """Those asked for: what is about to be known is looked at more than once."""
+        """Those asked for: that of an unknown about to be conditioned on is looked at more than once."""
         return {}
 
     def column(self, index: int) -> Array:
@@ -84,35 +87,36 @@ class Field:
 
     def _column(self, index: int) -> Array:
         block, place = (of[index] for of in self._place)
-        pull = self.shared @ self.loads[block][place]
+        effects = self.shared @ self.loadings[block][place]
         column = np.empty(len(self.mean))
-        for rows, loads in zip(self.blocks, self.loads, strict=True):
-            column[rows] = loads @ pull
+        for rows, loadings in zip(self.blocks, self.loadings, strict=True):
+            column[rows] = loadings @ effects
         column[self.blocks[block]] += self.within[block][:, place]
         return column
 
     def project(self, weights: sparse.csr_array) -> Moments:
-        """The moments of weighted sums, with their full covariance: see `Moments.project`.
+        """Moments of weighted sums, with their full covariance.
 
         weights  (s, n) sparse, one row per sum
         """
         count = weights.shape[0]
-        covariance, loads = np.zeros((count, count)), np.zeros((count, len(self.shared)))
-        for (sums, some), within, load in zip(_by_block(weights, self.blocks), self.within, self.loads, strict=True):
+        covariance, loadings = np.zeros((count, count)), np.zeros((count, len(self.shared)))
+        parts = zip(_by_block(weights, self.blocks), self.within, self.loadings, strict=True)
+        for (sums, some), within, loading in parts:
             product = some @ within @ some.T
             # All sums have a share in many a block; adding without an index is then several times faster.
             if len(sums) == count:
                 covariance += product
             else:
                 covariance[np.ix_(sums, sums)] += product
-            loads[sums] += some @ load
-        covariance += loads @ self.shared @ loads.T
+            loadings[sums] += some @ loading
+        covariance += loadings @ self.shared @ loadings.T
         covariance = (covariance + covariance.T) / 2
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
         return Moments(weights @ self.mean, covariance)
 
-    def know(self, index: int, value: float) -> "Field":
-        """The field after one unknown turned out to have this value, exactly.
+    def condition(self, index: int, value: float) -> "BlockNormal":
+        """Distribution given the value of one unknown.
 
         With k the column of K_b and z the row of Z that belong to the unknown, and k_i and c_i their own entries,
 
@@ -122,57 +126,57 @@ class Field:
         value.
         """
         block, place = (int(of[index]) for of in self._place)
-        within, loads = self.within[block], self.loads[block]
+        within, loadings = self.within[block], self.loadings[block]
         mean = self.mean.copy()
         if within[place, place] <= 0:
             mean[index] = value
             after = self._after(mean, self.variance, self.shared, {})
             vars(after)["_acrosses"] = self._acrosses
             return after
-        column, pull = self.column(index), self.shared @ loads[place]
+        column, effects = self.column(index), self.shared @ loadings[place]
         mean += column * ((value - mean[index]) / column[index])
         mean[index] = value
         variance = np.maximum(0, self.variance - column**2 / column[index])
         variance[index] = 0
         gain = within[:, place] / within[place, place]
-        left = within - np.outer(gain, within[place]), loads - np.outer(gain, loads[place])
-        shared = self.shared - np.outer(pull, pull / column[index])
+        left = within - np.outer(gain, within[place]), loadings - np.outer(gain, loadings[place])
+        shared = self.shared - np.outer(effects, effects / column[index])
         after = self._after(mean, variance, shared, {block: _clear(*left, np.array([place]))})
         vars(after)["_acrosses"] = {
             key: (weights, _reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
         }
         return after
 
-    def know_all(self, places: Integers, values: Array) -> "Field":
-        """The field after several unknowns turned out to have these values: as one by one, but all at once.
+    def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
+        """Distribution given the values of several unknowns: as one by one, but all at once.
 
         places  (k,) different
         values  (k,)
 
-        With P and t what the known unknowns of all blocks say of the shared effects, V becomes V (I + P V)^-1, and
-        the effects move by that times t.
+        With P the precision of the shared effects by the values in all blocks, and t that times their mean, V becomes
+        V (I + P V)^-1, and the effects move by that times t.
         """
         if len(np.unique(places)) != len(places) or len(values) != len(places):
             raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
         known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
         known[places], off[places] = True, values - self.mean[places]
         mean = self.mean.copy()
-        left, told = {}, np.zeros((len(self.shared), len(self.shared) + 1))
+        left, precision = {}, np.zeros((len(self.shared), len(self.shared) + 1))
         for block, rows in enumerate(self.blocks):
             # One that was certain before says nothing of the others.
             new = np.flatnonzero(known[rows] & (np.diagonal(self.within[block]) > 0))
             if len(new):
-                left[block], shift, more = _condition(self.within[block], self.loads[block], new, off[rows[new]])
+                left[block], shift, more = _condition(self.within[block], self.loadings[block], new, off[rows[new]])
                 mean[rows] += shift
-                told += more
-        shared = _told(self.shared, told[:, :-1])
+                precision += more
+        shared = _posterior(self.shared, precision[:, :-1])
         after = self._after(mean, None, shared, left)
-        for rows, loads in zip(self.blocks, after.loads, strict=True):
-            mean[rows] += loads @ (shared @ told[:, -1])
+        for rows, loadings in zip(self.blocks, after.loadings, strict=True):
+            mean[rows] += loadings @ (shared @ precision[:, -1])
         mean[places] = values
         return after
 
-    def left_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
+    def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
         """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
 
         places  (k,) different, none of them certain
@@ -184,32 +188,32 @@ class Field:
         """
         off, order = np.full(len(self.mean), np.nan), np.empty(len(self.mean), dtype=np.int64)
         off[places], order[places] = values - self.mean[places], np.arange(len(places))
-        own, pulled, sides = np.empty(len(places)), np.empty(len(places)), np.zeros((len(places), len(self.shared)))
-        told = np.zeros((len(self.shared), len(self.shared) + 1))
-        for rows, within, loads in zip(self.blocks, self.within, self.loads, strict=True):
+        own, residuals, sides = np.empty(len(places)), np.empty(len(places)), np.zeros((len(places), len(self.shared)))
+        precision = np.zeros((len(self.shared), len(self.shared) + 1))
+        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
             known = np.flatnonzero(~np.isnan(off[rows]))
             if len(known):
                 inverse = np.linalg.inv(within[np.ix_(known, known)])
-                at, beside = order[rows[known]], np.column_stack([loads[known], off[rows[known]]])
+                at, beside = order[rows[known]], np.column_stack([loadings[known], off[rows[known]]])
                 solved = inverse @ beside
-                own[at], pulled[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
-                told += loads[known].T @ solved
-        shared = _told(self.shared, told[:, :-1])
-        precision = own - np.vecdot(sides @ shared, sides)
-        return values - (pulled - sides @ (shared @ told[:, -1])) / precision, 1 / precision
+                own[at], residuals[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
+                precision += loadings[known].T @ solved
+        shared = _posterior(self.shared, precision[:, :-1])
+        inverse = own - np.vecdot(sides @ shared, sides)
+        return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
 
-    def with_effects(self, loads: Array, covariance: Array) -> "Field":
-        """The field with more shared effects, of mean 0.
+    def with_effects(self, loadings: Array, covariance: Array) -> "BlockNormal":
+        """Distribution with more shared effects, of mean 0.
 
-        loads       (n, q) how much each counts for each unknown, none of which is certain
+        loadings    (n, q) how much each counts for each unknown, none of which is certain
         covariance  (q, q)
         """
-        both = tuple(np.hstack([own, loads[rows]]) for rows, own in zip(self.blocks, self.loads, strict=True))
-        return Field(self.mean, self.blocks, self.within, both, block_diag(self.shared, covariance))
+        both = tuple(np.hstack([own, loadings[rows]]) for rows, own in zip(self.blocks, self.loadings, strict=True))
+        return BlockNormal(self.mean, self.blocks, self.within, both, block_diag(self.shared, covariance))
 
-    def scaled(self, mean: Array, factors: Array) -> "Field":
-        """The field of other unknowns, each so many times as far from its mean as this one: that of a function of each
-        to first order, with the function's means.
+    def scaled(self, mean: Array, factors: Array) -> "BlockNormal":
+        """Distribution of other unknowns, each so many times as far from its mean: that of a function of each to first
+        order, with the function's means.
 
         mean     (n,)
         factors  (n,) 0 or more
@@ -218,18 +222,18 @@ class Field:
             covariance * np.outer(factors[rows], factors[rows])
             for rows, covariance in zip(self.blocks, self.within, strict=True)
         )
-        loads = tuple(loads * factors[rows, None] for rows, loads in zip(self.blocks, self.loads, strict=True))
-        return Field(mean, self.blocks, within, loads, self.shared)
+        loadings = tuple(own * factors[rows, None] for rows, own in zip(self.blocks, self.loadings, strict=True))
+        return BlockNormal(mean, self.blocks, within, loadings, self.shared)
 
     @cached_property
     def _acrosses(self) -> dict[int, tuple[sparse.csr_array, Array]]:
-        """Those asked for, with their weights, by the identity of these: `know` hands them on."""
+        """Those asked for, with their weights, by the identity of these: `condition` hands them on."""
         return {}
 
     def across(self, weights: sparse.csr_array) -> Array:
-        """(s, n) the covariance of weighted sums with each unknown: W times the covariance; not to be written to.
+        """(s, n) covariance of weighted sums with each unknown: W times the covariance; not to be written to.
 
-        weights  (s, n) sparse, one row per sum; for the same ones again it is at hand, also after `know`
+        weights  (s, n) sparse, one row per sum; for the same ones again it is at hand, also after `condition`
         """
         if id(weights) not in self._acrosses:
             across = self._across(weights)
@@ -240,32 +244,32 @@ class Field:
 
     def _across(self, weights: sparse.csr_array) -> Array:
         count = weights.shape[0]
-        across, loads = np.zeros((count, len(self.mean))), np.zeros((count, len(self.shared)))
-        parts = list(zip(self.blocks, self.within, self.loads, strict=True))
-        for (sums, some), (rows, within, load) in zip(_by_block(weights, self.blocks), parts, strict=True):
+        across, loadings = np.zeros((count, len(self.mean))), np.zeros((count, len(self.shared)))
+        parts = list(zip(self.blocks, self.within, self.loadings, strict=True))
+        for (sums, some), (rows, within, loading) in zip(_by_block(weights, self.blocks), parts, strict=True):
             across[np.ix_(sums, rows)] = some @ within
-            loads[sums] += some @ load
-        pull = loads @ self.shared
-        for rows, _, load in parts:
-            across[:, rows] += pull @ load.T
+            loadings[sums] += some @ loading
+        effects = loadings @ self.shared
+        for rows, _, loading in parts:
+            across[:, rows] += effects @ loading.T
         return across
 
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m)."""
         effects = rng.standard_normal((count, len(self.shared))) @ _root(self.shared).T
-        for rows, within, loads in zip(self.blocks, self.within, self.loads, strict=True):
+        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
             own = rng.standard_normal((count, len(rows))) @ _root(within).T
-            yield rows, self.mean[rows] + own + effects @ loads.T
+            yield rows, self.mean[rows] + own + effects @ loadings.T
 
-    def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "Field":
-        """A field with other means, and what is left of some blocks: right because this one is, so not checked again.
+    def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
+        """Distribution with other means, and what is left of some blocks: right as this one is, so not checked again.
 
         variance  (n,) if it is at hand
         """
-        after, within, loads = copy(self), list(self.within), list(self.loads)
+        after, within, loadings = copy(self), list(self.within), list(self.loadings)
         for block, parts in left.items():
-            within[block], loads[block] = parts
-        vars(after).update(mean=mean, within=tuple(within), loads=tuple(loads), shared=shared, variance=variance)
+            within[block], loadings[block] = parts
+        vars(after).update(mean=mean, within=tuple(within), loadings=tuple(loadings), shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
         for remembered in ("_columns", "_acrosses"):
@@ -286,8 +290,10 @@ def _root(covariance: Array) -> Array:
     return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
 
 
-def _told(covariance: Array, precision: Array) -> Array:
-    """(p, p) the covariance V of the shared effects after this was told of them: V (I + P V)^-1.
+def _posterior(covariance: Array, precision: Array) -> Array:
+    """(p, p) posterior covariance of the shared effects, of which V is the prior one and P the precision of the data.
+
+        V (I + P V)^-1
 
     As R (I + R' P R)^-1 R' with R R' = V, which loses no more digits than a direct solution where P is large.
     """
@@ -296,26 +302,26 @@ def _told(covariance: Array, precision: Array) -> Array:
     return np.asarray(half.T @ half)
 
 
-def _condition(within: Array, loads: Array, new: Integers, off: Array) -> tuple[_Block, Array, Array]:
-    """What is left of a block when some of its unknowns are known, and what they tell of the rest.
+def _condition(within: Array, loadings: Array, new: Integers, off: Array) -> tuple[_Block, Array, Array]:
+    """Remainder of a block given the values of some of its unknowns, and what these say of the rest.
 
     new  (k,) their places in the block
     off  (k,) how far their values are from the means
 
-    Returns K_b and the rows of Z that are left; by how much the means move (m,), the shared effects aside; and what
-    is told of those (p, p + 1): a precision, and beside it the precision times a mean.
+    Returns K_b and the rows of Z that are left; by how much the means move (m,), the shared effects aside; and of
+    those (p, p + 1) a precision, and beside it the precision times a mean.
     """
     factor = cho_factor(within[np.ix_(new, new)], lower=True)
     gain = cho_solve(factor, within[new]).T
     covariance = within - gain @ within[new]
-    left = _clear((covariance + covariance.T) / 2, loads - gain @ loads[new], new)
-    return left, gain @ off, loads[new].T @ cho_solve(factor, np.column_stack([loads[new], off]))
+    left = _clear((covariance + covariance.T) / 2, loadings - gain @ loadings[new], new)
+    return left, gain @ off, loadings[new].T @ cho_solve(factor, np.column_stack([loadings[new], off]))
 
 
-def _clear(within: Array, loads: Array, places: Integers) -> _Block:
+def _clear(within: Array, loadings: Array, places: Integers) -> _Block:
     """A block in which some unknowns are certain."""
-    within[places] = within[:, places] = loads[places] = 0
-    return within, loads
+    within[places] = within[:, places] = loadings[places] = 0
+    return within, loadings
 
 
 def check_blocks(blocks: Sequence[Integers], count: int) -> None:

@@ -1,4 +1,4 @@
-"""A field is compared with its covariance written out in full, and conditioning with solving in numpy."""
+"""Blocks with shared effects against their covariance written out in full, and conditioning against numpy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
-from audiosim.stats.field import Field
+from audiosim.stats.block_normal import BlockNormal
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 
@@ -21,14 +21,14 @@ def drawn(rng, sizes, p):
     within = tuple(factor @ factor.T + 0.3 * np.eye(len(factor)) for factor in factors)
     loads = tuple(rng.normal(size=(m, p)) for m in sizes)
     shared = rng.normal(size=(p, p))
-    return Field(rng.normal(size=n), blocks, within, loads, shared @ shared.T + 0.1 * np.eye(p))
+    return BlockNormal(rng.normal(size=n), blocks, within, loads, shared @ shared.T + 0.1 * np.eye(p))
 
 
 def in_full(field):
     """The covariance (n, n) by its definition."""
     n = len(field.mean)
     covariance, loads = np.zeros((n, n)), np.zeros((n, len(field.shared)))
-    for rows, within, load in zip(field.blocks, field.within, field.loads, strict=True):
+    for rows, within, load in zip(field.blocks, field.within, field.loadings, strict=True):
         covariance[np.ix_(rows, rows)], loads[rows] = within, load
     return covariance + loads @ field.shared @ loads.T
 
@@ -77,10 +77,10 @@ def test_learning_is_conditioning_in_full_in_any_order_one_by_one_and_many_at_on
     first, second = sorted(data.draw(st.tuples(*[st.integers(0, len(order))] * 2), label="cuts"))
     after = field
     for index, value in zip(order[:first], values[:first], strict=True):
-        after = after.know(index, value)
-    after = after.know_all(order[first:second], values[first:second])
+        after = after.condition(index, value)
+    after = after.condition_all(order[first:second], values[first:second])
     for index, value in zip(order[second:], values[second:], strict=True):
-        after = after.know(index, value)
+        after = after.condition(index, value)
     assert_is(after, *expected)
     assert not after.variance[order].any()
     np.testing.assert_array_equal(after.mean[order], values)
@@ -91,8 +91,8 @@ def test_learning_is_conditioning_in_full_in_any_order_one_by_one_and_many_at_on
 def test_blocks_of_one_blocks_as_large_as_the_effects_are_many_and_a_single_block(sizes):
     field = drawn(np.random.default_rng(1), sizes, 3)
     expected = conditioned(field.mean, in_full(field), [0, 2], np.array([0.5, 1.0]))
-    assert_is(field.know(2, 1.0).know(0, 0.5), *expected)
-    assert_is(field.know_all(np.array([2, 0]), np.array([1.0, 0.5])), *expected)
+    assert_is(field.condition(2, 1.0).condition(0, 0.5), *expected)
+    assert_is(field.condition_all(np.array([2, 0]), np.array([1.0, 0.5])), *expected)
 
 
 def test_learning_everything_leaves_no_variance_at_all():
@@ -101,10 +101,10 @@ def test_learning_everything_leaves_no_variance_at_all():
     values = rng.normal(size=100)
     one_by_one = field
     for index in rng.permutation(100):
-        one_by_one = one_by_one.know(index, values[index])
-    for after in (one_by_one, field.know_all(np.arange(100), values)):
+        one_by_one = one_by_one.condition(index, values[index])
+    for after in (one_by_one, field.condition_all(np.arange(100), values)):
         assert not after.variance.any()
-        assert not any(part.any() for part in (*after.within, *after.loads))
+        assert not any(part.any() for part in (*after.within, *after.loadings))
         np.testing.assert_array_equal(after.mean, values)
         sums = after.project(sparse.csr_array(np.ones((2, 100))))
         assert not sums.covariance.any()
@@ -116,21 +116,21 @@ def test_the_variance_does_not_drift_while_much_is_learned():
     known, values = rng.permutation(150)[:120], rng.normal(size=120)
     after = field
     for index, value in zip(known, values, strict=True):
-        after = after.know(index, value)
+        after = after.condition(index, value)
     mean, covariance = conditioned(field.mean, in_full(field), known, values)
     np.testing.assert_allclose(after.variance, np.diagonal(covariance), atol=1e-8)
     np.testing.assert_allclose(after.mean, mean, atol=1e-8)
 
 
 def test_what_is_known_already_changes_its_own_value_only():
-    field = drawn(np.random.default_rng(4), [3, 2], 2).know(1, 0.5)
-    again, all_again = field.know(1, 9.0), field.know_all(np.array([1]), np.array([9.0]))
+    field = drawn(np.random.default_rng(4), [3, 2], 2).condition(1, 0.5)
+    again, all_again = field.condition(1, 9.0), field.condition_all(np.array([1]), np.array([9.0]))
     expected = field.mean.copy()
     expected[1] = 9.0
     for after in (again, all_again):
         assert_is(after, expected, in_full(field))
     with_another = conditioned(expected, in_full(field), [3], np.array([2.0]))
-    assert_is(field.know_all(np.array([3, 1]), np.array([2.0, 9.0])), *with_another)
+    assert_is(field.condition_all(np.array([3, 1]), np.array([2.0, 9.0])), *with_another)
 
 
 def test_what_is_known_of_some_changes_the_density_by_the_density_of_it():
@@ -140,7 +140,7 @@ def test_what_is_known_of_some_changes_the_density_by_the_density_of_it():
     joint = multivariate_normal(field.mean, in_full(field))
     values = rng.normal(size=6)
     alone = multivariate_normal(field.mean[[4, 1]], in_full(field)[np.ix_([4, 1], [4, 1])])
-    after, rest = field.know_all(np.array([4, 1]), values[[4, 1]]), [0, 2, 3, 5]
+    after, rest = field.condition_all(np.array([4, 1]), values[[4, 1]]), [0, 2, 3, 5]
     given_them = multivariate_normal(after.mean[rest], in_full(after)[np.ix_(rest, rest)])
     expected = alone.logpdf(values[[4, 1]]) + given_them.logpdf(values[rest])
     assert joint.logpdf(values) == pytest.approx(expected, abs=1e-9)
@@ -149,17 +149,17 @@ def test_what_is_known_of_some_changes_the_density_by_the_density_of_it():
 def test_other_blocks_are_passed_on_as_they_are():
     field = drawn(np.random.default_rng(6), [3, 4, 5], 2)
     inside = field.blocks[1]
-    for after in (field.know(inside[0], 0.0), field.know_all(inside[:2], np.zeros(2))):
+    for after in (field.condition(inside[0], 0.0), field.condition_all(inside[:2], np.zeros(2))):
         assert after.blocks is field.blocks
         assert [after.within[block] is field.within[block] for block in range(3)] == [True, False, True]
-        assert [after.loads[block] is field.loads[block] for block in range(3)] == [True, False, True]
+        assert [after.loadings[block] is field.loadings[block] for block in range(3)] == [True, False, True]
 
 
 def test_the_field_before_still_stands():
     field = drawn(np.random.default_rng(7), [3, 4], 2)
     mean, covariance, variance = field.mean.copy(), in_full(field), field.variance.copy()
-    field.know(1, 5.0)
-    field.know_all(np.array([0, 3]), np.array([1.0, 2.0]))
+    field.condition(1, 5.0)
+    field.condition_all(np.array([0, 3]), np.array([1.0, 2.0]))
     np.testing.assert_array_equal(field.mean, mean)
     np.testing.assert_array_equal(in_full(field), covariance)
     np.testing.assert_array_equal(field.variance, variance)
@@ -180,18 +180,18 @@ def test_no_rounding_makes_a_variance_negative():
     weights -= weights.mean(axis=1, keepdims=True)
     same = np.ones((3, 3)) / 3
     assert np.diagonal(weights @ same @ weights.T).min() < 0
-    field = Field(np.zeros(3), (np.arange(3),), (same,), (np.empty((3, 0)),), np.empty((0, 0)))
+    field = BlockNormal(np.zeros(3), (np.arange(3),), (same,), (np.empty((3, 0)),), np.empty((0, 0)))
     assert field.project(sparse.csr_array(weights)).variance.min() == 0
 
 
 def test_a_field_of_nothing_has_nothing():
-    field = Field(np.empty(0), (), (), (), np.eye(2))
+    field = BlockNormal(np.empty(0), (), (), (), np.eye(2))
     assert field.variance.shape == (0,)
-    assert field.know_all(np.empty(0, dtype=int), np.empty(0)).mean.shape == (0,)
+    assert field.condition_all(np.empty(0, dtype=int), np.empty(0)).mean.shape == (0,)
     assert field.project(sparse.csr_array((3, 0))).covariance.tolist() == np.zeros((3, 3)).tolist()
     assert field.across(sparse.csr_array((3, 0))).shape == (3, 0)
     assert field.scaled(np.empty(0), np.empty(0)).variance.shape == (0,)
-    assert field.left_out(np.empty(0, dtype=int), np.empty(0))[0].shape == (0,)
+    assert field.held_out(np.empty(0, dtype=int), np.empty(0))[0].shape == (0,)
     assert list(field.draw(np.random.default_rng(0), 2)) == []
 
 
@@ -202,7 +202,7 @@ def test_each_left_out_is_what_solving_with_all_the_others_says(sizes, p, seed, 
     covariance, order = in_full(field), rng.permutation(len(field.mean))
     places = order[: data.draw(st.integers(0, len(order)), label="known")]
     values = rng.normal(size=len(places))
-    means, variances = field.left_out(places, values)
+    means, variances = field.held_out(places, values)
     for own, place in enumerate(places):
         others = np.delete(np.arange(len(places)), own)
         mean, left = conditioned(field.mean, covariance, places[others], values[others])
@@ -212,16 +212,16 @@ def test_each_left_out_is_what_solving_with_all_the_others_says(sizes, p, seed, 
 
 def test_of_those_left_out_none_and_a_single_one_are_as_before():
     field = drawn(np.random.default_rng(10), [3, 2], 2)
-    means, variances = field.left_out(np.empty(0, dtype=int), np.empty(0))
+    means, variances = field.held_out(np.empty(0, dtype=int), np.empty(0))
     assert means.shape == variances.shape == (0,)
-    means, variances = field.left_out(np.array([2]), np.array([50.0]))
+    means, variances = field.held_out(np.array([2]), np.array([50.0]))
     assert (means[0], variances[0]) == (pytest.approx(field.mean[2], abs=1e-12), pytest.approx(field.variance[2]))
 
 
 def test_what_is_certain_already_counts_for_those_left_out():
     field = drawn(np.random.default_rng(11), [3, 2, 2], 2)
     values = np.array([0.3, -1.0, 2.0])
-    means, variances = field.know(1, 0.7).left_out(np.array([5, 0, 2]), values)
+    means, variances = field.condition(1, 0.7).held_out(np.array([5, 0, 2]), values)
     mean, left = conditioned(field.mean, in_full(field), [1, 5, 2], np.array([0.7, 0.3, 2.0]))
     assert (means[1], variances[1]) == (pytest.approx(mean[0]), pytest.approx(left[0, 0]))
 
@@ -244,8 +244,8 @@ def test_a_shared_effect_that_is_certain_changes_nothing():
         expected = in_full(field) + loads @ covariance @ loads.T
         assert_is(after, field.mean, expected)
         known = conditioned(field.mean, expected, [1, 5], np.array([2.0, -1.0]))
-        assert_is(after.know_all(np.array([1, 5]), np.array([2.0, -1.0])), *known)
-        assert_is(after.know(5, -1.0).know(1, 2.0), *known)
+        assert_is(after.condition_all(np.array([1, 5]), np.array([2.0, -1.0])), *known)
+        assert_is(after.condition(5, -1.0).condition(1, 2.0), *known)
 
 
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
@@ -260,7 +260,7 @@ def test_scaling_is_multiplying_the_covariance_from_both_sides(sizes, p, seed):
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
 def test_the_covariance_of_sums_with_all_is_that_in_full(sizes, p, seed):
     rng = np.random.default_rng(seed)
-    field = drawn(rng, sizes, p).know(0, 1.0)
+    field = drawn(rng, sizes, p).condition(0, 1.0)
     for count in (1, 4):
         dense = rng.normal(size=(count, len(field.mean))) * (rng.random((count, len(field.mean))) < 0.5)
         found = field.across(sparse.csr_array(dense))
@@ -271,7 +271,7 @@ def test_the_covariance_of_sums_with_all_is_that_in_full(sizes, p, seed):
 def test_values_are_drawn_from_the_joint_distribution(p):
     # The standard error of a sample's covariance is sqrt((C_ii C_jj + C_ij^2) / draws); five of them are allowed.
     rng = np.random.default_rng(12)
-    field, draws = drawn(rng, [3, 1, 4], p).know(2, 0.25).know(5, -1.0), 40_000
+    field, draws = drawn(rng, [3, 1, 4], p).condition(2, 0.25).condition(5, -1.0), 40_000
     values, covariance = np.empty((draws, 8)), in_full(field)
     for rows, own in field.draw(rng, draws):
         values[:, rows] = own
@@ -287,15 +287,15 @@ def test_blocks_of_nothing_do_no_harm():
     # A query for which nothing was retrieved is a block without unknowns.
     full = drawn(np.random.default_rng(13), [2, 3], 2)
     none = np.empty(0, dtype=int), np.empty((0, 0)), np.empty((0, 2))
-    first, last = zip(full.blocks, full.within, full.loads, strict=True)
+    first, last = zip(full.blocks, full.within, full.loadings, strict=True)
     blocks, within, loads = zip(first, none, none, last, strict=True)
-    field = Field(full.mean, blocks, within, loads, full.shared)
+    field = BlockNormal(full.mean, blocks, within, loads, full.shared)
     assert_is(field, full.mean, in_full(full))
     assert_is(field.scaled(full.mean, np.ones(5)), full.mean, in_full(full))
     known = conditioned(full.mean, in_full(full), [0, 3], np.array([1.0, 2.0]))
-    assert_is(field.know_all(np.array([0, 3]), np.array([1.0, 2.0])), *known)
+    assert_is(field.condition_all(np.array([0, 3]), np.array([1.0, 2.0])), *known)
     for found, expected in zip(
-        field.left_out(np.arange(5), np.ones(5)), full.left_out(np.arange(5), np.ones(5)), strict=True
+        field.held_out(np.arange(5), np.ones(5)), full.held_out(np.arange(5), np.ones(5)), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     drawn_rows = [rows.tolist() for rows, _ in field.draw(np.random.default_rng(0), 3)]
@@ -303,7 +303,7 @@ def test_blocks_of_nothing_do_no_harm():
 
 
 HALF, TWO = (np.array([0]), np.array([1])), (np.eye(1), np.eye(1))
-LOADS = (np.zeros((1, 2)), np.zeros((1, 2)))
+LOADINGS = (np.zeros((1, 2)), np.zeros((1, 2)))
 
 
 @pytest.mark.parametrize(
@@ -312,25 +312,25 @@ LOADS = (np.zeros((1, 2)), np.zeros((1, 2)))
         ({"blocks": (np.array([0]), np.array([0]))}, "blocks must hold each of 2 places once, got 2 places"),
         ({"blocks": HALF[:1]}, "blocks must hold each of 2 places once, got 1 places"),
         ({"shared": np.ones((2, 3))}, r"covariance of the shared effects must be square, got \(2, 3\)"),
-        ({"within": TWO[:1]}, "covariances and loads must be 2 each to match the blocks, got 1 and 2"),
-        ({"loads": LOADS * 2}, "covariances and loads must be 2 each to match the blocks, got 2 and 4"),
+        ({"within": TWO[:1]}, "covariances and loadings must be 2 each to match the blocks, got 1 and 2"),
+        ({"loadings": LOADINGS * 2}, "covariances and loadings must be 2 each to match the blocks, got 2 and 4"),
         ({"within": (np.eye(2), np.eye(1))}, r"a block must be \(1, 1\) and \(1, 2\), got \(2, 2\) and \(1, 2\)"),
         ({"shared": np.eye(3)}, r"a block must be \(1, 1\) and \(1, 3\), got \(1, 1\) and \(1, 2\)"),
         (
-            {"within": (np.zeros((1, 1)), np.eye(1)), "loads": (np.ones((1, 2)), LOADS[1])},
-            "an unknown without a variance of its own must have no covariance and no loads",
+            {"within": (np.zeros((1, 1)), np.eye(1)), "loadings": (np.ones((1, 2)), LOADINGS[1])},
+            "an unknown without a variance of its own must have no covariance and no loadings",
         ),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changed, message):
-    right = {"mean": np.zeros(2), "blocks": HALF, "within": TWO, "loads": LOADS, "shared": np.eye(2)}
-    assert Field(**right).variance.tolist() == [1, 1]
+    right = {"mean": np.zeros(2), "blocks": HALF, "within": TWO, "loadings": LOADINGS, "shared": np.eye(2)}
+    assert BlockNormal(**right).variance.tolist() == [1, 1]
     with pytest.raises(InputError, match=f"^{message}$"):
-        Field(**(right | changed))
+        BlockNormal(**(right | changed))
 
 
 @pytest.mark.parametrize(("places", "values"), [([1, 1], [0.0, 1.0]), ([0, 1], [0.0])])
 def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
     field = drawn(np.random.default_rng(9), [2, 1], 1)
     with pytest.raises(InputError, match=f"^places must differ and have a value each, got 2 and {len(values)} values$"):
-        field.know_all(np.array(places), np.array(values))
+        field.condition_all(np.array(places), np.array(values))

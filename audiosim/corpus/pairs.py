@@ -1,0 +1,32 @@
+"""Lists of pairs: a query and a document per line, parted by a tab or by spaces; a header names them or is absent."""
+
+from pathlib import Path
+
+from audiosim.corpus.lines import read_lines
+from audiosim.corpus.model import Pair
+from audiosim.errors import FormatError
+
+HEADER = ["query", "document"]
+
+
+def read_pairs(path: str | Path) -> dict[Pair, int]:
+    """The pairs of a file in their order, each with the number of its line.
+
+    A line that is not two names, and a pair that is there twice, are errors.
+    """
+    path, pairs = Path(path), dict[Pair, int]()
+    for number, text in read_lines(path, "a query and a document per line"):
+        fields = text.split("\t") if "\t" in text else text.split()
+        if not pairs and fields == HEADER:
+            continue
+        if len(fields) != 2 or not all(field.strip() for field in fields):
+            raise FormatError(path, number, f"expected 2 fields (query, document), found {len(fields)}")
+        pair = Pair(*fields)
+        if pair in pairs:
+            raise FormatError(
+                path, number, f"query {pair.query}, document {pair.document} is on line {pairs[pair]} already"
+            )
+        pairs[pair] = number
+    if not pairs:
+        raise FormatError(path, 1, "the file holds no pair, expected a query and a document per line")
+    return pairs

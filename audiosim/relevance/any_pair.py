@@ -1,0 +1,64 @@
+"""Pairs that no system need have retrieved: which of them something can be said about."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
+
+PORTION = 200  # unretrieved pairs of one query at a time: a query's covariance is held in full
+
+
+def portions(pool: Pool, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
+    """The pairs that no system retrieved, each once, in portions that leave blocks of covariances small.
+
+    At least one portion, which may be empty.
+    """
+    waiting: dict[str, list[Pair]] = {}
+    for pair in dict.fromkeys(pairs):
+        if pair not in pool.positions:
+            waiting.setdefault(pair[0], []).append(Pair(*pair))
+    for start in range(0, max(map(len, waiting.values()), default=1), PORTION):
+        yield tuple(pair for own in waiting.values() for pair in own[start : start + PORTION])
+
+
+class Known:
+    """The documents and queries of which a collection knows anything.
+
+    A document is known that a run names, or the metadata, or the index of sounds; a query whose own document is known,
+    or that a run answers. Any such query with any such document can be predicted: where no system retrieved the
+    document, by the rest that is known.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    @cached_property
+    def documents(self) -> frozenset[str]:
+        """Their identifiers."""
+        collection = self._collection
+        retrieved = (document for run in collection.runs for ranking in run.rankings.values() for document in ranking)
+        return frozenset([*retrieved, *collection.documents, *self._heard()])
+
+    @cached_property
+    def queries(self) -> frozenset[str]:
+        """The queries that a run answers or that queries.tsv lists; any other is the document of its name."""
+        return frozenset(
+            [*(query for run in self._collection.runs for query in run.rankings), *self._collection.query_documents]
+        )
+
+    def __contains__(self, pair: Pair) -> bool:
+        query, document = pair
+        return document in self.documents and (query in self.queries or query in self.documents)
+
+    def among(self, pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+        """Those of some pairs that are known, each once."""
+        return tuple(dict.fromkeys(Pair(*pair) for pair in pairs if pair in self))
+
+    def _heard(self) -> Iterable[str]:
+        if self._collection.sounds is None:
+            return ()
+        from audiosim.audio.index import AudioIndex  # costs start-up time that most uses need not pay
+
+        return AudioIndex.load(self._collection.sounds).ids

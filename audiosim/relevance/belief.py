@@ -1,0 +1,277 @@
+"""What is believed of the relevance of a pool's pairs: one value, whichever estimator it comes from."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtr
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.model import Pair
+from audiosim.errors import InputError
+from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
+from audiosim.stats.ordinal import expectation, variance
+
+FREEDOM = 10  # 5 to 30 predict single grades about as well
+FEW = 8  # judgments that are cheaper to condition on one by one than all at once
+SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Belief about the grades of the n pairs of a pool, given the judgments made so far.
+
+    levels     (l,) grades, rising, from 0 to the highest of the scale
+    marginals  (n, l) P(level) of each pair by the model that spoke for it; rows sum to 1
+    models     names of the models that were used
+    model      (n,) which of them spoke for each pair
+    prior      of the n gains, before any pair is judged; a gain is a grade over the highest
+    grades     (n,) the judgments, NaN where unjudged
+    maximum    the highest grade of the scale
+
+    Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
+    one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
+    """
+
+    levels: Array
+    marginals: Array
+    models: tuple[str, ...]
+    model: Integers
+    prior: MultivariateNormal
+    grades: Array
+    maximum: float
+
+    def __post_init__(self) -> None:
+        _check_levels(self.levels, self.maximum)
+        _check_marginals(self.marginals, len(self.levels))
+        _check_models(self.models, self.model, len(self.marginals))
+        n = len(self.marginals)
+        if self.prior.mean.shape != (n,):
+            raise InputError(f"gains must be ({n},) to match the probabilities, got {self.prior.mean.shape}")
+        if self.prior.correlated and not np.all(self.prior.variance > 0):
+            row = int(np.argmin(self.prior.variance > 0))
+            raise InputError(f"row {row} of correlated gains must have a variance above 0 before it is judged")
+        object.__setattr__(self, "grades", _checked_grades(self.grades, n, self.maximum))
+
+    @classmethod
+    def independent(
+        cls,
+        levels: Array,
+        probabilities: Array,
+        grades: Array,
+        maximum: float,
+        models: tuple[str, ...],
+        model: Integers | None = None,
+    ) -> "Belief":
+        """Belief in which no pair says anything of another; the arguments are those of the class.
+
+        model  the first one spoke for every pair where None
+        """
+        _check_levels(levels, maximum)
+        _check_marginals(probabilities, len(levels))
+        mean, spread = expectation(probabilities, levels), variance(probabilities, levels)
+        prior = IndependentNormal(mean / maximum, spread / maximum**2)
+        model = np.zeros(len(probabilities), dtype=np.int64) if model is None else model
+        return cls(levels, probabilities, models, model, prior, grades, maximum)
+
+    @cached_property
+    def judged(self) -> Booleans:
+        """(n,) whether the pair is judged."""
+        return ~np.isnan(self.grades)
+
+    @cached_property
+    def gains(self) -> MultivariateNormal:
+        """Posterior of the n gains: the prior conditioned on the judgments; judged pairs are certain."""
+        judged = np.flatnonzero(self.judged)
+        return self.prior.condition_all(judged, self.grades[judged] / self.maximum) if len(judged) else self.prior
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """(n, l) P(level) of each pair given the judgments of all others; rows sum to 1.
+
+        The marginals where no pair says anything of another. Where pairs do,
+
+            P(level <= l) = distribution function of Student's t of  (end_l - mean) / deviation,
+            end_l = expectation by the marginals + deviation before any judgment x normal quantile of P(level <= l)
+
+        mean and deviation being those of the gain, for a judged pair given all judgments but its own. Gains that move
+        shift and stretch what the marginals say, and it stays on the scale. The tails are those of FREEDOM degrees of
+        freedom, heavier than normal ones: some queries vary more than others, and a single grade shows it.
+        """
+        if not self.prior.correlated:
+            return self.marginals
+        mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
+        judged = np.flatnonzero(self.judged)
+        mean[judged], spread[judged] = self.prior.held_out(judged, self.grades[judged] / self.maximum)
+        below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
+        own = expectation(self.marginals, self.levels) / self.maximum
+        ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * ndtri(below)
+        reached = np.zeros((len(mean), len(self.levels) + 1))
+        reached[:, 1:-1] = stdtr(FREEDOM, (ends - mean[:, None]) / np.sqrt(spread)[:, None])
+        reached[:, -1] = 1
+        probabilities = np.diff(reached, axis=1)
+        probabilities.flags.writeable = False
+        return probabilities
+
+    @cached_property
+    def expectation(self) -> Array:
+        """(n,) expected grade of each pair given the judgments of all others."""
+        return expectation(self.probabilities, self.levels)
+
+    @cached_property
+    def variance(self) -> Array:
+        """(n,) variance of the grade of each pair given the judgments of all others."""
+        return variance(self.probabilities, self.levels)
+
+    def condition(self, index: int, grade: float) -> "Belief":
+        """Belief after one more pair was judged.
+
+        index  of a pair that is not judged
+        """
+        if self.judged[index]:
+            raise InputError(f"row {index} is judged already: a change of its judgment needs revise")
+        grades = self.grades.copy()
+        grades[index] = grade
+        after = self.revise(grades)
+        vars(after)["gains"] = self.gains.condition(index, grade / self.maximum)
+        return after
+
+    def revise(self, grades: Array) -> "Belief":
+        """Belief of the same prior in which these are the judgments, whatever they were before.
+
+        grades  (n,) NaN where unjudged
+
+        Nothing is computed before it is looked at.
+        """
+        after = object.__new__(Belief)
+        checked = _checked_grades(grades, len(self.marginals), self.maximum)
+        vars(after).update({field.name: getattr(self, field.name) for field in fields(self)}, grades=checked)
+        return after
+
+    def resumed(self, earlier: "Belief") -> "Belief":
+        """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
+        added = np.flatnonzero(self.judged & ~earlier.judged)
+        kept = np.array_equal(earlier.grades[earlier.judged], self.grades[earlier.judged])
+        if self.prior is not earlier.prior or len(added) > FEW or not kept:
+            return self
+        for index in added.tolist():
+            earlier = earlier.condition(index, float(self.grades[index]))
+        return earlier
+
+    def certain(self, grades: Array) -> "Belief":
+        """Belief in which every pair has been judged.
+
+        grades  (n,)
+        """
+        known = IndependentNormal(grades / self.maximum, np.zeros(len(grades)))
+        return replace(self, marginals=self.probabilities, prior=known, grades=grades)
+
+    def gains_as(self, gain: Callable[[Array], Array]) -> MultivariateNormal:
+        """Posterior of another gain, as a share of that of the highest grade, through the level probabilities.
+
+        gain  grades (...,) -> gains (...,), rising with the grade
+
+        Each pair's gain moves with its grade, in proportion to their standard deviations, those of the heavier tails
+        of `probabilities` taken back.
+        """
+        highest = gain(np.array(self.maximum))
+        values, known = gain(self.levels) / highest, gain(self.grades) / highest
+        mean = np.where(self.judged, known, expectation(self.probabilities, values))
+        tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated else 1.0
+        spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
+        certain = self.gains.variance == 0
+        return self.gains.scaled(
+            mean, np.where(certain, 0, np.sqrt(spread / np.where(certain, 1, self.gains.variance)))
+        )
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        """Grades drawn, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
+
+        A value drawn of a correlated gain is put on the scale where the level probabilities have it: FREEDOM degrees
+        of freedom are for the tails of single grades, not for how grades go together.
+        """
+        if not self.prior.correlated:
+            every = np.arange(len(self.grades))
+            yield every, self.grades_at(every, rng.random((count, len(every))))
+            return
+        mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
+        for rows, values in self.gains.draw(rng, count):
+            yield rows, self.grades_at(rows, stdtr(FREEDOM, (values - mean[rows]) / deviation[rows]))
+
+    def grades_at(self, rows: Integers, chance: Array) -> Array:
+        """(count, m) grades of some pairs: of a judged one its own, of any other the level that a chance falls on.
+
+        rows    (m,)
+        chance  (count, m) in [0, 1]
+        """
+        reached = np.cumsum(self.probabilities[rows], axis=1)[:, :-1]
+        level = np.zeros(chance.shape, dtype=np.int64)
+        for column in reached.T:
+            level += chance > column
+        return np.where(self.judged[rows], self.grades[rows], self.levels[level])
+
+    def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
+        """One row per chosen pair: query, document, expectation, variance, probabilities, model.
+
+        pairs   n, those of the pool
+        chosen  places among them
+        """
+        keys = ("expectation", "variance", "probabilities")
+        columns = (self.expectation.tolist(), self.variance.tolist(), self.probabilities.tolist())
+        return [
+            pairs[i]._asdict()
+            | {key: column[i] for key, column in zip(keys, columns, strict=True)}
+            | {"model": self.models[self.model[i]]}
+            for i in chosen
+        ]
+
+
+def _check_array(what: str, value: object, kind: str) -> None:
+    if not isinstance(value, np.ndarray) or value.dtype != kind:
+        came = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise InputError(f"{what} must be an array of {kind}, got {came}")
+
+
+def _check_levels(levels: Array, maximum: float) -> None:
+    _check_array("levels", levels, "float64")
+    if levels.ndim != 1 or not len(levels):
+        raise InputError(f"levels must be one row of grades, got shape {levels.shape}")
+    if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= maximum:
+        raise InputError(f"levels must rise within the scale, got {levels.tolist()}")
+
+
+def _check_marginals(probabilities: Array, count: int) -> None:
+    _check_array("probabilities", probabilities, "float64")
+    if probabilities.ndim != 2 or probabilities.shape[1] != count:
+        raise InputError(f"probabilities must be (n, {count}) to match the levels, got {probabilities.shape}")
+    right = np.all(probabilities >= 0, axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= SUMMING)
+    if not np.all(right):
+        row = int(np.argmin(right))
+        raise InputError(
+            f"each row of probabilities must be 0 or more and sum to 1, row {row} has least "
+            f"{probabilities[row].min():g} and sum {probabilities[row].sum():g}"
+        )
+
+
+def _check_models(models: tuple[str, ...], model: Integers, count: int) -> None:
+    if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
+        raise InputError(f"models must be a tuple of names, got {models!r}")
+    _check_array("model", model, "int64")
+    if model.shape != (count,) or not np.all((model >= 0) & (model < len(models))):
+        raise InputError(f"each of {count} pairs must name one of the models {', '.join(models)}")
+
+
+def _checked_grades(grades: Array, count: int, maximum: float) -> Array:
+    """A copy that nobody can write to."""
+    _check_array("grades", grades, "float64")
+    if grades.shape != (count,):
+        raise InputError(f"grades must be ({count},) to match the probabilities, got {grades.shape}")
+    right = np.isnan(grades) | ((grades >= 0) & (grades <= maximum))
+    if not np.all(right):
+        row = int(np.argmin(right))
+        raise InputError(f"row {row}: a grade must be in [0, {maximum:g}], got {grades[row]:g}")
+    grades = grades.copy()
+    grades.flags.writeable = False
+    return grades

@@ -1,0 +1,183 @@
+"""Multivariate normal distributions: what is asked of one, and that of unknowns that do not depend on each other."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+
+AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
+DENSE_IS_FASTER = 100  # times, for a multiplication in a dense product than in a sparse one
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and covariance of a few unknowns, such as the scores of systems.
+
+    mean        (s,)
+    covariance  (s, s) symmetric
+    """
+
+    mean: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        s = len(self.mean)
+        if self.covariance.shape != (s, s):
+            raise InputError(f"covariance must be ({s}, {s}) to match the mean, got {self.covariance.shape}")
+        _check_finite(self.mean, self.variance)
+
+    @property
+    def variance(self) -> Array:
+        """(s,) the variance of each unknown."""
+        return np.diagonal(self.covariance)
+
+
+class MultivariateNormal(Protocol):
+    """Distribution of n unknowns, jointly normal; a value, which conditioning leaves as it is.
+
+    An unknown of variance 0 is certain. Implemented by `IndependentNormal` and `BlockNormal`.
+    """
+
+    @property
+    def mean(self) -> Array:
+        """(n,) mean of each unknown."""
+        ...
+
+    @property
+    def variance(self) -> Array:
+        """(n,) variance of each unknown, 0 or more."""
+        ...
+
+    @property
+    def correlated(self) -> bool:
+        """Whether one unknown may say something of another."""
+        ...
+
+    def column(self, index: int) -> Array:
+        """(n,) covariance of one unknown with each; not to be written to."""
+        ...
+
+    def project(self, weights: sparse.csr_array) -> Moments:
+        """Moments of weighted sums: mean W mu, covariance W Sigma W'.
+
+        weights  (s, n) sparse, one row per sum
+        """
+        ...
+
+    def across(self, weights: sparse.csr_array) -> sparse.csr_array | Array:
+        """(s, n) covariance of weighted sums with each unknown: W Sigma; not to be written to.
+
+        weights  (s, n) sparse, one row per sum
+        """
+        ...
+
+    def condition(self, index: int, value: float) -> "MultivariateNormal":
+        """Distribution given the value of one unknown.
+
+            mean + Sigma[:, i] (value - mean[i]) / Sigma[i, i],  Sigma - Sigma[:, i] Sigma[i, :] / Sigma[i, i]
+
+        The value of one that was certain replaces the old one and says nothing of the others.
+        """
+        ...
+
+    def condition_all(self, places: Integers, values: Array) -> "MultivariateNormal":
+        """Distribution given the values of several unknowns: as one by one, but all at once.
+
+        places  (k,) different
+        values  (k,)
+        """
+        ...
+
+    def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
+        """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
+
+        places  (k,) different, none of them certain
+        values  (k,)
+        """
+        ...
+
+    def scaled(self, mean: Array, factors: Array) -> "MultivariateNormal":
+        """Distribution of other unknowns, each so many times as far from its mean as its counterpart here.
+
+        That of a function of each unknown to first order, with the function's means.
+
+        mean     (n,)
+        factors  (n,) 0 or more
+        """
+        ...
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        """Values drawn, in parts: the places of some unknowns (m,), and their values (count, m)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentNormal:
+    """Distribution of unknowns of which none says anything of another; see `MultivariateNormal`.
+
+    mean      (n,)
+    variance  (n,) 0 or more
+    """
+
+    mean: Array
+    variance: Array
+
+    correlated = False
+
+    def __post_init__(self) -> None:
+        if self.variance.shape != self.mean.shape:
+            raise InputError(f"variances must be {self.mean.shape} to match the mean, got {self.variance.shape}")
+        _check_finite(self.mean, self.variance)
+
+    def column(self, index: int) -> Array:
+        column = np.zeros(len(self.mean))
+        column[index] = self.variance[index]
+        return column
+
+    def project(self, weights: sparse.csr_array) -> Moments:
+        covariance = _projected(weights, self.variance)
+        return Moments(weights @ self.mean, (covariance + covariance.T) / 2)
+
+    def across(self, weights: sparse.csr_array) -> sparse.csr_array:
+        return sparse.csr_array(weights.multiply(self.variance))
+
+    def condition(self, index: int, value: float) -> "IndependentNormal":
+        return self.condition_all(np.array([index]), np.array([value]))
+
+    def condition_all(self, places: Integers, values: Array) -> "IndependentNormal":
+        mean, variance = self.mean.copy(), self.variance.copy()
+        mean[places], variance[places] = values, 0
+        return IndependentNormal(mean, variance)
+
+    def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
+        return self.mean[places], self.variance[places]
+
+    def scaled(self, mean: Array, factors: Array) -> "IndependentNormal":
+        return IndependentNormal(mean, self.variance * factors**2)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        n = len(self.mean)
+        yield np.arange(n), self.mean + np.sqrt(self.variance) * rng.standard_normal((count, n))
+
+
+def _check_finite(mean: Array, variance: Array) -> None:
+    if not np.all(np.isfinite(mean)) or not np.all(variance >= 0):
+        raise InputError("means must be finite and variances 0 or more")
+
+
+def _projected(weights: sparse.csr_array, variances: Array) -> Array:
+    """(s, s) W diag(v) W', by sparse products where few sums share an unknown, by dense blocks where many do."""
+    sums, unknowns = weights.shape
+    if weights.nnz**2 * DENSE_IS_FASTER < (sums * unknowns) ** 2:
+        return np.asarray((weights.multiply(variances).tocsr() @ weights.T).toarray())
+    covariance, columns = np.zeros((sums, sums)), weights.tocsc()
+    step = max(1, AT_ONCE // max(1, sums))
+    for start in range(0, unknowns, step):
+        block = columns[:, start : start + step].toarray()
+        covariance += (block * variances[start : start + step]) @ block.T
+    return covariance

@@ -1,0 +1,115 @@
+"""Everything that is known of the judgments that hold, a row each, as CSV, JSON Lines or a table for a spreadsheet."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from audiosim.campaign import Campaign, Event, Record
+from audiosim.campaign.event import ANSWERS
+from audiosim.corpus.judgments import CARRIED, COLUMNS
+from audiosim.corpus.model import Judgment, Pair
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula, or may
+Row = Mapping[str, Any]
+Given = tuple[Pair, str]
+
+
+def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
+    """The number of a state, and a row for each judgment that holds in it and each pair that cannot be judged.
+
+    Beside what a judgment says on the collection's scale stand the grades as they were given, the reason why not in
+    `cannot`, the note, the seconds that it took and that were heard, the lease that it was given under (`leased`, and
+    `until`), and all else in `details`. What is not known is left out.
+    """
+    number, judgments = campaign.snapshot()
+    held, leases = _held(record for record in campaign.log() if record.number <= number)
+    rows = [_judged(one, held.pop((one.pair, one.assessor), None), leases) for one in judgments]
+    return number, rows + [_told(record.event, leases.get(record.number)) for record in held.values()]
+
+
+def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:
+    """The last answer of each assessor about each pair, and the lease that an answer of a number was given under."""
+    answers: dict[Given, list[Record]] = {}
+    open_leases: dict[Given, Event] = {}
+    leases: dict[int, Event] = {}
+    for record in records:
+        event = record.event
+        given = (event.pair, event.assessor)
+        if event.kind == "lease":
+            open_leases[given] = event
+        elif event.kind in ANSWERS:
+            answers.setdefault(given, []).append(record)
+            if given in open_leases:
+                leases[record.number] = open_leases[given]
+        elif event.kind == "undo":
+            answers[given] = [answer for answer in answers.get(given, ()) if answer.number != event.refers]
+    return {given: found[-1] for given, found in answers.items() if found}, leases
+
+
+def _judged(judgment: Judgment, record: Record | None, leases: Mapping[int, Event]) -> Row:
+    said: dict[str, Any] = {"query": judgment.query, "document": judgment.document, "grade": judgment.grade}
+    said |= {"assessor": judgment.assessor, "time": judgment.time}
+    if record is None or record.event.kind != "judgment":
+        return _filled(said)
+    return _told(record.event, leases.get(record.number)) | _filled(said)
+
+
+def _told(event: Event, lease: Event | None) -> dict[str, Any]:
+    details = dict(event.details)
+    reason = details.pop("reason", None) if event.kind == "cannot" else None
+    named = {name: details.pop(name) for name in CARRIED if name in details}
+    row: dict[str, Any] = {"query": event.query, "document": event.document}
+    row |= {
+        "assessor": event.assessor,
+        "time": event.time,
+        **event.grades,
+        **named,
+        "cannot": reason,
+        "details": details,
+    }
+    return _filled(row | ({} if lease is None else {"leased": lease.time, "until": lease.until}))
+
+
+def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value not in (None, "", {})}
+
+
+def json_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Rows as JSON Lines, which audiosim reads."""
+    return (json.dumps({name: _short(value) for name, value in row.items()}, ensure_ascii=False) for row in rows)
+
+
+def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Rows as CSV, which audiosim reads: one line each, line ends within a text written as a backslash and an n."""
+    columns = list(dict.fromkeys(["query", "document", "grade", "assessor", "time", *COLUMNS, *CARRIED]))
+    yield csv_line(columns)
+    for row in rows:
+        yield csv_line([_one_line(row.get(name)) for name in columns])
+
+
+def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
+    """Rows as CSV for a spreadsheet, and how many cells got an apostrophe before what would be taken for a formula."""
+    table = [next(csv.reader([line])) for line in csv_lines(rows)]
+    count = sum(cell.startswith(FORMULAS) for row in table for cell in row)
+    return count, [csv_line([f"'{cell}" if cell.startswith(FORMULAS) else cell for cell in row]) for row in table]
+
+
+def csv_line(fields: Iterable[object]) -> str:
+    """A record of CSV, without its end; texts may hold line ends."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(fields)
+    return written.getvalue()
+
+
+def _one_line(value: object) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else str(_short(value))
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\\n")
+
+
+def _short(value: object) -> object:
+    """A number as people write it: 17 for 17.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,121 @@
+"""Formats beyond libsndfile's: written by FFmpeg's coders, read back, compared with what was written."""
+
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+from scipy.signal import correlate
+
+from audiosim.audio import more_formats
+from audiosim.audio.decode import read
+from audiosim.audio.index import extract
+from audiosim.audio.sound_limits import Limits
+from audiosim.errors import SoundError
+
+av = pytest.importorskip("av")
+
+RATE_HZ = 44_100
+LOSSLESS = {"alac.m4a": "alac", "flac.mka": "flac", "flac.ogg": "flac", "x.wv": "wavpack", "x.tta": "tta"}
+LOSSY = {"aac.m4a": "aac", "x.webm": "libopus", "x.aac": "aac", "x.ac3": "ac3", "x.wma": "wmav2"}
+
+
+def write(path, codec, samples):
+    """Stereo, of 16 bits where the coder takes whole numbers, the second channel half as loud."""
+    options = {"bit_rate": 192_000} if path.name in LOSSY else {}
+    with av.open(str(path), "w") as container:
+        rate_hz = 48_000 if codec == "libopus" else RATE_HZ
+        stream = container.add_stream(codec, rate=rate_hz, layout="stereo", **options)
+        stream.format = {"wavpack": "s16p", "tta": "s16"}.get(codec, stream.format)
+        frame = av.AudioFrame.from_ndarray(np.stack([samples, samples / 2]).astype(np.float32), "fltp", "stereo")
+        frame.sample_rate, frame.pts = RATE_HZ, 0
+        for packet in (*stream.encode(frame), *stream.encode(None)):
+            container.mux(packet)
+    return path
+
+
+@pytest.fixture(scope="module")
+def album(tmp_path_factory, music):
+    """A clip in each format."""
+    folder = tmp_path_factory.mktemp("formats")
+    for name, codec in (LOSSLESS | LOSSY).items():
+        write(folder / name, codec, music(3, rate_hz=RATE_HZ))
+    return folder
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_lossless_formats_are_read_to_the_last_bit(album, music, name):
+    signal = read(album / name, RATE_HZ)
+    expected = 0.75 * music(3, rate_hz=RATE_HZ)
+    assert len(signal.samples) == len(expected)
+    np.testing.assert_allclose(signal.samples, expected, atol=2.0**-15)
+    assert signal.notes in ((), ("may be truncated: its container does not give its length",))
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_lossy_formats_are_read_as_near_as_coders_come(album, music, name):
+    found, expected = read(album / name).samples, read_wav(album, music)
+    assert abs(len(found) - len(expected)) < 0.1 * 22_050  # coders pad, some begin late
+    late = int(correlate(found, expected, method="fft").argmax()) - len(expected) + 1
+    assert abs(late) < 2000
+    n = min(len(found), len(expected)) - 4000
+    assert np.corrcoef(found[2000 + late : n + late], expected[2000:n])[0, 1] > 0.99
+
+
+def read_wav(album, music):
+    soundfile.write(album / "plain.wav", 0.75 * music(3, rate_hz=RATE_HZ), RATE_HZ)
+    return read(album / "plain.wav").samples
+
+
+def test_a_folder_of_them_is_described_in_workers(album):
+    result = extract({name: album / name for name in LOSSLESS}, n_jobs=2)
+    assert result.failed == ()
+    assert len(result) == len(LOSSLESS)
+
+
+def test_a_file_cut_in_two_is_refused(album, tmp_path):
+    data = (album / "x.tta").read_bytes()
+    (tmp_path / "x.tta").write_bytes(data[: len(data) // 2])
+    with pytest.raises(SoundError, match=r"x\.tta: truncated or damaged: only [345]\d % of the sound that its header"):
+        read(tmp_path / "x.tta")
+
+
+def test_limits_hold_here_too(album):
+    with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
+        read(album / "alac.m4a", limits=Limits(seconds=2))
+
+
+@pytest.mark.parametrize("name", ["x.m4a", "x.wma", "x.mp3", "x.wav"])
+def test_noise_is_refused_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(30_000))
+    known = ", or sound of another format that is whole" if name in ("x.m4a", "x.wma") else ""
+    said = "its content is no sound that is known" if name == "x.mp3" else "Format not recognised"
+    with pytest.raises(SoundError) as raised:
+        read(tmp_path / name)
+    expected = f"{tmp_path / name}: cannot be decoded ({said}), expected WAV, FLAC, Ogg, MP3 or AIFF{known}"
+    assert str(raised.value) == expected
+
+
+def test_playlists_open_nothing(tmp_path, album):
+    (tmp_path / "x.m4a").write_text(f"#EXTM3U\n#EXTINF:3,\n{album / 'x.aac'}\n#EXT-X-ENDLIST\n")
+    with pytest.raises(SoundError, match="cannot be decoded"):
+        read(tmp_path / "x.m4a")
+
+
+def test_without_pyav_a_file_says_what_would_read_it(album, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    remedy = r"; audiosim\[formats\] reads \.m4a files: pip install 'audiosim\[formats\]'$"
+    with pytest.raises(SoundError, match=rf"expected WAV, FLAC, Ogg, MP3 or AIFF{remedy}"):
+        read(album / "aac.m4a")
+    result = extract([album / "aac.m4a", album / "plain.wav"])
+    assert [failure.path for failure in result.failed] == [str(album / "aac.m4a")]
+
+
+def test_nothing_that_looks_like_sound_is_passed_over(run, tmp_path, music):
+    soundfile.write(tmp_path / "x.wav", music(2), 22_050)
+    (tmp_path / "broken.m4a").write_bytes(b"no sound")
+    code, _, err = run("extract", tmp_path, "-o", tmp_path / "index")
+    assert code == 0
+    assert err.startswith(f"audiosim: {tmp_path}/broken.m4a: cannot be decoded (")
+    assert len(err.splitlines()) == 1
