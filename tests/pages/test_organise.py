@@ -56,8 +56,9 @@ def live(demo, commanded, tmp_path_factory):
     folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
     for folder in folders:
         shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+        (folder / "sounds").symlink_to(demo / "sounds")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud")
+    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
     with commanded(folders, root / "log", *options) as running:
         yield running
 
