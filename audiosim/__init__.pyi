@@ -10,6 +10,7 @@ from .expected.estimation import estimate as estimate
 from .measures.measure import parse_measure as parse_measure
 from .relevance.published import load_model as load_model
 from .selection import Selection as Selection
+from .simulate.effort import plan as plan
 from .stats.regression import OrdinalRegression as OrdinalRegression
 
 __version__: str

@@ -92,6 +92,12 @@ def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) ->
     return Signal(samples, rate_hz, _notes(decoded))
 
 
+def load_libraries() -> None:
+    """Load what reads WAV and resamples, which the first file would otherwise pay for."""
+    soundfile.available_formats()
+    soxr.resample(np.zeros(441, np.float32), 44_100, RATE_HZ, quality="HQ")
+
+
 def _check_file(path: Path) -> int:
     """The size of a file that can be read, in bytes."""
     try:

@@ -1,7 +1,7 @@
 """Sound files -> one Gaussian each, or the reason why not; in this process, in others, or on a cluster."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -104,7 +104,16 @@ def describe_all(
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
         return cluster.spread(partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost)
-    return workers.spread(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost)
+    prepare = partial(prepare_for, parameters)
+    return workers.spread(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
+
+
+def prepare_for(parameters: Parameters) -> None:
+    """Load what describing takes, and compile what its descriptors compile."""
+    decode.load_libraries()
+    noise = np.random.default_rng(0).standard_normal(parameters.rate_hz).astype(np.float32)
+    with suppress(Exception):  # what is wrong with a descriptor each file will say
+        frames(Signal(noise, parameters.rate_hz), parameters)
 
 
 def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:

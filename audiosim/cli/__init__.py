@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import audiosim
-from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, serving, simulating, sound
+from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, planning, serving, simulating, sound
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def common(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": serving.demo,
+    "init": sound.init,
     "extract": sound.extract,
     "neighbours": sound.neighbours,
     "train": fitting.train,
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "estimate": estimating.estimate,
     "compare": estimating.compare,
     "next": estimating.next_pairs,
+    "plan": planning.plan,
     "simulate": simulating.simulate,
     "evaluate": evaluating.evaluate,
     "report": evaluating.report,

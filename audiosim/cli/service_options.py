@@ -183,3 +183,4 @@ Adopt = Annotated[
 ]
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]

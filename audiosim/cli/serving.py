@@ -65,11 +65,9 @@ def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
     say(f"judge pairs at {pages['judge']}, watch the ranking settle at {pages['organise']}")
 
     def make() -> "FastAPI":
-        app = create_app([collection], judging=judging, folders={collection.identifier: folder})
-        webbrowser.open(pages["judge"])
-        return app
+        return create_app([collection], judging=judging, folders={collection.identifier: folder})
 
-    run_server(make, port=port)
+    run_server(make, port=port, show=lambda root: webbrowser.open(f"{root}judge/{collection.identifier}"))
 
 
 def serve(
@@ -97,8 +95,12 @@ def serve(
     sounds: settings.SoundFolders = None,
     adopt: settings.Adopt = False,
     log: settings.Log = settings.LogForm.text,
+    open_page: settings.OpenPage = False,
 ) -> None:
-    """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
+    """Serve predictions, judging and rankings over HTTP.
+
+    People begin at the start page, http://127.0.0.1:8000/, which leads to /judge/COLLECTION for assessors and to
+    /organise/COLLECTION for organisers; --open shows it in a browser. For programs /openapi.json describes the routes.
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
     of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. What a database held
@@ -132,7 +134,7 @@ def serve(
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 
-    run_server(make, host, port, log.value, proxies)
+    run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None)
 
 
 def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -> "Access":

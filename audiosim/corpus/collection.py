@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
+from audiosim.corpus.evidence import Evidence, Key, read_evidence, spelled
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
@@ -30,6 +31,7 @@ class Collection:
     guesses          one sentence for each thing that the files leave open and that was guessed
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
+    evidence         what the user knows beside, each of its own name; `save` does not write it
     """
 
     identifier: str
@@ -45,6 +47,7 @@ class Collection:
     guesses: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
     sounds: Path | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -57,6 +60,10 @@ class Collection:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for judgment in self.judgments:
             self.scale.check(judgment.grade)
+        names = [piece.name for piece in self.evidence]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
 
     def __repr__(self) -> str:
         queries = {query for run in self.runs for query in run.rankings}
@@ -98,7 +105,7 @@ class Collection:
         settings = replace(settings, scale=scale or settings.scale)
         scale, judged = _read_judgments(files.judgments, settings.scale)
         deepest = max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
-        return cls(
+        found = cls(
             identifier=folder.resolve().name,
             name=folder.resolve().name if settings.name is None else settings.name,
             scale=scale,
@@ -112,7 +119,9 @@ class Collection:
             guesses=(*notes, *_guesses(settings, scale, bool(judged), deepest)),
             readings=files.readings(runs, documents, query_documents, teams, judged),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
+            evidence=read_evidence(folder),
         )
+        return _checked(found)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.
@@ -134,6 +143,17 @@ class Collection:
         files = {name: lines for name, lines in texts.items() if lines is not None}
         folder = formats.prepare_folder(folder, set(files))
         formats.write_texts({folder / name: lines for name, lines in files.items()})
+
+    def with_evidence(self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object]) -> "Collection":
+        """The collection with one more piece of evidence, which every joint model then takes into account.
+
+        values  numbers or vectors by document, or numbers by (query, document): a mapping, or keys and an array
+
+            collection = Collection.load("mine").with_evidence("clap", dict(zip(ids, embeddings)))
+
+        See `corpus.evidence.Evidence`; those of systems are made there.
+        """
+        return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values))))
 
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
@@ -158,6 +178,27 @@ class Collection:
         for judgment in self.judgments:
             last.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
         return {pair: sum(grades.values()) / len(grades) for pair, grades in last.items()}
+
+
+def _checked(collection: Collection) -> Collection:
+    """The collection; an error where a piece of evidence is about nothing that a run or documents.tsv names."""
+    if not collection.evidence:
+        return collection
+    pairs = {
+        (query, document) for run in collection.runs for query, ranking in run.rankings.items() for document in ranking
+    }
+    known: dict[str, set[Key]] = {
+        "pair": set(pairs),
+        "document": {*(document for _, document in pairs), *collection.documents},
+        "system": {run.system for run in collection.runs},
+    }
+    for piece in collection.evidence:
+        if piece.keys and not known[piece.about].intersection(piece.keys):
+            raise InputError(
+                f"evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
+                f"such as {spelled(piece.keys[0])}"
+            )
+    return collection
 
 
 @dataclass(frozen=True, slots=True)

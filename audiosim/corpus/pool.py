@@ -14,6 +14,7 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.evidence import Evidence
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 
@@ -55,6 +56,7 @@ class Pool:
     query_genre      (n,) code of the query's genre, comparable with `genre`
     artist           (n,) code of the document's artist
     sounds           folder of the index of the recordings, None where there is none
+    evidence         what the user knows beside
     """
 
     collection: str
@@ -72,6 +74,7 @@ class Pool:
     artist: Integers
     positions: dict[Pair, int] = field(repr=False)
     sounds: Path | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     def __repr__(self) -> str:
         sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
@@ -184,6 +187,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         artist=artist,
         positions=positions,
         sounds=collection.sounds,
+        evidence=collection.evidence,
     )
 
 

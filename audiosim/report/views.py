@@ -13,8 +13,10 @@ from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
+    from audiosim.simulate.effort import Effort
 
 ROWS_SHOWN = 20
+TWINS_SHOWN = 20
 
 
 def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = None) -> RenderableType:
@@ -40,6 +42,30 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
     notes = ["" if verdicts is None else verdicts.sentence, _drawn(ranking), note]
     return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
+
+
+def effort_view(found: "Effort") -> RenderableType:
+    """Judgments and hours until a goal, and the pairs of systems that stay open."""
+    low, high = found.interval
+    if found.judgments is None:
+        said = f"{found.goal} takes more than {low:,} judgments: no campaign that was played on got there in the time."
+    else:
+        with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
+        said = (
+            f"{found.goal} takes about {found.judgments:,} judgments more (80 % interval {low:,} to {high:,}), "
+            f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
+        )
+    basis = f"{found.judged:,} pairs are judged; {len(found.counts)} campaigns were played on with drawn grades."
+    if not found.unsettled:
+        return Group(Text(said), Text(basis))
+    table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to tell apart")
+    for row in found.unsettled[:ROWS_SHOWN]:
+        queries = "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
+        table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
+    more = len(found.unsettled) - ROWS_SHOWN
+    rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
+    head = f"{len(found.unsettled)} pairs of systems would still be open:"
+    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest)
 
 
 def _ranks(low: int, high: int) -> str:
@@ -105,6 +131,29 @@ def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
     """Outcome of an extraction."""
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
     return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
+
+
+def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
+    """Outcome of making a collection of a folder: what is in it, what is not known, what may be there twice."""
+    unknown = ", ".join(f"{column} of {count:,}" for column, count in result["unknown"].items() if count)
+    lines = [
+        f"{result['documents']:,} recordings in {result['collection']}, {len(result['failed']):,} failed",
+        f"Tags do not say the {unknown}." if unknown else "Artist and genre are known of all.",
+        f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
+    ]
+    twins = result["near_duplicates"]
+    if not twins:
+        return Text("\n".join([*lines, "No recording seems to be there twice."]))
+    table = PlainTable(("May be the same", "left"), ("as", "left"), ("divergence", "right"), ("seconds", "right"))
+    for pair in twins[:TWINS_SHOWN]:
+        table.add_row(pair["one"], pair["other"], f"{pair['divergence']:.3f}", f"{pair['seconds']:.1f}")
+    more = f"... and {len(twins) - TWINS_SHOWN:,} more in --format json." if len(twins) > TWINS_SHOWN else ""
+    return Group(Text("\n".join(lines)), table, Text(more))
+
+
+def _some(names: Sequence[str], count: int = 5) -> str:
+    """The first of some names."""
+    return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def replay_view(result: Mapping[str, Any]) -> RenderableType:

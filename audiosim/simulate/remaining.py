@@ -65,7 +65,7 @@ def remaining(
         raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
     counts: list[int] = []
     for _ in range(draws):
-        count, finished = _play(selection, drawn_grades(selection.belief, rng), stop, proceed)
+        _, count, finished = played(selection, drawn_grades(selection.belief, rng), stop, proceed)
         if not finished:
             return Remaining(tuple(sorted(counts)), count)
         counts.append(count)
@@ -80,15 +80,21 @@ def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
     return drawn
 
 
-def _play(selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]) -> tuple[int, bool]:
-    """Number of judgments made, and true if that was enough."""
+def played(
+    selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]
+) -> tuple[Selection, int, bool]:
+    """Campaign played on to its goal: where it ended, how many judgments were made, and true if that was enough.
+
+    grades   (n,) that the pairs turn out to have
+    proceed  asked before each judgment whether there is time for it
+    """
     count = 0
     while not selection.reached(stop):
         for pair in selection.ask(selection.batch):
             if not proceed():
-                return count, False
+                return selection, count, False
             grade = float(grades[selection.pool.positions[pair]])
             selection, count = selection.tell(Judgment(*pair, grade)), count + 1
             if selection.reached(stop):
                 break
-    return count, True
+    return selection, count, True

@@ -344,7 +344,7 @@ def test_files_beside_those_of_a_collection_do_not_matter(tmp_path):
         "truth.qrels": "",
         "README.md": "",
     }
-    folder = folder_of(tmp_path, {"runs.trec": RUN, **others, "campaign.db": "", "evidence/x.npy": ""})
+    folder = folder_of(tmp_path, {"runs.trec": RUN, **others, "campaign.db": ""})
     assert Collection.load(folder).documents == {"a": Document("a")}
     (folder / "judgments.txt").write_text("")
     assert Collection.load(folder, judgments="none").judgments == ()

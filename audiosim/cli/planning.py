@@ -1,0 +1,70 @@
+"""The command that predicts what a goal will take."""
+
+import time
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from audiosim.cli.options import (
+    As,
+    CollectionFolder,
+    Format,
+    JudgmentsFile,
+    MeasureName,
+    ModelName,
+    Seed,
+    load_collection,
+    print_result,
+)
+from audiosim.corpus.pool import build_pool
+from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.estimators import JOINT
+from audiosim.report.views import effort_view
+from audiosim.simulate.effort import CAMPAIGNS
+from audiosim.simulate.effort import plan as plan_effort
+
+
+def plan(
+    folder: CollectionFolder,
+    model: ModelName = None,
+    measure: MeasureName = "CG@5",
+    goal: Annotated[
+        str, typer.Option("--goal", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
+    ] = "confidence=0.95",
+    listeners: Annotated[int, typer.Option(help="Who judge at the same time.", min=1)] = 1,
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="That a judgment takes; not given: the pace of the judgments there are, or 30.", min=0.1),
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Pairs asked for at a time.", min=1)] = 20,
+    campaigns: Annotated[int, typer.Option(help="Played on, with grades drawn from the belief.", min=1)] = CAMPAIGNS,
+    time_limit: Annotated[float, typer.Option(help="Seconds after which no more is played.", min=1)] = 120,
+    judgments: JudgmentsFile = None,
+    seed: Seed = 0,
+    form: As = Format.table,
+) -> None:
+    """Predict what a goal will take: judgments and hours, and which systems judging will not tell apart.
+
+    Campaigns are played on to the goal with grades that the model draws; it is the model's own opinion. Pairs of
+    systems that stay open are named with the number of queries that would tell them apart.
+
+    Example: `audiosim plan mirex2011 --goal confidence=0.95 --listeners 6 --judgments none`
+    """
+    what = find_measure(measure)
+    collection = load_collection(folder, judgments)
+    estimator = make_estimator(build_pool(collection, what.cutoff), model or JOINT)
+    end = time.monotonic() + time_limit
+    found = plan_effort(
+        collection,
+        estimator,
+        what,
+        goal=goal,
+        batch=batch,
+        campaigns=campaigns,
+        seconds=seconds,
+        listeners=listeners,
+        rng=np.random.default_rng(seed),
+        proceed=lambda: time.monotonic() < end,
+    )
+    print_result(form, found.to_dict(), list(found.unsettled), lambda: effort_view(found))

@@ -1,0 +1,202 @@
+"""Effort that a goal will take: judgments, hours, and the pairs of systems that judging will not settle."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.campaign.pace import pace
+from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.measures.judged import judged_runs
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.selection import Selection, Stop
+from audiosim.selection.stopping import Confidence, parse_stop
+from audiosim.simulate.remaining import drawn_grades, played
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CAMPAIGNS = 20
+SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
+SETTLED = 0.95
+POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
+MANY = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Effort:
+    """Effort that a goal took in campaigns that were played on with grades drawn from the belief.
+
+    goal      as it is written
+    judged    pairs judged already
+    counts    further judgments of the campaigns that were played to their end, rising
+    cut       judgments of the campaign that was under way when the time was up; None where there was time for all
+    seconds   a judgment takes an assessor
+    listeners who judge at the same time
+    unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns:
+              a, b, confidence (mean at the goal) and queries (as many of this kind would tell them apart, if all were
+              judged: power 80 %, paired t at 5 %; None for over 10,000)
+    """
+
+    goal: str
+    judged: int
+    counts: tuple[int, ...]
+    cut: int | None
+    seconds: float
+    listeners: int
+    unsettled: tuple[dict[str, Any], ...]
+
+    def quantile(self, share: float) -> float | None:
+        """Judgments that a share of the campaigns did not exceed, interpolated; None where none was finished."""
+        return float(np.quantile(self.counts, share)) if self.counts else None
+
+    @property
+    def judgments(self) -> int | None:
+        """Median of the further judgments; None where no campaign was finished."""
+        middle = self.quantile(0.5)
+        return None if middle is None else round(middle)
+
+    @property
+    def interval(self) -> tuple[int | None, int | None]:
+        """Central 80 % of the further judgments; where no campaign was finished at least as many as one had made."""
+        low, high = self.quantile(0.1), self.quantile(0.9)
+        return (self.cut if low is None else math.floor(low)), (None if high is None else math.ceil(high))
+
+    @property
+    def hours(self) -> float | None:
+        """Hours until the goal, of all listeners at the same time; None where no campaign was finished."""
+        return None if self.judgments is None else self.judgments * self.seconds / 3600 / self.listeners
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effort as plain values, ready for JSON."""
+        low, high = self.interval
+        return {
+            "goal": self.goal,
+            "judged": self.judged,
+            "judgments": self.judgments,
+            "low": low,
+            "high": high,
+            "hours": self.hours,
+            "seconds_per_judgment": self.seconds,
+            "listeners": self.listeners,
+            "campaigns": len(self.counts),
+            "unsettled": list(self.unsettled),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The unsettled pairs of systems as a pandas table."""
+        import pandas as pd
+
+        return pd.DataFrame(self.unsettled, columns=["a", "b", "confidence", "queries"])
+
+
+def plan(
+    collection: str | Path | Collection,
+    model: str | RelevanceEstimator | None = None,
+    measure: str | Measure = "CG@5",
+    *,
+    goal: str | float | Stop = SETTLED,
+    batch: int = 20,
+    campaigns: int = CAMPAIGNS,
+    seconds: float | None = None,
+    listeners: int = 1,
+    rng: np.random.Generator | None = None,
+    proceed: Callable[[], bool] = lambda: True,
+) -> Effort:
+    """Predict the effort that a goal will take, from the judgments there are, few or none.
+
+    model      as of `estimate`
+    goal       a stopping rule such as "every=0.95", or a mean confidence
+    batch      pairs that are asked for at a time
+    campaigns  played on, at least 1, each with grades drawn from the belief for all unjudged pairs
+    seconds    a judgment takes, above 0; None for the pace of the judgments there are, or SECONDS where it is unknown
+    listeners  who judge at the same time, at least 1
+    rng        of all draws; seeded with 0 where None
+    proceed    asked before each judgment whether there is time for it
+
+    It is the model's own opinion: where the belief is wrong, so is this.
+    """
+    collection, measure = as_collection(collection), as_measure(measure)
+    stop = parse_stop(goal) if isinstance(goal, str) else Confidence(goal) if isinstance(goal, int | float) else goal
+    for name, value in (("campaigns", campaigns), ("listeners", listeners)):
+        if value < 1:
+            raise InputError(f"the number of {name} must be at least 1, got {value}")
+    seconds = seconds_per_judgment(collection) if seconds is None else seconds
+    if not 0 < seconds < math.inf:
+        raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
+    pool = build_pool(collection, measure.cutoff)
+    selection = Selection.start(pool, measure, built_in(pool, model), collection.judgments, batch=batch)
+    rng = np.random.default_rng(0) if rng is None else rng
+    counts, confidences, needed = [], [], []
+    cut = None
+    for _ in range(campaigns):
+        grades = drawn_grades(selection.belief, rng)
+        end, count, finished = played(selection, grades, stop, proceed)
+        if not finished:
+            cut = count
+            break
+        counts.append(count)
+        confidences.append(_confidences(end))
+        needed.append(_queries(collection, pool, measure, grades))
+    unsettled = _unsettled(pool.systems, confidences, needed)
+    return Effort(str(stop), selection.judged, tuple(sorted(counts)), cut, seconds, listeners, unsettled)
+
+
+def seconds_per_judgment(collection: Collection) -> float:
+    """Median time from one judgment of an assessor to the next, in seconds; SECONDS where no times are known."""
+    times: dict[str, list[float]] = {}
+    for judgment in collection.judgments:
+        if judgment.time:
+            times.setdefault(judgment.assessor, []).append(datetime.fromisoformat(judgment.time).timestamp())
+    return pace(times.values()).median_s or SECONDS
+
+
+def _confidences(selection: Selection) -> Array:
+    """(p,) confidence in the order of each pair of systems, in the order of `combinations`."""
+    ranking = selection.ranking
+    square = np.ones((len(ranking.systems),) * 2)
+    better, worse = ranking.pairs
+    square[better, worse] = square[worse, better] = ranking.confidences
+    return square[np.triu_indices(len(square), 1)]
+
+
+def _queries(collection: Collection, pool: Pool, measure: Measure, grades: Array) -> Array:
+    """(p,) queries that a paired t-test of each two systems needs, were these all grades; inf where they are equal.
+
+    n = (POWERED sd / mean)^2 of the differences over the queries
+    """
+    judged = tuple(Judgment(*pair, float(grade)) for pair, grade in zip(pool.pairs, grades, strict=True))
+    scores = judged_runs(replace(collection, judgments=judged), measure.cutoff).scores(measure).values
+    first, second = np.triu_indices(len(scores), 1)
+    differences = scores[first] - scores[second]
+    mean, spread = differences.mean(axis=1), differences.std(axis=1, ddof=1) if differences.shape[1] > 1 else np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mean == 0, np.inf, (POWERED * spread / mean) ** 2)
+
+
+def _unsettled(systems: tuple[str, ...], confidences: list[Array], needed: list[Array]) -> tuple[dict[str, Any], ...]:
+    if not confidences:
+        return ()
+    at_goal, queries = np.array(confidences), np.median(needed, axis=0)
+    open_ones = np.flatnonzero((at_goal < SETTLED).mean(axis=0) >= 0.5)
+    pairs = list(combinations(systems, 2))
+    rows = [
+        {
+            "a": pairs[i][0],
+            "b": pairs[i][1],
+            "confidence": float(at_goal[:, i].mean()),
+            "queries": math.ceil(queries[i]) if queries[i] <= MANY else None,
+        }
+        for i in open_ones.tolist()
+    ]
+    return tuple(sorted(rows, key=lambda row: float(row["confidence"])))

@@ -1,0 +1,144 @@
+"""Evidence of the user's own: every form is read, and what is wrong with a file is one line that says where."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.evidence import Evidence, read_evidence
+from audiosim.corpus.model import FINE, Document, Run
+from audiosim.errors import InputError
+
+VECTORS = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, -2.0]])
+IDS = ["d1", "d2", "d3"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "runs.trec").write_text("q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 a\nq1 Q0 d3 1 1 b\n")
+    return tmp_path
+
+
+def put(folder, name, text):
+    (folder / "evidence" / name).write_text(text)
+
+
+def test_no_folder_is_no_evidence(tmp_path):
+    assert read_evidence(tmp_path) == ()
+
+
+def test_vectors_are_read_from_numpy_s_files_and_from_numbered_columns(folder):
+    np.save(folder / "evidence" / "clap.npy", VECTORS)
+    put(folder, "clap.ids", "d1\nd2\nd3\n")
+    np.savez(folder / "evidence" / "mert.npz", document=IDS, vector=VECTORS.astype(np.float32))
+    put(folder, "tags.csv", "document,x0,x1\nd1,1,0\nd2,0.5,0.5\nd3,0,-2\n")
+    put(folder, "words.tsv", "x1\tx2\tdocument\n1\t0\td1\n.5\t.5\td2\n0\t-2\td3\n")
+    found = read_evidence(folder)
+    assert [piece.name for piece in found] == ["clap", "mert", "tags", "words"]
+    for piece in found:
+        assert (piece.about, piece.keys, piece.is_vector) == ("document", tuple(IDS), True)
+        np.testing.assert_array_equal(piece.values, VECTORS)
+
+
+def test_tables_are_a_piece_for_each_column_and_an_empty_field_is_unknown(folder):
+    put(folder, "clicks.csv", "query,document,count,seconds\nq1,d1,3,\nq1,d2,0,12.5\n")
+    put(folder, "year.tsv", "document\tyear\nd2\t1999\n")
+    put(folder, "price.csv", "system,price\nb,10\n")
+    count, seconds, price, year = read_evidence(folder)
+    assert (count.name, count.about, count.keys) == ("clicks-count", "pair", (("q1", "d1"), ("q1", "d2")))
+    assert (seconds.name, seconds.keys, seconds.values.tolist()) == ("clicks-seconds", (("q1", "d2"),), [12.5])
+    assert (price.name, price.about, price.keys) == ("price", "system", ("b",))
+    assert (year.name, year.about, year.values.tolist()) == ("year", "document", [1999.0])
+
+
+def test_a_collection_has_the_evidence_of_its_folder(folder):
+    put(folder, "year.tsv", "document\tyear\nd2\t1999\nelsewhere\t2000\n")
+    (piece,) = Collection.load(folder).evidence
+    assert piece.keys == ("d2", "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.csv": "document,x\nd1,1\nd2,nan\n"}, r"a.csv:3: expected a finite number for x, found 'nan'$"),
+        ({"a.csv": "document,x\nd1,fast\n"}, r"a.csv:2: expected a finite number for x, found 'fast'$"),
+        ({"a.csv": "document,x0,x1\nd1,1\n"}, r"a.csv:2: expected 3 columns as in the header, found 2$"),
+        ({"a.csv": "document,x0,x1\nd1,1,\n"}, r"a.csv: evidence a: row 0, d1, has a number that is not finite$"),
+        ({"a.csv": "document,x0,x1\nd1,0,0\n"}, r"a.csv: evidence a: row 0, d1, is a vector of length 0$"),
+        ({"a.csv": "document,x\nd1,1\nd1,2\n"}, r"a.csv: evidence a: d1 is there twice, expected it once$"),
+        ({"a.csv": "query,document,x\nq,d,1\nq,d,1\n"}, r"a: query q, document d is there twice, expected it once$"),
+        (
+            {"a.csv": "name,x\nd1,1\n"},
+            r"a.csv:1: expected a column document, query and document, or system, found name",
+        ),
+        ({"a.csv": "document\nd1\n"}, r"a.csv:1: expected columns of numbers beside document, found none$"),
+        ({"a.csv": "document,x\n ,1\n"}, r"a.csv:2: the document is empty, expected an identifier$"),
+        ({"a.csv": "document,x\nd1,1\n", "a.tsv": "document\tx\nd1\t1\n"}, r"a.tsv: evidence a is in \S+a.csv already"),
+        ({"a.txt": "d1 1\n"}, r"a.txt: expected a file of evidence \(.npy, .npz, .csv, .tsv, .parquet\)$"),
+        (
+            {"sound.csv": "document,x\nd1,1\n"},
+            r"evidence 'sound': expected a name of letters, .* none of output, genre",
+        ),
+        ({"a.npy": "no"}, r"a.npy: expected its documents, one per line, in a.ids beside it$"),
+        ({"a.npy": "no", "a.ids": "d1\n"}, r"a.npy: cannot be read as npy: "),
+        (
+            {"a.csv": "document,x\nx1,1\nx2,1\n"},
+            r"^evidence a: the collection knows none of its 2 documents, such as x1$",
+        ),
+        ({"a.csv": "system,x\nc,1\n"}, r"^evidence a: the collection knows none of its 1 systems, such as c$"),
+        ({"a.csv": "query,document,x\nq2,d1,1\n"}, r"knows none of its 1 pairs, such as query q2, document d1$"),
+    ],
+)
+def test_bad_evidence_is_one_line_that_says_where(folder, files, message):
+    for name, text in files.items():
+        put(folder, name, text)
+    with pytest.raises(InputError, match=message) as caught:
+        Collection.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_that_do_not_fit_their_documents_are_named(folder):
+    np.save(folder / "evidence" / "clap.npy", VECTORS)
+    put(folder, "clap.ids", "d1\nd2\n")
+    with pytest.raises(
+        InputError, match=r"clap.npy: evidence clap: expected a number for each of 2 documents, or a vec"
+    ):
+        read_evidence(folder)
+    (folder / "evidence" / "clap.npy").unlink()
+    np.savez(folder / "evidence" / "clap.npz", names=IDS)
+    with pytest.raises(InputError, match=r"clap.npz: expected arrays `document` and `vector` or `value`, found names$"):
+        read_evidence(folder)
+
+
+def collection():
+    return Collection(
+        "c", "c", FINE, 2, (Run("a", {"q1": ("d1", "d2")}), Run("b", {"q1": ("d3",)})), {"d9": Document("d9")}
+    )
+
+
+def test_evidence_is_added_in_python():
+    bare = collection()
+    more = bare.with_evidence("clap", dict(zip(IDS, VECTORS, strict=True))).with_evidence("year", (["d9"], [1999]))
+    assert [(piece.name, piece.about, piece.is_vector) for piece in more.evidence] == [
+        ("clap", "document", True),
+        ("year", "document", False),
+    ]
+    assert more.with_evidence("clicks", {("q1", "d1"): 3}).evidence[-1].about == "pair"
+    assert bare.evidence == ()
+
+
+def test_evidence_that_makes_no_sense_is_refused_in_python():
+    bare = collection()
+    with pytest.raises(InputError, match=r"^evidence clap: expected numbers, or vectors of one length: "):
+        bare.with_evidence("clap", {"d1": [1, 2], "d2": [1, 2, 3]})
+    with pytest.raises(InputError, match=r"^evidence clap: row 1, d2, has a number that is not finite$"):
+        bare.with_evidence("clap", {"d1": 1, "d2": np.nan})
+    with pytest.raises(InputError, match=r"^evidence clap: the collection knows none of its 1 documents, such as x$"):
+        bare.with_evidence("clap", {"x": 1})
+    with pytest.raises(InputError, match=r"^evidence clap must be about document, pair, system, got 'query'$"):
+        Evidence("clap", "query", ("q1",), np.ones(1))
+    one = Evidence.of("clap", {"d1": 1})
+    with pytest.raises(InputError, match=r"^collection c has two pieces of evidence called clap$"):
+        replace(bare, evidence=(one, one))

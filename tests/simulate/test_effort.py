@@ -1,0 +1,96 @@
+"""Effort that a goal will take: counts that are known beforehand, and the sample size of a paired t-test."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from statsmodels.stats.power import TTestPower
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Judgment, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.measures.measure import parse_measure
+from audiosim.simulate.effort import SECONDS, _queries, plan, seconds_per_judgment
+
+
+def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
+    some = replace(tiny, judgments=tuple(tiny_truth[:2]))
+    found = plan(some, "uniform", "CG@2", goal="judgments=6", campaigns=3, seconds=90, listeners=2, batch=1)
+    assert (found.judged, found.counts, found.judgments, found.interval) == (2, (4, 4, 4), 4, (4, 4))
+    assert found.hours == pytest.approx(4 * 90 / 3600 / 2)
+    assert found.to_dict()["goal"] == "judgments=6"
+
+
+def test_with_everything_judged_nothing_is_left(tiny, tiny_truth):
+    found = plan(replace(tiny, judgments=tuple(tiny_truth)), "uniform", "CG@2", campaigns=2)
+    assert (found.judgments, found.unsettled) == (0, ())
+
+
+def test_where_there_is_no_time_it_takes_more_than_was_played(tiny):
+    left = iter([True, True, False])
+    found = plan(tiny, "uniform", "CG@2", goal="judgments=6", batch=1, proceed=lambda: next(left))
+    assert (found.judgments, found.hours, found.interval) == (None, None, (2, None))
+
+
+def test_systems_that_a_goal_leaves_open_are_named_by_how_open_they_are(tiny):
+    found = plan(tiny, "uniform", "CG@2", goal="judgments=1", campaigns=5)
+    confidences = [row["confidence"] for row in found.unsettled]
+    assert confidences == sorted(confidences)
+    assert {(row["a"], row["b"]) for row in found.unsettled} <= {("A", "B"), ("A", "C"), ("B", "C")}
+    assert list(found.to_frame().columns) == ["a", "b", "confidence", "queries"]
+
+
+def test_queries_needed_are_those_of_the_paired_t_test_of_statsmodels():
+    rng = np.random.default_rng(4)
+    grades = rng.integers(0, 101, (60, 2)) + np.array([8, 0])
+    queries = [f"q{i}" for i in range(60)]
+    runs = tuple(Run(name, {q: (f"{name}{q}",) for q in queries}) for name in "AB")
+    collection = Collection("made", "made", FINE, 1, runs)
+    pool = build_pool(collection)
+    given = {(q, f"{name}{q}"): min(100, grades[i, j]) for i, q in enumerate(queries) for j, name in enumerate("AB")}
+    drawn = np.array([float(given[pair]) for pair in pool.pairs])
+    difference = np.array([given[q, f"A{q}"] - given[q, f"B{q}"] for q in queries])
+    expected = TTestPower().solve_power(difference.mean() / difference.std(ddof=1), power=0.8, alpha=0.05)
+    (found,) = _queries(collection, pool, parse_measure("CG@1"), drawn)
+    # The normal approximation needs some two queries less, z^2 / 2 of them: Cohen (1988), chapter 2.
+    assert found == pytest.approx(expected - 1.96**2 / 2, rel=0.02)
+
+
+def test_equal_systems_are_never_told_apart(tiny):
+    runs = (tiny.runs[0], Run("A2", tiny.runs[0].rankings))
+    found = plan(replace(tiny, runs=runs, teams={}), "uniform", "CG@2", goal="judgments=1", campaigns=1)
+    assert [row["queries"] for row in found.unsettled] == [None]
+
+
+def test_the_pace_is_that_of_the_judgments_there_are(tiny):
+    times = ["2026-01-01T10:00:00", "2026-01-01T10:00:20", "2026-01-01T10:00:50", "2026-01-01T10:01:10"]
+    judged = tuple(
+        Judgment(query, document, 50.0, "ann", time)
+        for (query, document), time in zip([("q1", "a"), ("q1", "b"), ("q1", "c"), ("q2", "e")], times, strict=True)
+    )
+    assert seconds_per_judgment(replace(tiny, judgments=judged)) == 20
+    assert seconds_per_judgment(tiny) == SECONDS
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"campaigns": 0}, "number of campaigns must be at least 1, got 0"),
+        ({"listeners": 0}, "number of listeners must be at least 1, got 0"),
+        ({"seconds": 0}, "seconds that a judgment takes must be above 0, got 0"),
+        ({"goal": "soon"}, "soon"),
+    ],
+)
+def test_a_plan_without_sense_is_refused(tiny, options, said):
+    with pytest.raises(InputError, match=said):
+        plan(tiny, "uniform", "CG@2", **options)
+
+
+def test_the_command_says_judgments_hours_and_what_stays_open(run, tiny, tmp_path):
+    tiny.save(tmp_path / "tiny")
+    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--goal", "judgments=3")
+    code, out, _ = run(*call, "--campaigns", "2", "--listeners", "2")
+    assert code == 0
+    assert "judgments=3 takes about 3 judgments more (80 % interval 3 to 3)" in out
+    assert "hours of each of 2 listeners at 30 s a judgment" in out
