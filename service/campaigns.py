@@ -17,7 +17,7 @@ from audiosim.selection.stopping import Confidence, Stop
 from service.questions import Question
 
 LISTEN_S = 5.0
-WAIT_S = 1.0  # for others who write, and for an answer of the database
+WAIT_S = 2.0  # for others who write, and for an answer of the database
 
 
 @dataclass(frozen=True, slots=True)

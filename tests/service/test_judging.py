@@ -119,7 +119,8 @@ def test_an_answer_is_undone_by_its_number_and_what_it_replaced_counts_again(htt
     assert [answer["number"] for answer in answers["answers"]] == [first["number"], second["number"]]
     post(http, "/v1/collections/coarse/undo", 201, assessor="una", number=second["number"])
     line = f"{pair['query']},{pair['document']},0,una,{first['time']}"
-    assert line in http.get(f"{path}?format=csv").text.splitlines()
+    rows = http.get(f"{path}?format=csv").text.splitlines()
+    assert [row for row in rows if row.startswith(f"{line},")]
     refused = post(http, "/v1/collections/coarse/undo", 422, assessor="una", number=10**6)
     assert refused["detail"] == "event 1000000 is no answer of una that counts"
 
