@@ -13,7 +13,7 @@ from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.selection.stopping import Confidence, Stop
+from audiosim.selection.stopping import Confidence, StoppingRule
 from service.questions import Question
 
 LISTEN_S = 5.0
@@ -35,7 +35,7 @@ class Judging:
 
     database: str | None = None
     measure: str | None = None
-    goal: Stop = field(default_factory=lambda: Confidence(0.95))
+    goal: StoppingRule = field(default_factory=lambda: Confidence(0.95))
     questions: tuple[Question, ...] = ()
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
     sounds: tuple[Path, ...] = ()
