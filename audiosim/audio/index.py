@@ -309,8 +309,8 @@ def extract(
     sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or identifier -> file
     n_jobs      worker processes, as in scikit-learn: None is 1, -1 one per processor
     into        folder of the index; files in it that have not changed are not read again. None: in memory
-    parameters  of the frames; None: those of the index where there is one, else STANDARD: MFCC, spectral contrast
-                and band descriptors. See `described_by` for others
+    parameters  of the frames; None: those of the index where there is one, else STANDARD_FRAMES: MFCC, spectral
+                contrast and band descriptors. See `described_by` for others
     read        what opens a sound file
     decoders    of kinds of file that audiosim does not open itself; they take the place of `read`
     progress    called with the numbers of files done (those already in the index too), failed, and in all
@@ -345,7 +345,7 @@ def extract(
 
 
 def _parameters_of(folder: str | Path | None) -> Parameters:
-    """Those of an index, STANDARD where there is none."""
+    """Those of an index, STANDARD_FRAMES where there is none."""
     if folder is None or not (Path(folder) / index_store.HEAD).exists():
         return STANDARD_FRAMES
     parameters = index_store.read_head(Path(folder))
