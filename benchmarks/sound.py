@@ -44,7 +44,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def ours(path: Path) -> object:
-    return gaussian.fit(mfcc.frames(decode.read(path)))
+    return gaussian.fit_gaussian(mfcc.frames(decode.read(path)))
 
 
 def by_librosa(path: Path) -> object:
@@ -87,7 +87,7 @@ def stages(path: Path) -> Times:
         "decode": decoded,
         "resample": milliseconds(lambda: decode.read(path)) - decoded if rate_hz != signal.rate_hz else 0.0,
         "frames": milliseconds(lambda: mfcc.frames(signal)),
-        "gaussian": milliseconds(lambda: gaussian.fit(frames)),
+        "gaussian": milliseconds(lambda: gaussian.fit_gaussian(frames)),
     }
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, Store
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected_scores
@@ -86,7 +87,7 @@ class Predictor:
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
-        grades = _grades(judgments)
+        grades = mean_grades(judgments)
         state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
         return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
@@ -108,14 +109,6 @@ class Predictor:
 
     def _predict(self, estimator: Remembering, grades: bytes) -> Belief:
         return estimator.predict(np.frombuffer(grades).copy())
-
-
-def _grades(judgments: Sequence[Judgment]) -> dict[Pair, float]:
-    """The mean grade of each pair over its assessors, each of whom has one judgment of it."""
-    said: dict[Pair, list[float]] = {}
-    for judgment in judgments:
-        said.setdefault(judgment.pair, []).append(judgment.grade)
-    return {pair: sum(grades) / len(grades) for pair, grades in said.items()}
 
 
 class ServedCollection:
@@ -208,7 +201,7 @@ class ServedCollection:
             return number, selection.ranking
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
-            return number, self._rankings(measure, tuple(_grades(judgments).items()))
+            return number, self._rankings(measure, tuple(mean_grades(judgments).items()))
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""

@@ -93,7 +93,7 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 
 def test_next_asks_for_pairs_best_first(run):
-    rows = parsed(run("next", DEMO, "-n", "7", "--rule", "differences", "--format", "json"))
+    rows = parsed(run("next", DEMO, "-n", "7", "--selection-rule", "differences", "--format", "json"))
     assert len(rows) == 7
     weights = [row["weight"] for row in rows]
     assert weights == sorted(weights, reverse=True)

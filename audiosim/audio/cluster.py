@@ -30,14 +30,14 @@ CONNECT_S = 10
 JOIN_S = 60  # that the first machine may take to join
 
 
-def spread(
+def spread_on_cluster(
     work: Callable[[Task], Result],
     tasks: Sequence[Task],
     scheduler: str,
     limit_s: Callable[[Task], float],
     lost: Callable[[Task, str], Result],
 ) -> Generator[Result, None, None]:
-    """The result of each task, in the order of the tasks; see `workers.spread`.
+    """The result of each task, in the order of the tasks; see `workers.spread_on_workers`.
 
     scheduler  its address, such as tcp://10.0.0.1:8786
 
@@ -77,7 +77,7 @@ def _whole(
     limit_s: Callable[[Task], float],
     lost: Callable[[Task, str], Result],
 ) -> list[Result]:
-    return list(workers.spread(work, batch, 1, limit_s, lost))
+    return list(workers.spread_on_workers(work, batch, 1, limit_s, lost))
 
 
 def _results(batch: Sequence[Task], future: "Future", lost: Callable[[Task, str], Result]) -> Iterator[Result]:

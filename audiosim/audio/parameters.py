@@ -172,7 +172,7 @@ class Parameters:
 
 
 PLAIN = Parameters()
-STANDARD = Parameters(descriptors=(MFCC, CONTRAST, BANDS))
+STANDARD_FRAMES = Parameters(descriptors=(MFCC, CONTRAST, BANDS))
 
 
 def described_by(*chosen: str | Descriptor | FrameFeature) -> Parameters:

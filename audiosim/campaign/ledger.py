@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
+from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, Scale
 from audiosim.errors import InputError
 
@@ -44,9 +45,7 @@ def tell(told: Told, change: Change) -> None:
 
 def tell_all(judgments: Iterable[Judgment], changes: Iterable[Change] = ()) -> Told:
     """The grades by pair and assessor that judgments and then changes leave."""
-    told: Told = {}
-    for judgment in judgments:
-        told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+    told = grades_by_assessor(judgments)
     for change in changes:
         tell(told, change)
     return told

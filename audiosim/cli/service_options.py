@@ -124,7 +124,13 @@ Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second asse
 CannotLimit = Annotated[
     int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
 ]
-RuleName = Annotated[str | None, _option("RULE", "What makes a pair worth judging, as for `audiosim next`.")]
+SelectionRuleName = Annotated[
+    str | None,
+    typer.Option(
+        help="What makes a pair worth judging, as for `audiosim next`.",
+        envvar=["AUDIOSIM_SELECTION_RULE", "AUDIOSIM_RULE"],  # the second up to version 0.2
+    ),
+]
 QuestionsFile = Annotated[
     Path | None,
     _option(
@@ -138,3 +144,4 @@ QuestionsFile = Annotated[
 ]
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]

@@ -9,7 +9,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.linear import LinearScores
-from audiosim.expected.ranking import Distribution, Ranking
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
@@ -74,7 +74,7 @@ def rank(
     model: str,
     scores: Moments,
     judged: int,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
     correlated: bool = False,
 ) -> Ranking:
     """The ranking that some moments of the systems' scores stand for.
@@ -95,7 +95,7 @@ def estimate(
     *,
     ideal: Ideal = "ordered",
     draws: int = DRAWS,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
@@ -115,7 +115,7 @@ def estimate(
 
 
 def estimate_pool(
-    expected: ExpectedScores, estimator: RelevanceEstimator, grades: Array, distribution: Distribution = "t"
+    expected: ExpectedScores, estimator: RelevanceEstimator, grades: Array, distribution: DifferenceDistribution = "t"
 ) -> Ranking:
     """Rank the systems of a pool from the judgments there are.
 

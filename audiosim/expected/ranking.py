@@ -15,7 +15,7 @@ from audiosim.stats.multivariate import Moments
 if TYPE_CHECKING:
     import pandas as pd
 
-Distribution = Literal["t", "normal"]
+DifferenceDistribution = Literal["t", "normal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Ranking:
     judged: int
     pool: int
     draws: int | None = None
-    distribution: Distribution = "t"
+    distribution: DifferenceDistribution = "t"
     correlated: bool = False
 
     def __repr__(self) -> str:

@@ -55,8 +55,7 @@ class Belief:
     stretch: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_levels(self.levels, self.maximum)
-        _check_marginals(self.marginals, len(self.levels))
+        _check_marginals(self.levels, self.marginals, self.maximum)
         _check_models(self.models, self.model, len(self.marginals))
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
@@ -80,12 +79,20 @@ class Belief:
 
         model  the first one spoke for every pair where None
         """
-        _check_levels(levels, maximum)
-        _check_marginals(probabilities, len(levels))
+        _check_marginals(levels, probabilities, maximum)
         mean, spread = expectation(probabilities, levels), variance(probabilities, levels)
         prior = IndependentNormal(mean / maximum, spread / maximum**2)
-        model = np.zeros(len(probabilities), dtype=np.int64) if model is None else model
-        return cls(levels, probabilities, models, model, prior, grades, maximum)
+        model = np.zeros(len(mean), dtype=np.int64) if model is None else model
+        _check_models(models, model, len(mean))
+        grades = _checked_grades(grades, len(mean), maximum)
+        return cls._checked(levels, probabilities, models, model, prior, grades, maximum)
+
+    @classmethod
+    def _checked(cls, *parts: object) -> "Belief":
+        """Belief of parts, in the order of the fields, that were checked already: it takes as long as predicting."""
+        made = object.__new__(cls)
+        vars(made).update(zip((field.name for field in fields(cls)), parts, strict=True))
+        return made
 
     @cached_property
     def judged(self) -> Booleans:
@@ -195,10 +202,9 @@ class Belief:
 
         Nothing is computed before it is looked at.
         """
-        after = object.__new__(Belief)
-        checked = _checked_grades(grades, len(self.marginals), self.maximum)
-        vars(after).update({field.name: getattr(self, field.name) for field in fields(self)}, grades=checked)
-        return after
+        grades = _checked_grades(grades, len(self.marginals), self.maximum)
+        parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
+        return self._checked(*parts)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -301,21 +307,19 @@ def _check_array(what: str, value: object, kind: str) -> None:
         raise InputError(f"{what} must be an array of {kind}, got {came}")
 
 
-def _check_levels(levels: Array, maximum: float) -> None:
+def _check_marginals(levels: Array, probabilities: Array, maximum: float) -> None:
     _check_array("levels", levels, "float64")
     if levels.ndim != 1 or not len(levels):
         raise InputError(f"levels must be one row of grades, got shape {levels.shape}")
     if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= maximum:
         raise InputError(f"levels must rise within the scale, got {levels.tolist()}")
 
-
-def _check_marginals(probabilities: Array, count: int) -> None:
     _check_array("probabilities", probabilities, "float64")
-    if probabilities.ndim != 2 or probabilities.shape[1] != count:
-        raise InputError(f"probabilities must be (n, {count}) to match the levels, got {probabilities.shape}")
-    right = np.all(probabilities >= 0, axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= SUMMING)
-    if not np.all(right):
-        row = int(np.argmin(right))
+    if probabilities.ndim != 2 or probabilities.shape[1] != len(levels):
+        raise InputError(f"probabilities must be (n, {len(levels)}) to match the levels, got {probabilities.shape}")
+    sums = np.abs(probabilities @ np.ones(len(levels)) - 1) <= SUMMING
+    if not (np.all(sums) and np.min(probabilities, initial=0) >= 0):
+        row = int(np.argmin(sums & np.all(probabilities >= 0, axis=1)))
         raise InputError(
             f"each row of probabilities must be 0 or more and sum to 1, row {row} has least "
             f"{probabilities[row].min():g} and sum {probabilities[row].sum():g}"

@@ -17,8 +17,8 @@ from audiosim.features.table import factors
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import Model, load_model, model_for_scale, model_names
 from audiosim.stats.ordinal import thresholds_of, variance
-from audiosim.stats.ordinal_fit import Fit
-from audiosim.training.cross_validation import Predicted, View, cross_validate
+from audiosim.stats.ordinal_fit import OrdinalFit
+from audiosim.training.cross_validation import HeldOutPrediction, View, cross_validate
 from audiosim.training.examples import Examples, Sample, judged_pools, make_examples
 from audiosim.training.findings import Findings, JudgmentVersion, Training, coefficient_rows, component_rows
 from audiosim.training.folds import AT_HOME, Judged, Way, draw, ways_to_hold_out
@@ -27,7 +27,7 @@ from audiosim.training.joint_validation import (
     HALVINGS,
     JUDGED,
     PRIOR,
-    Interval,
+    IntervalCoverage,
     joint_intervals,
     joint_scores,
     seen_only,
@@ -45,12 +45,12 @@ from audiosim.training.own_judgment import AFFECTED, WARNING
 from audiosim.training.plan import Plan
 from audiosim.training.validation import (
     Forecast,
-    Score,
+    PredictionScore,
     calibration,
     constant_forecast,
     coverage_curve,
     forecast,
-    score,
+    score_predictions,
 )
 
 SEES_ALL = (
@@ -102,7 +102,7 @@ def train(
     return Training(replace(model, report=findings.to_dict()), findings)
 
 
-def _mean_deviation(sample: Sample, found: Fit) -> float:
+def _mean_deviation(sample: Sample, found: OrdinalFit) -> float:
     """Of the grades by the fit, over its rows, in units of the scale."""
     spread = variance(forecast(found, sample.features).probabilities, sample.levels)
     return float(np.sqrt(spread).mean())
@@ -157,7 +157,7 @@ def _note_rows(examples: Examples, sample: Sample, notes: _Notes) -> None:
 def _findings(
     judged: Judged,
     sample: Sample,
-    found: Fit,
+    found: OrdinalFit,
     plan: Plan,
     steps: Sequence[Step],
     progress: Callable[[int, int], None],
@@ -201,7 +201,7 @@ def _scores(
     sample: Sample,
     plan: Plan,
     matched: Forecast | None = None,
-) -> list[Score]:
+) -> list[PredictionScore]:
     count = len(sample.levels)
     named = {"model, OWN judgment" if plan.own_judgment else PRIOR if plan.joint else "model": model}
     if matched is not None:
@@ -213,12 +213,12 @@ def _scores(
     shipped = _shipped_historical(examples, sample)
     if shipped is not None:
         named["historical, shipped"] = constant_forecast(shipped, sample)
-    return [score(name, where, predicted, sample) for name, predicted in named.items()]
+    return [score_predictions(name, where, predicted, sample) for name, predicted in named.items()]
 
 
 def _validate(
     judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: _Notes
-) -> tuple[list[Score], Forecast | None, tuple[Interval, ...]]:
+) -> tuple[list[PredictionScore], Forecast | None, tuple[IntervalCoverage, ...]]:
     """The scores on held-out rows, by query and by collection, what was predicted of them by query, and intervals."""
     known = judged.examples.with_known(sample.terms)
     ways = ways_to_hold_out(judged.examples, known, plan.folds)
@@ -244,11 +244,11 @@ def _validate(
 
 def _validate_joint(
     judged: Judged, sample: Sample, plan: Plan, ways: Sequence[Way], told: Callable[[], None], notes: _Notes
-) -> tuple[list[Score], tuple[Interval, ...]]:
+) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
     """The scores of the joint model on the same rows, and on those left where some are judged; and its intervals."""
     shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
     known = judged.examples.with_known(sample.terms)
-    scores: list[Score] = []
+    scores: list[PredictionScore] = []
     for way in ways:
         views = [View(way.label, known), *_views(judged.examples, shares, plan.seed, way.label)]
         scores += joint_scores(judged, way, views, learn, sample.levels, told)
@@ -291,7 +291,7 @@ def _count(total: int, progress: Callable[[int, int], None]) -> Callable[[], Non
     return lambda: progress(next(done), total)
 
 
-def _note_fewer(view: View, predicted: Predicted, notes: _Notes) -> None:
+def _note_fewer(view: View, predicted: HeldOutPrediction, notes: _Notes) -> None:
     if predicted.fewer:
         notes.add(
             f"{view.label}: {predicted.fewer:,} of {len(predicted.sample.level):,} pairs lack a feature and are "
@@ -354,11 +354,11 @@ def _version(label: str, sample: Sample) -> JudgmentVersion:
 
 
 def _describe(label: str, predicted: Forecast, sample: Sample, r_squared: float | None) -> JudgmentVersion:
-    found = score("model", label, predicted, sample)
+    found = score_predictions("model", label, predicted, sample)
     return JudgmentVersion(label, found.rows, r_squared, found.rmse, found.mean_variance, found.coverage_95)
 
 
-def _model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: Fit, plan: Plan) -> Model:
+def _model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: OrdinalFit, plan: Plan) -> Model:
     """The ordinal model of a fit, without a report."""
     sources = tuple(source_of(pool, grades) for pool, grades in judged)
     scale, packages = judged[0][0].scale.name, package_versions()

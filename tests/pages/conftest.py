@@ -42,6 +42,12 @@ def _commanded() -> Callable[..., Any]:
     return commanded
 
 
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[[Callable[[], bool]], None]:
+    """Waits for something; fails the test where it does not come."""
+    return SERVICE.wait_until
+
+
 @pytest.fixture
 def port() -> Iterator[int]:
     """A port for one server after the other."""

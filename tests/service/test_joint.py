@@ -10,9 +10,11 @@ import audiosim
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, judgments_in
 from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
+from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
-from audiosim.selection.stopping import parse_stop
+from audiosim.selection import Selection
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from audiosim.simulate.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
@@ -175,7 +177,7 @@ def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path
 
 def served(long, goal="confidence=0.95"):
     collection, store, _, _ = long
-    return ServedCollection(collection, None, Judging(goal=parse_stop(goal)), store=store)
+    return ServedCollection(collection, None, Judging(goal=parse_stopping_rule(goal)), store=store)
 
 
 def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_close):
@@ -239,6 +241,12 @@ def test_what_was_learned_is_remembered(long, check_close):
     assert remembering.relearned(grades.copy()) is learned
     check_close(learned.predict(grades).expectation.tolist(), expected.expectation.tolist())
     assert learned.name == "joint-fine"
+
+
+def test_what_remembers_a_joint_model_is_asked_by_its_rule(small):
+    pool = build_pool(small)
+    remembering = Remembering(make_estimator(pool, "joint"))
+    assert Selection.start(pool, parse_measure("CG@4"), remembering).rule.name == "drawn"
 
 
 def test_an_estimator_that_learns_nothing_stays_what_it_is(coarse):
