@@ -85,7 +85,7 @@ class Belief:
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
         _check_models(models, model, len(mean))
         grades = _checked_grades(grades, len(mean), maximum)
-        return cls._checked(levels, probabilities, models, model, prior, grades, maximum)
+        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0)
 
     @classmethod
     def _checked(cls, *parts: object) -> "Belief":
@@ -204,7 +204,7 @@ class Belief:
         """
         grades = _checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        return self._checked(*parts)
+        return self._checked(*parts, self.shape, self.stretch)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
