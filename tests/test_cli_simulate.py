@@ -322,25 +322,16 @@ def some_judged(folder, tmp_path):
     return path
 
 
-RANKING = [
-    "measure",
-    "model",
-    "judged",
-    "pool",
-    "confidence",
-    "systems",
-    "pairs",
-    "groups",
-    "family_wise",
-    "about",
-    "sentence",
-]
+RANKING = {
+    "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence", "widened",
+    "groups", "family_wise", "about", "sentence",
+}  # fmt: skip
 
 
 def test_the_ideal_of_the_thesis_makes_scores_higher(ask, some_judged):
     options = ["--measure", "nDCG@5", "--judgments", some_judged]
     ordered, independent = ask("estimate", *options), ask("estimate", *options, "--ideal", "independent")
-    assert list(ordered) == list(independent) == RANKING
+    assert set(ordered) == set(independent) == RANKING
     assert independent["measure"] == "nDCG@5"
     low, high = ({row["system"]: row["expectation"] for row in found["systems"]} for found in (ordered, independent))
     assert all(high[system] > low[system] for system in low)
@@ -366,7 +357,7 @@ def test_how_good_simulated_scores_are_is_said(run, folder, some_judged):
 def test_any_measure_can_be_estimated_by_draws(ask, some_judged, folder):
     options = ["--measure", "AP(min=40)@5", "--draws", "200"]
     found = ask("estimate", *options, "--judgments", some_judged)
-    assert set(RANKING) <= set(found)
+    assert set(found) >= RANKING
     assert (found["measure"], found["draws"]) == ("AP(min=40)@5", 200)
     assert found["judged"] == -(-len(grades_of(folder)) // 3)
     assert all(0 < row["expectation"] < 1 for row in found["systems"])

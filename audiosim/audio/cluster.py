@@ -54,6 +54,22 @@ def spread_on_cluster(
             raise InputError(f"the scheduler at {scheduler} is gone; what it has answered is kept") from None
 
 
+def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str) -> Iterator[Result]:
+    """The result of each task, in the order of the tasks, each done by a thread of a cluster; see `spread`.
+
+    For a few large tasks that run no code of others: an exception in one is raised here.
+    """
+    with _connect(scheduler) as client:
+        from distributed.comm import CommClosedError
+
+        _threads(client)
+        try:
+            for future in [client.submit(work, task, pure=False, retries=RETRIES) for task in tasks]:
+                yield future.result()
+        except (CancelledError, CommClosedError):
+            raise InputError(f"the scheduler at {scheduler} is gone") from None
+
+
 def _in_batches(
     client: "Client",
     whole: Callable[[Sequence[Task]], list[Result]],

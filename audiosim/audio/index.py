@@ -11,6 +11,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio import decode, index_store, packing
+from audiosim.audio.checksums import check_rows
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
@@ -106,9 +107,17 @@ class AudioIndex:
     @cached_property
     def rows(self) -> Singles:
         """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""
-        if self.places is None or np.array_equal(self.places, np.arange(len(self.table))):
-            return self.table
-        return self.table[self.places]
+        table = self._checked_table
+        if self.places is None or np.array_equal(self.places, np.arange(len(table))):
+            return table
+        return table[self.places]
+
+    @cached_property
+    def _checked_table(self) -> Singles:
+        """The table; of one on disk the rows that hold were held against their checksums."""
+        if self.folder is not None and self.places is not None:
+            check_rows(self.folder, self.table, self.places, index_store.ROWS)
+        return self.table
 
     @property
     def means(self) -> Array:
@@ -206,7 +215,7 @@ class AudioIndex:
     def _packed(self) -> Packed:
         """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
         if self.folder is not None and self._is_large:
-            return packing.packed_on_disk(self.folder, self.table, self.parameters.dimension)
+            return packing.packed_on_disk(self.folder, self._checked_table, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
 
     @cached_property
@@ -309,8 +318,8 @@ def extract(
     sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or identifier -> file
     n_jobs      worker processes, as in scikit-learn: None is 1, -1 one per processor
     into        folder of the index; files in it that have not changed are not read again. None: in memory
-    parameters  of the frames; None: those of the index where there is one, else STANDARD: MFCC, spectral contrast
-                and band descriptors. See `described_by` for others
+    parameters  of the frames; None: those of the index where there is one, else STANDARD_FRAMES: MFCC, spectral
+                contrast and band descriptors. See `described_by` for others
     read        what opens a sound file
     decoders    of kinds of file that audiosim does not open itself; they take the place of `read`
     progress    called with the numbers of files done (those already in the index too), failed, and in all
@@ -345,7 +354,7 @@ def extract(
 
 
 def _parameters_of(folder: str | Path | None) -> Parameters:
-    """Those of an index, STANDARD where there is none."""
+    """Those of an index, STANDARD_FRAMES where there is none."""
     if folder is None or not (Path(folder) / index_store.HEAD).exists():
         return STANDARD_FRAMES
     parameters = index_store.read_head(Path(folder))

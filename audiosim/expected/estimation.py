@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 from scipy import sparse
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.linear import LinearScores
@@ -15,6 +16,7 @@ from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.model_check import check_model
 from audiosim.relevance.relearning import after_grades
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 
@@ -111,16 +113,25 @@ def estimate(
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
     estimator = after_grades(pool, built_in(pool, model), grades)
-    return estimate_pool(expected_scores(measure, pool, ideal, draws), estimator, pool.spread(grades), distribution)
+    order = pool.locate([pair for pair in grades if pair in pool.positions])
+    expected = expected_scores(measure, pool, ideal, draws)
+    return estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
 
 
 def estimate_pool(
-    expected: ExpectedScores, estimator: RelevanceEstimator, grades: Array, distribution: DifferenceDistribution = "t"
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    grades: Array,
+    distribution: DifferenceDistribution = "t",
+    order: Integers | None = None,
 ) -> Ranking:
-    """Rank the systems of a pool from the judgments there are.
+    """Rank the systems of a pool from the judgments there are, and check the model by them.
 
     grades  (n,) NaN where unjudged
+    order   (k,) places of the judged pairs, in the order in which they were judged; that of the pool where None
     """
     belief = estimator.predict(grades)
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
-    return rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
+    ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
+    order = np.flatnonzero(belief.judged) if order is None else order
+    return ranking.with_check(check_model(estimator, grades, order))

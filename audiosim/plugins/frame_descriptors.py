@@ -31,7 +31,7 @@ def find_frames(text: str) -> Parameters:
 def installed_frames(folder: Path) -> Parameters:
     """The parameters of the index in a folder, its descriptors with what is installed under their names.
 
-    STANDARD where there is no index.
+    STANDARD_FRAMES where there is no index.
     """
     if not (folder / HEAD).exists():
         return STANDARD_FRAMES

@@ -16,6 +16,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.model_check import check_model
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping import Confidence, StoppingRule
@@ -109,6 +110,12 @@ class Selection:
         """What the systems' scores are expected to be now."""
         correlated = self.belief.prior.correlated
         return rank(self.expected, self.estimator.name, self.scores, self.judged, correlated=correlated)
+
+    @cached_property
+    def checked(self) -> Ranking:
+        """The ranking with a check of the model by the judgments so far; see `ModelCheck`."""
+        order = self.pool.locate(list(self.told))
+        return self.ranking.with_check(check_model(self.estimator, self.grades, order))
 
     @property
     def confidence(self) -> float:
