@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STABLE = 0.95  # the coefficient that required query sets are to reach; Urbano (2013), Tables 6.2 and 6.3
-TESTS: dict[str, Callable[[Array, np.random.Generator], Comparison]] = {
+SYSTEM_TESTS: dict[str, Callable[[Array, np.random.Generator], Comparison]] = {
     "t": lambda scores, rng: t_test(scores),
     "wilcoxon": lambda scores, rng: wilcoxon_test(scores),
     "sign": lambda scores, rng: sign_test(scores),
@@ -135,8 +135,8 @@ def evaluate(
 
     At least two queries are needed.
     """
-    if test not in TESTS:
-        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+    if test not in SYSTEM_TESTS:
+        raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     collection, measure = as_collection(collection), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
@@ -152,7 +152,7 @@ def evaluate(
         new=tuple(prediction_interval(row) for row in scores.values),
         satisfied=satisfied,
         success=succeeds,
-        comparison=TESTS[test](scores.values, rng) if len(order) > 1 else None,
+        comparison=SYSTEM_TESTS[test](scores.values, rng) if len(order) > 1 else None,
         bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
     )
 

@@ -27,9 +27,9 @@ from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
-from audiosim.selection import Selection, parse_stop
+from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulate import Design, Effects, Trial, draw_parts, follow, synthetic_collection
-from audiosim.training.between import Estimates, estimates_of, learn_between
+from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -119,7 +119,7 @@ def play(name: str, collection: Collection, model: Model, parts: int, measure: s
     queries = min(QUERIES.get(name, 20), every)
     drawn = draw_parts(collection, parts, np.random.default_rng(0), queries=queries, held_out="queries")
     trial = Trial(collection, Start(replace(model, training=None), measure))
-    found = follow(trial, drawn, AT, [parse_stop(goal) for goal in GOALS], jobs=jobs).to_dict()
+    found = follow(trial, drawn, AT, [parse_stopping_rule(goal) for goal in GOALS], jobs=jobs).to_dict()
     for row in found["curve"]:
         print(row_of(name, row))
     for row in found["goals"]:

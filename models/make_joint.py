@@ -20,7 +20,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.relevance.between import Between
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
-from audiosim.training.between import Estimates, estimates_of, learn_between
+from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 from audiosim.training.examples import TENTHS, judged_pools
 from audiosim.training.joint_fit import fit_joint
 

@@ -32,6 +32,7 @@ from service.metrics import Metrics, Progresses
 from service.observed import Observed, Seen
 from service.problems import PROBLEM, answer_problems
 from service.routes import (
+    campaign_standing,
     catalogue,
     exports,
     health,
@@ -41,10 +42,9 @@ from service.routes import (
     predictions,
     sessions,
     sounds,
-    standing,
 )
 from service.routes import judging as judging_routes
-from service.routes.standing import Followers
+from service.routes.campaign_standing import Followers
 from service.served import Served
 from service.starting import Starting
 from service.wire import ProblemOut
@@ -89,7 +89,17 @@ def create_app(
     app.state.followers = Followers()
     app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
-    plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
+    plain = (
+        predictions,
+        health,
+        catalogue,
+        open_inference,
+        judging_routes,
+        exports,
+        campaign_standing,
+        organising,
+        sounds,
+    )
     # Routes are tried in this order.
     _include(app, [one.router for one in (*plain, sessions, pages)])
     describe(app)

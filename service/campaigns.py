@@ -7,7 +7,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.selection.stopping import Confidence, Stop
+from audiosim.selection.stopping import Confidence, StoppingRule
 from service.questions import Question
 
 WAIT_S = 1.0  # for others who write, and for an answer of the database
@@ -26,7 +26,7 @@ class Judging:
 
     database: str | None = None
     measure: str | None = None
-    goal: Stop = field(default_factory=lambda: Confidence(0.95))
+    goal: StoppingRule = field(default_factory=lambda: Confidence(0.95))
     questions: tuple[Question, ...] = ()
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
 

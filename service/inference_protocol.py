@@ -25,7 +25,7 @@ BYTES = 8
 EXTENSIONS = ["binary_tensor_data"]
 OUTPUTS = ("expectation", "variance", "probabilities", "levels")
 
-Parameters = dict[str, bool | int | float | str]
+RequestParameters = dict[str, bool | int | float | str]
 
 
 class TensorIn(Wire):
@@ -35,14 +35,14 @@ class TensorIn(Wire):
     shape: list[int]
     datatype: str
     data: list[float | list[float | None] | None] | None = None
-    parameters: Parameters = field(default_factory=dict)
+    parameters: RequestParameters = field(default_factory=dict)
 
 
 class OutputIn(Wire):
     """An output that is wanted."""
 
     name: str
-    parameters: Parameters = field(default_factory=dict)
+    parameters: RequestParameters = field(default_factory=dict)
 
 
 class InferIn(Wire):
@@ -51,7 +51,7 @@ class InferIn(Wire):
     inputs: list[TensorIn]
     outputs: list[OutputIn] = field(default_factory=list)
     id: str = ""
-    parameters: Parameters = field(default_factory=dict)
+    parameters: RequestParameters = field(default_factory=dict)
 
 
 class TensorOut(Wire, omit_defaults=True):
@@ -61,7 +61,7 @@ class TensorOut(Wire, omit_defaults=True):
     shape: list[int]
     datatype: str
     data: list[float | None] = field(default_factory=list)
-    parameters: Parameters = field(default_factory=dict)
+    parameters: RequestParameters = field(default_factory=dict)
 
 
 class InferOut(Wire):

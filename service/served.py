@@ -204,7 +204,7 @@ class ServedCollection:
         self.campaign.refresh()
         number, selection = self.campaign.standing
         if measure == selection.measure:
-            return number, selection.ranking
+            return number, selection.checked
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, tuple(mean_grades(judgments).items()))
@@ -218,7 +218,9 @@ class ServedCollection:
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(told)
-        return estimate_pool(self._expected(measure), predictor.learned(grades), predictor.pool.spread(grades))
+        pool = predictor.pool
+        order = pool.locate([pair for pair in grades if pair in pool.positions])
+        return estimate_pool(self._expected(measure), predictor.learned(grades), pool.spread(grades), order=order)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

@@ -9,13 +9,13 @@ import numpy as np
 
 from audiosim.audio.decode import read
 from audiosim.audio.gathering import Samples
-from audiosim.audio.sound_limits import Limits
+from audiosim.audio.sound_limits import SoundLimits
 from audiosim.corpus.collection import Collection
 
 PEAKS = 800
 LOUDEST = 127
 RATE_HZ = 22_050
-LIMITS = Limits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
+LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
 KEPT = 1024
 
 

@@ -43,8 +43,9 @@ class DifferenceOut(Wire):
 class RankingOut(Wire, omit_defaults=True):
     """The ranking as `audiosim estimate` has it, in one state of the campaign.
 
-    `groups` of systems cannot be told apart, at the `family_wise` level and `about` the panel of assessors; `sentence`
-    says the result.
+    `basis` is "predicted", or the number of judgments that it rests on. `groups` of systems cannot be told apart, at
+    the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says whether the
+    judgments come out as the model predicts them: PASS, FAIL (all statements are `widened` times as wide), NOT CHECKED.
     """
 
     collection: str
@@ -60,6 +61,10 @@ class RankingOut(Wire, omit_defaults=True):
     family_wise: float | None = None
     about: str = ""
     sentence: str = ""
+    basis: str | int = "predicted"
+    fit: str = "NOT CHECKED"
+    fit_evidence: float = 1.0
+    widened: float = 1.0
     draws: int | None = None
 
 

@@ -36,7 +36,7 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
-def spread(
+def spread_on_workers(
     work: Callable[[Task], Result],
     tasks: Iterable[Task],
     workers: int,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from audiosim.errors import InputError
-from audiosim.selection import Rule
+from audiosim.selection import SelectionRule
 
 LEASE_S = 1800.0
 CANNOT_LIMIT = 2
@@ -28,7 +28,7 @@ class CampaignSettings:
     lease_s: float = LEASE_S
     twice: float = 0.0
     cannot_limit: int = CANNOT_LIMIT
-    rule: str | Rule | None = None
+    rule: str | SelectionRule | None = None
     seed: int = 0
     learn_later: bool = False
     patience_s: float = PATIENCE_S

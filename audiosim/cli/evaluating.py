@@ -22,7 +22,7 @@ from audiosim.cli.options import (
 )
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
-from audiosim.evaluation import TESTS, reliability_of
+from audiosim.evaluation import SYSTEM_TESTS, reliability_of
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.measures.judged import Unjudged
@@ -46,7 +46,7 @@ def evaluate(
     judgments: JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: Complete = False,
-    test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(TESTS)}.")] = "t",
+    test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)}.")] = "t",
     seed: Annotated[int, typer.Option(help="For the tests that draw.", min=0)] = 0,
     system_from: NamedBy = None,
     form: As = Format.table,

@@ -80,10 +80,10 @@ IdealName = Annotated[
         "the thesis, which is too high; correlated, between the two.",
     ),
 ]
-RuleName = Annotated[
+SelectionRuleName = Annotated[
     str | None,
     typer.Option(
-        "--rule",
+        "--selection-rule",
         help="What makes a pair worth judging: differences or scores (the thesis's weights, to rank the systems or to "
         "know their scores), doubts or variances (the same goals, asking only for what is still open), drawn (by lot, "
         "in proportion to doubts), random, pooled, or an installed one. Not given: drawn with a joint model, "

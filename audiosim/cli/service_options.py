@@ -124,7 +124,13 @@ Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second asse
 CannotLimit = Annotated[
     int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
 ]
-RuleName = Annotated[str | None, _option("RULE", "What makes a pair worth judging, as for `audiosim next`.")]
+SelectionRuleName = Annotated[
+    str | None,
+    typer.Option(
+        help="What makes a pair worth judging, as for `audiosim next`.",
+        envvar=["AUDIOSIM_SELECTION_RULE", "AUDIOSIM_RULE"],  # the second up to version 0.2
+    ),
+]
 QuestionsFile = Annotated[
     Path | None,
     _option(

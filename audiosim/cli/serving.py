@@ -11,9 +11,9 @@ from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
-from audiosim.selection import parse_stop
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -87,7 +87,7 @@ def serve(
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
     cannot_limit: settings.CannotLimit = 2,
-    rule: settings.RuleName = None,
+    selection_rule: settings.SelectionRuleName = None,
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
     log: settings.Log = settings.LogForm.text,
@@ -119,8 +119,8 @@ def serve(
         parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
-    going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
-    judging = Judging(db, measure, parse_stop(goal), own, going)
+    going = CampaignSettings(batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S)
+    judging = Judging(db, measure, find_stopping_rule(goal), own, going)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])

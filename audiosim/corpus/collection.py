@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
-from audiosim.corpus.evidence import Evidence, Key, read_evidence, spelled
+from audiosim.corpus.evidence_files import Evidence, Key, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale

@@ -12,7 +12,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.estimators import RelevanceEstimator
 
-FIRST = 25
+FIRST_LEARNING = 25
 
 
 @runtime_checkable
@@ -35,7 +35,7 @@ def is_moment(judged: int) -> bool:
 def last_moment(judged: int) -> int:
     """The last moment of learning until so many pairs are judged; 0 before the first."""
     moment = 0
-    while (following := max(FIRST, 2 * moment)) <= judged:
+    while (following := max(FIRST_LEARNING, 2 * moment)) <= judged:
         moment = following
     return moment
 

@@ -49,13 +49,13 @@ async def server_metadata() -> ServerMetadata:
 
 
 @router.get("/v2/health/live")
-async def live() -> LiveOut:
+async def server_live() -> LiveOut:
     """Whether the process answers at all."""
     return LiveOut(True)
 
 
 @router.get("/v2/health/ready")
-async def ready() -> ReadyOut:
+async def server_ready() -> ReadyOut:
     """Whether the models are loaded."""
     return ReadyOut("audiosim", True)
 

@@ -18,7 +18,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, make_estimator
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
-from audiosim.selection import RULES, Selection, confidences
+from audiosim.selection import SELECTION_RULES, Selection, confidences
 from audiosim.selection.stopping import Judgments
 from audiosim.stats.block_normal import BlockNormal
 
@@ -160,7 +160,7 @@ def test_asking_for_nothing_and_batches_of_nothing_are_refused(tiny):
         start(tiny).ask(0)
     with pytest.raises(InputError, match="batch must be at least 1, got 0"):
         start(tiny, batch=0)
-    with pytest.raises(InputError, match="unknown rule 'luck', expected one of differences, "):
+    with pytest.raises(InputError, match="unknown selection rule 'luck', expected one of differences, "):
         start(tiny, rule="luck")
 
 
@@ -379,7 +379,7 @@ ACTS = st.lists(
 
 
 @pytest.mark.parametrize("measure", ["CG@2", "nDCG@2"])
-@pytest.mark.parametrize("rule", list(RULES))
+@pytest.mark.parametrize("rule", list(SELECTION_RULES))
 @settings(max_examples=15)
 @given(acts=ACTS, batch=st.integers(1, 4))
 def test_at_the_end_of_a_batch_the_state_is_that_of_a_fresh_start_with_the_same_judgments(
