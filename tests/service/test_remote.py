@@ -17,7 +17,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.selection import Selection, parse_stop
+from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulate import replay
 from service.client import Client, RemoteEstimator, remote
 from service.priors import decode_prior, encode_prior
@@ -79,7 +79,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
     # It learns anew on the way, there as here.
-    monkeypatch.setattr("audiosim.relevance.relearning.FIRST", 10)
+    monkeypatch.setattr("audiosim.relevance.relearning.FIRST_LEARNING", 10)
     pool = build_pool(small)
     truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
     there, here = (
@@ -99,7 +99,7 @@ def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(m
     pool = build_pool(mirex2011)
     truth, what = pool.spread(mirex2011.grades()), parse_measure("CG@5")
     there, here = (
-        replay(Selection.start(pool, what, make_estimator(pool, model)), truth, parse_stop("judgments=120"))
+        replay(Selection.start(pool, what, make_estimator(pool, model)), truth, parse_stopping_rule("judgments=120"))
         for model in (f"remote:{mirex_server.url}?model=joint", "joint")
     )
     assert len(here.asked) == 120  # it learned anew at 25 or at 100
