@@ -101,7 +101,7 @@ def create_app(
         sounds,
     )
     # Routes are tried in this order.
-    _include(app, [one.router for one in (*plain, sessions, pages)])
+    _include(app, [predictions.quick, *(one.router for one in (*plain, sessions, pages))])
     describe(app)
     return app
 

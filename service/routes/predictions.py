@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from audiosim.relevance.published import Model
 from service.encoding import encode
-from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, WireRoute
+from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, WireRoute
 from service.predicted import UNKNOWN, Predicted, predict_features
 from service.priors import encode_prior
 from service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
@@ -21,6 +21,7 @@ FEW_ROWS = 500
 NPZ = "application/octet-stream"
 
 router = APIRouter(prefix="/v1", tags=["predictions"], route_class=WireRoute)
+quick = APIRouter(prefix="/v1", tags=["predictions"], route_class=ModelRoute)
 
 
 @router.post("/collections/{collection}/predictions", response_model=PredictionsOut)
@@ -65,7 +66,7 @@ def send_prior(
     return Response(encode_prior(one.predictor(model, cutoff).prior(learned)), media_type=NPZ)
 
 
-@router.post("/models/{model}/predictions", response_model=PredictionsOut)
+@quick.post("/models/{model}/predictions", response_model=PredictionsOut)
 async def predict_rows_of_features(request: Request, model: ModelDep, asked: Annotated[FeaturesIn, Body()]) -> Response:
     """How relevant each row of features says a document is."""
     if max(map(len, asked.features.values()), default=0) <= FEW_ROWS:
