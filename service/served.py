@@ -138,14 +138,17 @@ class ServedCollection:
         store: Store | None = None,
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
-        self.sounds = Sounds(collection, folder)
+        self.sounds = Sounds(collection, folder, judging.sounds)
         self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
-        estimator = make_estimator(build_pool(collection, cutoff), self._model)
-        self.campaign = judging.open(collection, estimator, self.store)
+        pool = build_pool(collection, cutoff)
+        self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
+        estimator = make_estimator(pool, self._model)
+        self.campaign = judging.open(collection, estimator, self.store, self.mute)
+        self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)

@@ -73,6 +73,7 @@ function troubles({ campaign, leanings }) {
   const pairs = new Set(cannot.map((one) => `${one.query}\n${one.document}`)).size;
   const gone = dropped.length ? `, ${whole(dropped.length)} no longer asked for` : "";
   return [
+    ...(campaign.sounds ? [[`${campaign.sounds[0].toUpperCase()}${campaign.sounds.slice(1)}.`]] : []),
     ...(pairs ? [[toTab("cannot", `${count(pairs, "pair")} cannot be judged`), `, as assessors say${gone}.`]] : []),
     ...agreementTrouble(campaign.agreement),
     ...leaningTrouble(leanings.assessors),
