@@ -46,6 +46,7 @@ from service.routes import (
 from service.routes import judging as judging_routes
 from service.routes.campaign_standing import Followers
 from service.served import Served
+from service.shares import Shares
 from service.starting import Starting
 from service.wire import ProblemOut
 
@@ -87,6 +88,7 @@ def create_app(
     app.state.access = Access() if access is None else access
     app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
+    app.state.shares = Shares()
     app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
     plain = (
@@ -101,7 +103,7 @@ def create_app(
         sounds,
     )
     # Routes are tried in this order.
-    _include(app, [one.router for one in (*plain, sessions, pages)])
+    _include(app, [predictions.quick, *(one.router for one in (*plain, sessions, pages))])
     describe(app)
     return app
 
@@ -232,6 +234,9 @@ def _notes(app: FastAPI) -> Iterator[str]:
         yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
     if any(one.judging.database is None for one in app.state.served.collections.values()):
         yield "there is no database: judgments are lost when the service stops; --db names one"
+    for name, one in app.state.served.collections.items():
+        if one.coverage:
+            yield f"{name}: {one.coverage}"
 
 
 def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:

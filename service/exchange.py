@@ -6,7 +6,7 @@ Wire types are those of msgspec, which decodes them several times faster than th
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
@@ -100,6 +100,24 @@ async def named_collection(request: Request, collection: str) -> ServedCollectio
 async def named_model(request: Request, model: str) -> Model:
     """The model that the address names."""
     return _served(request).model(model)
+
+
+class ModelRoute(WireRoute):
+    """A route that takes a request, a model and what is asked of it: FastAPI describes it, and resolves nothing for it.
+
+    To resolve arguments takes longer than to predict from a row of features.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        kind, endpoint = get_type_hints(self.endpoint)["asked"], self.endpoint
+
+        async def handle(request: Request) -> Response:
+            model = await named_model(request, request.path_params["model"])
+            response = await endpoint(request, model, kind.taken(await request.body()))
+            assert isinstance(response, Response)
+            return response
+
+        return handle
 
 
 BodyDep = Annotated[bytes, Depends(read_body)]

@@ -98,6 +98,12 @@ class Predictor:
         """
         return self._state(self.estimator, self.pool.spread(grades), len(grades), None)
 
+    def prior(self, learned: Mapping[Pair, float]) -> Belief:
+        """The belief before any judgment of a pair, after learning from these judgments what can be learned."""
+        nothing = np.full(len(self.pool.pairs), np.nan)
+        estimator = self.estimator.relearned(self.pool.spread(learned)) if learned else self.estimator
+        return estimator.predict(nothing)
+
     def learned(self, grades: Mapping[Pair, float]) -> Remembering:
         """The estimator after a campaign in which the pairs were first judged in this order."""
         learned = after_grades(self.pool, self.estimator, grades)
@@ -132,14 +138,17 @@ class ServedCollection:
         store: Store | None = None,
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
-        self.sounds = Sounds(collection, folder)
+        self.sounds = Sounds(collection, folder, judging.sounds)
         self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
-        estimator = make_estimator(build_pool(collection, cutoff), self._model)
-        self.campaign = judging.open(collection, estimator, self.store)
+        pool = build_pool(collection, cutoff)
+        self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
+        estimator = make_estimator(pool, self._model)
+        self.campaign = judging.open(collection, estimator, self.store, self.mute)
+        self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)

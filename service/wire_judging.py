@@ -17,6 +17,7 @@ from service.served import ServedCollection
 from service.sound_files import Peaks
 
 MOST_ASKED = 100
+LATE_DAYS = 60  # after which nobody sends an answer any more
 AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
 MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s")
 
@@ -89,6 +90,8 @@ def _time(said: str | None, clock: Clock) -> str:
     when = parse_time(said)
     if (when - now).total_seconds() > AHEAD_S:
         raise InputError(f"time {said} is still to come; it is {write_time(now)}")
+    if (now - when).days >= LATE_DAYS:
+        raise InputError(f"time {said} is more than {LATE_DAYS} days ago; it is {write_time(now)}")
     return write_time(when)
 
 
@@ -173,15 +176,19 @@ class StatusOut(Wire):
 
 
 class QuestionsOut(Wire):
-    """What an assessor of a collection is asked of each pair, in this order, and `reasons` why one cannot be judged."""
+    """What an assessor of a collection is asked of each pair, in this order, and `reasons` why one cannot be judged.
+
+    `listen_s` is how long each clip is to be heard before; an answer after less is marked.
+    """
 
     collection: str
     questions: list[Question]
     reasons: list[str]
+    listen_s: float
 
     @classmethod
-    def from_domain(cls, collection: str, asked: Sequence[Question]) -> "QuestionsOut":
-        return cls(collection, list(asked), list(REASONS))
+    def from_domain(cls, collection: str, asked: Sequence[Question], listen_s: float) -> "QuestionsOut":
+        return cls(collection, list(asked), list(REASONS), listen_s)
 
 
 class AnswersOut(Wire):

@@ -110,7 +110,10 @@ class HeldOut(Wire):
 
 
 class CampaignOut(Wire):
-    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
+    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed.
+
+    `sounds` says what cannot be heard, and so is not handed out; empty where all can be.
+    """
 
     collection: str
     state: int
@@ -130,6 +133,7 @@ class CampaignOut(Wire):
     cannot: list[CannotOut]
     dropped: list[PairOut]
     leases: list[HeldOut]
+    sounds: str
 
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "CampaignOut":
@@ -156,6 +160,7 @@ class CampaignOut(Wire):
             ],
             dropped=[PairOut(*pair) for pair in campaign.dropped()],
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+            sounds=served.coverage,
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio import decode, index_store, packing
+from audiosim.audio.checksums import check_rows
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
@@ -106,9 +107,17 @@ class AudioIndex:
     @cached_property
     def rows(self) -> Singles:
         """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""
-        if self.places is None or np.array_equal(self.places, np.arange(len(self.table))):
-            return self.table
-        return self.table[self.places]
+        table = self._checked_table
+        if self.places is None or np.array_equal(self.places, np.arange(len(table))):
+            return table
+        return table[self.places]
+
+    @cached_property
+    def _checked_table(self) -> Singles:
+        """The table; of one on disk the rows that hold were held against their checksums."""
+        if self.folder is not None and self.places is not None:
+            check_rows(self.folder, self.table, self.places, index_store.ROWS)
+        return self.table
 
     @property
     def means(self) -> Array:
@@ -206,7 +215,7 @@ class AudioIndex:
     def _packed(self) -> Packed:
         """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
         if self.folder is not None and self._is_large:
-            return packing.packed_on_disk(self.folder, self.table, self.parameters.dimension)
+            return packing.packed_on_disk(self.folder, self._checked_table, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
 
     @cached_property

@@ -32,7 +32,7 @@ def backup(
 
     Example: `audiosim backup --db sqlite:///campaign.db -o monday.jsonl`
     """
-    from audiosim.campaign.archive import back_up  # costs start-up time that other commands need not pay
+    from audiosim.campaign.archive import back_up
 
     _print(form, back_up(database, output))
 

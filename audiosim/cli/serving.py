@@ -90,6 +90,10 @@ def serve(
     selection_rule: settings.SelectionRuleName = None,
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
+    unasked: settings.Unasked = settings.UnaskedForm.marked,
+    listen: settings.Listen = None,
+    sounds: settings.SoundFolders = None,
+    adopt: settings.Adopt = False,
     log: settings.Log = settings.LogForm.text,
     open_page: settings.OpenPage = False,
 ) -> None:
@@ -119,8 +123,10 @@ def serve(
         parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
-    going = CampaignSettings(batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S)
-    judging = Judging(db, measure, find_stopping_rule(goal), own, going)
+    going = CampaignSettings(
+        batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S, unasked=unasked.value, adopt=adopt
+    )
+    judging = Judging(db, measure, find_stopping_rule(goal), own, going, tuple(sounds or ()), listen)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])

@@ -16,6 +16,12 @@ from audiosim.stats.ordinal import expectation, variance
 
 FREEDOM = 10  # 5 to 30 predict single grades about as well
 FEW = 8  # judgments that are cheaper to condition on one by one than all at once
+WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
+REACH = 4.0  # deviations that the end of a level may be off
+HALVINGS = 30
+STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
+SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
+LEAST = 1e-9  # chance of a level that none is taken to fall below
 SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
 
@@ -30,6 +36,9 @@ class Belief:
     prior      of the n gains, before any pair is judged; a gain is a grade over the highest
     grades     (n,) the judgments, NaN where unjudged
     maximum    the highest grade of the scale
+    shape      (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
+               deviations before any judgment; see `probabilities`. None: not at all
+    stretch    by how much less surely than by the gains levels are told apart
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
@@ -42,6 +51,8 @@ class Belief:
     prior: MultivariateNormal
     grades: Array
     maximum: float
+    shape: Array | None = None
+    stretch: float = 1.0
 
     def __post_init__(self) -> None:
         _check_marginals(self.levels, self.marginals, self.maximum)
@@ -74,7 +85,7 @@ class Belief:
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
         _check_models(models, model, len(mean))
         grades = _checked_grades(grades, len(mean), maximum)
-        return cls._checked(levels, probabilities, models, model, prior, grades, maximum)
+        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0)
 
     @classmethod
     def _checked(cls, *parts: object) -> "Belief":
@@ -100,8 +111,9 @@ class Belief:
 
         The marginals where no pair says anything of another. Where pairs do,
 
-            P(level <= l) = distribution function of Student's t of  (end_l - mean) / deviation,
-            end_l = expectation by the marginals + deviation before any judgment x normal quantile of P(level <= l)
+            P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
+            end_l = expectation by the marginals + deviation before any judgment x (normal quantile of P(level <= l)
+                    + shape_l)
 
         mean and deviation being those of the gain, for a judged pair given all judgments but its own. Gains that move
         shift and stretch what the marginals say, and it stays on the scale. The tails are those of FREEDOM degrees of
@@ -124,8 +136,11 @@ class Belief:
         mean[judged], spread[judged] = self.prior.held_out(judged, self.grades[judged] / self.maximum)
         below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
         own = expectation(self.marginals, self.levels) / self.maximum
-        ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * ndtri(below)
-        return np.asarray((ends - mean[:, None]) / np.sqrt(spread)[:, None])
+        shape = np.zeros(len(self.levels) - 1) if self.shape is None else self.shape
+        ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * np.maximum.accumulate(
+            ndtri(below) + shape, axis=1
+        )
+        return np.asarray((ends - mean[:, None]) / (self.stretch * np.sqrt(spread))[:, None])
 
     @cached_property
     def expectation(self) -> Array:
@@ -136,6 +151,36 @@ class Belief:
     def variance(self) -> Array:
         """(n,) variance of the grade of each pair given the judgments of all others."""
         return variance(self.probabilities, self.levels)
+
+    def shaped(self) -> "Belief":
+        """The same belief with levels as frequent, and as surely told apart, as the judgments have them.
+
+            mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
+
+        each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
+        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
+        beforehand. A grade between two levels is of the nearer one.
+        """
+        judged = np.flatnonzero(self.judged)
+        plain = replace(self, shape=None, stretch=1.0)
+        ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
+        ratio = (own / np.sqrt(self.prior.held_out(judged, self.grades[judged] / self.maximum)[1]))[:, None]
+        middles = (self.levels[1:] + self.levels[:-1]) / 2
+        below = self.grades[judged][:, None] <= middles
+        target = (WEIGHT * stdtr(FREEDOM, ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(judged))
+        best, found = -np.inf, (np.zeros(len(middles)), 1.0)
+        for stretch in STRETCHES:
+            shape = _shape(ends / stretch, ratio / stretch, target)
+            reached = np.zeros((len(judged), len(self.levels) + 1))
+            reached[:, 1:-1] = stdtr(FREEDOM, (ends + ratio * shape) / stretch)
+            reached[:, -1] = 1
+            chance = np.diff(reached, axis=1)[np.arange(len(judged)), len(middles) - below.sum(axis=1)]
+            likely = np.log(np.maximum(chance, LEAST)).sum() - (np.log(stretch) / SPREAD) ** 2 / 2
+            if likely > best:
+                best, found = likely, (shape, stretch)
+        after = plain.revise(self.grades)
+        vars(after).update(shape=found[0], stretch=found[1])
+        return after
 
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.
@@ -159,7 +204,7 @@ class Belief:
         """
         grades = _checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        return self._checked(*parts)
+        return self._checked(*parts, self.shape, self.stretch)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -241,6 +286,19 @@ class Belief:
             | {"model": self.models[self.model[i]]}
             for i in chosen
         ]
+
+
+def _shape(ends: Array, ratio: Array, target: Array) -> Array:
+    """(l - 1,) by how much ends (k, l - 1) move for their mean chances to be those of a target (l - 1,).
+
+    ratio  (k, 1) by how much the ends of each row move with the shape
+    """
+    low, high = np.full(len(target), -REACH), np.full(len(target), REACH)
+    for _ in range(HALVINGS):
+        shape = (low + high) / 2
+        above = stdtr(FREEDOM, ends + ratio * shape).mean(axis=0) > target
+        low, high = np.where(above, low, shape), np.where(above, shape, high)
+    return np.asarray((low + high) / 2)
 
 
 def _check_array(what: str, value: object, kind: str) -> None:

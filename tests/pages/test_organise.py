@@ -71,10 +71,11 @@ def live(demo, commanded, tmp_path_factory):
     folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
     for folder in folders:
         shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+        (folder / "sounds").symlink_to(demo / "sounds")
     crowd().save(root / "crowd")
     folders.append(root / "crowd")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud")
+    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
     with commanded(folders, root / "log", *options) as running:
         yield running
 
@@ -387,7 +388,7 @@ def guarded(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "guarded", "--db", database) as running:
+    with commanded([demo], tmp_path / "guarded", "--listen", 0, "--db", database) as running:
         yield running, secret
 
 

@@ -24,7 +24,7 @@ const listed = (items) => items.map((parts) => element("li", {}, ...parts));
 
 function verdict({ campaign, history }) {
   if (campaign.status === "closed") return `Closed, with a confidence of ${percent(campaign.confidence)}`;
-  if (campaign.goal.reached) return "The goal is met: the ranking is settled";
+  if (campaign.goal.reached) return "The goal is met: judging may stop";
   if (history?.met) return "The goal was met, and is not any more";
   return campaign.judged ? "Not settled yet" : "Nothing is judged yet";
 }
@@ -33,11 +33,11 @@ function about({ ranking }) {
   const { groups, pairs, systems } = ranking;
   if (systems.length < 2) return "There is only one system.";
   const settled = pairs.filter((pair) => pair.confidence >= SURE).length;
-  return `${leaders(groups[0] ?? [], systems)} The order of ${whole(settled)} of ${count(pairs.length, "pair")} of systems is sure to ${percent(SURE, 0)} or more.`;
+  return `${leaders(groups[0] ?? [], systems)} Taken one by one, ${whole(settled)} of ${count(pairs.length, "pair")} of systems are in an order that is sure to ${percent(SURE, 0)} or more.`;
 }
 
 function leaders(names, systems) {
-  if (names.length === systems.length) return `No two of the ${systems.length} systems can be told apart yet; ${short(systems[0].system, NAME)} is first by score.`;
+  if (names.length === systems.length) return `Taken together, no two of the ${systems.length} systems can be told apart yet; ${short(systems[0].system, NAME)} is first by score.`;
   if (names.length === 1) return `${short(names[0])} is the best system.`;
   if (names.length <= 3) return `${names.slice(0, -1).map(short).join(", ")} and ${short(names.at(-1))} lead and cannot be told apart.`;
   return `${names.length} systems lead and cannot be told apart; ${short(systems[0].system, NAME)} is first by score.`;
@@ -73,6 +73,7 @@ function troubles({ campaign, leanings }) {
   const pairs = new Set(cannot.map((one) => `${one.query}\n${one.document}`)).size;
   const gone = dropped.length ? `, ${whole(dropped.length)} no longer asked for` : "";
   return [
+    ...(campaign.sounds ? [[`${campaign.sounds[0].toUpperCase()}${campaign.sounds.slice(1)}.`]] : []),
     ...(pairs ? [[toTab("cannot", `${count(pairs, "pair")} cannot be judged`), `, as assessors say${gone}.`]] : []),
     ...agreementTrouble(campaign.agreement),
     ...leaningTrouble(leanings.assessors),

@@ -30,6 +30,8 @@ function select(panel) {
     tab.setAttribute("aria-selected", String(other === panel));
     tab.tabIndex = other === panel ? 0 : -1;
   }
+  const [tabs, tab] = [byId("tabs"), byId(idOf(panel))];
+  tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
 }
 
 function step(event) {
