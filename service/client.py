@@ -5,6 +5,7 @@ import secrets
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -331,7 +332,9 @@ class RemoteEstimator:
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-        return Belief.independent(
+        spoken = [str(one) for answer in answers for one in answer.evidence]
+        spoke = {one: code for code, one in enumerate(dict.fromkeys(spoken))}
+        belief = Belief.independent(
             levels=np.array(answers[0].levels),
             probabilities=np.concatenate([np.array(answer.probabilities) for answer in answers]),
             grades=grades,
@@ -339,6 +342,7 @@ class RemoteEstimator:
             models=tuple(str(name) for name in codes),
             model=np.array([codes[name] for name in names]),
         )
+        return replace(belief, evidence=tuple(spoke), spoke=np.array([spoke[one] for one in spoken]))
 
     def _ask(self, pairs: Sequence[Pair], told: Mapping[Pair, float]) -> PredictionsOut:
         answer = self._client.predict(

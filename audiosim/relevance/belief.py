@@ -30,6 +30,8 @@ class Belief:
     prior      of the n gains, before any pair is judged; a gain is a grade over the highest
     grades     (n,) the judgments, NaN where unjudged
     maximum    the highest grade of the scale
+    evidence   combinations of what spoke, such as "output, genre"
+    spoke      (n,) which of them spoke for each pair; None where the estimator does not say
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
@@ -42,6 +44,8 @@ class Belief:
     prior: MultivariateNormal
     grades: Array
     maximum: float
+    evidence: tuple[str, ...] = ()
+    spoke: Integers | None = None
 
     def __post_init__(self) -> None:
         _check_levels(self.levels, self.maximum)
@@ -212,8 +216,12 @@ class Belief:
             level += chance > column
         return np.where(self.judged[rows], self.grades[rows], self.levels[level])
 
+    def evidence_of(self, place: int) -> str | None:
+        """What spoke for a pair, such as "output, genre"; None where the estimator does not say."""
+        return None if self.spoke is None else self.evidence[self.spoke[place]]
+
     def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
-        """One row per chosen pair: query, document, expectation, variance, probabilities, model.
+        """One row per chosen pair: query, document, expectation, variance, probabilities, model, evidence.
 
         pairs   n, those of the pool
         chosen  places among them
@@ -223,7 +231,7 @@ class Belief:
         return [
             pairs[i]._asdict()
             | {key: column[i] for key, column in zip(keys, columns, strict=True)}
-            | {"model": self.models[self.model[i]]}
+            | {"model": self.models[self.model[i]], "evidence": self.evidence_of(i)}
             for i in chosen
         ]
 
