@@ -332,7 +332,7 @@ class RemoteEstimator:
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-        spoken = [str(one) for answer in answers for one in answer.evidence]
+        spoken = [str(one) for answer in answers for one in answer.evidence or ()]
         spoke = {one: code for code, one in enumerate(dict.fromkeys(spoken))}
         belief = Belief.independent(
             levels=np.array(answers[0].levels),
@@ -342,6 +342,8 @@ class RemoteEstimator:
             models=tuple(str(name) for name in codes),
             model=np.array([codes[name] for name in names]),
         )
+        if len(spoken) < len(names):  # a service of an earlier version
+            return belief
         return replace(belief, evidence=tuple(spoke), spoke=np.array([spoke[one] for one in spoken]))
 
     def _ask(self, pairs: Sequence[Pair], told: Mapping[Pair, float]) -> PredictionsOut:

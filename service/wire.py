@@ -106,8 +106,9 @@ class PredictionsOut(Struct, omit_defaults=True):
     """What is predicted, row by row as asked; null where unknown.
 
     `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
-    judgments are not the campaign's; `evidence` names what spoke for the row, such as "output, genre". A judged row has its grade and the variance 0; `levels` and `probabilities` are
-    there on request, and are the model's for a judged row too.
+    judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
+    there on request, and are the model's for a judged row too. `evidence` is what spoke for the row, such as "output,
+    genre".
     """
 
     model: ModelName
@@ -116,9 +117,9 @@ class PredictionsOut(Struct, omit_defaults=True):
     variance: list[float | None]
     status: list[Status]
     models: list[str | None]
-    evidence: list[str | None]
     levels: list[float] | None = None
     probabilities: list[list[float] | None] | None = None
+    evidence: list[str | None] | None = None
     state: int | None = None
 
 
