@@ -18,6 +18,7 @@ from audiosim.stats.ordinal import thresholds_of
 
 HERE = Path(__file__).parent
 LEVELS = {"broad": (0.0, 1.0, 2.0), "fine": tuple(float(level) for level in range(5, 100, 10))}
+IN_PAPER = {"broad": LEVELS["broad"], "fine": tuple(float(level) for level in range(0, 100, 11))}  # section 4.2.3
 
 THESIS = "Urbano (2013), PhD thesis, Table A.1: fitted to all judgments of MIREX 2007, 2009, 2010 and 2011"
 PAPER = (
@@ -88,25 +89,26 @@ HISTORICAL = {"broad": (0.8959, 0.6338), "fine": (43.41, 900.4)}
 
 def main() -> None:
     """Write every model file."""
+    historical = {scale: historical_model(scale, LEVELS[scale]) for scale in HISTORICAL}
     for name, (source, terms, scales, fallback) in PUBLISHED.items():
         for scale, (coefficients, thresholds) in scales.items():
-            write(name, scale, terms, coefficients, thresholds, f"{fallback}-{scale}", source)
-    for scale, (mean, variance) in HISTORICAL.items():
-        thresholds = thresholds_of(with_moments(np.array(LEVELS[scale]), mean, variance)).round(6).tolist()
-        write("historical", scale, (), (), tuple(thresholds), None, PAST + FIXED[scale])
+            levels = (IN_PAPER if source == PAPER else LEVELS)[scale]
+            last: str | Model = f"{fallback}-{scale}"
+            if fallback == "historical" and levels != LEVELS[scale]:
+                last = historical_model(scale, levels)
+            save(Model(f"{name}-{scale}", scale, levels, terms, coefficients, thresholds, last, source))
+    for model in historical.values():
+        save(model)
 
 
-def write(
-    name: str,
-    scale: str,
-    terms: tuple[str, ...],
-    coefficients: tuple[float, ...],
-    thresholds: tuple[float, ...],
-    fallback: str | None,
-    source: str,
-) -> None:
+def historical_model(scale: str, levels: tuple[float, ...]) -> Model:
+    """All past judgments of a scale, on some levels."""
+    thresholds = thresholds_of(with_moments(np.array(levels), *HISTORICAL[scale])).round(6).tolist()
+    return Model(f"historical-{scale}", scale, levels, (), (), tuple(thresholds), None, PAST + FIXED[scale])
+
+
+def save(model: Model) -> None:
     """Write one model file."""
-    model = Model(f"{name}-{scale}", scale, LEVELS[scale], terms, coefficients, thresholds, fallback, source)
     save_model(model, HERE / f"{model.name}.json")
 
 

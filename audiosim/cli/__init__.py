@@ -42,6 +42,7 @@ def common(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": serving.demo,
+    "init": sound.init,
     "extract": sound.extract,
     "neighbours": sound.neighbours,
     "train": fitting.train,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audiosim.cli.options import As, Format, print_result
+from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError
 from audiosim.plugins import find_frames, installed_frames
 from audiosim.report.screen import progress
-from audiosim.report.views import extraction_view, rows_view
+from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
 if TYPE_CHECKING:
     from audiosim.audio.search import Divergence
@@ -174,3 +174,50 @@ def neighbours(
         for rank, other in enumerate(near[document], start=1)
     ]
     print_result(form, rows, rows, lambda: rows_view(rows))
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with sound files.", show_default=False)],
+    collection: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="COLLECTION", help="Folder of the collection to make.", show_default=False
+        ),
+    ],
+    queries: Annotated[int, typer.Option(help="How many recordings to draw as queries, at most.", min=1)] = 50,
+    seed: Seed = 0,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", help="Worker processes; one per core if not given.", min=1)
+    ] = None,
+    form: As = Format.table,
+) -> None:
+    """Make a collection of a music folder: its tags, its sound, and a first sample of queries.
+
+    Writes documents.tsv with artist, genre, album, title and length by the files' tags, queries.tsv, collection.toml,
+    sounds.index, and a run of what sounds nearest to each query. Identifiers are safe in runs and addresses.
+    Recordings that may be there twice are named; choose which to keep. Nothing in FOLDER is changed. The same command
+    goes on where it was stopped, and takes in what is new.
+
+    Example: `audiosim init music/ -o campaign/`
+    """
+    from audiosim.audio.music_folder import collect
+
+    with progress("extracting") as show:
+        made = collect(
+            folder,
+            collection,
+            queries=queries,
+            seed=seed,
+            n_jobs=jobs or -1,
+            progress=lambda done, failed, total: show(done + failed, total),
+        )
+    for failure in made.failed:
+        sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
+    result = made.to_dict()
+    result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]
+    rows = [
+        {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path, **one.more}
+        | {"query": one.identifier in made.queries}
+        for one in made.documents
+    ]
+    print_result(form, result, rows, lambda: music_folder_view(result))

@@ -168,6 +168,11 @@ class Ranking:
         return float(np.sqrt(2 / np.pi) * np.sqrt(self.scores.variance).mean())
 
     @property
+    def basis(self) -> str | int:
+        """What the scores rest on: "predicted" where nothing is judged, else how many judged pairs."""
+        return self.judged or "predicted"
+
+    @property
     def freedom(self) -> int:
         """Degrees of freedom of Student's t: one less than there are queries, at least 1."""
         return max(1, self.queries - 1)
@@ -199,6 +204,7 @@ class Ranking:
             "measure": str(self.measure),
             "model": self.model,
             "judged": self.judged,
+            "basis": self.basis,
             "pool": self.pool,
             **drawn,
             "confidence": self.confidence,

@@ -20,6 +20,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ideal import expected_ideal
+from audiosim.expected.joint_ratio import DRAWS, SEED, Ratios, drawn_ratios
 from audiosim.expected.linear import gains_of, pairs_of_query, settled, spread_over_ranks
 from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
@@ -78,8 +79,8 @@ class RatioScores:
 
     On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities where the other two are .09 to
     .25 too high, see benchmarks/expected.py; on pools of a dozen documents within .0025, with exponential gains .011.
-    Gains of different pairs are taken as independent in its ideal. Where gains are correlated, so are
-    numerators and ideals, whatever is asked for.
+    Where gains are correlated `ordered` is by simulation of them, always by the same draws; see `drawn_ratios`. In the
+    others numerators and ideals are then correlated, whatever is asked for.
     """
 
     measure: Measure
@@ -108,9 +109,13 @@ class RatioScores:
         every = np.arange(len(self.pool.pairs))
         if not belief.prior.correlated:
             return settled(*self._sums(belief, every))
-        found = self._expand(belief, every)
-        covariance = self.gains(belief).project(self._slopes(found)).covariance
-        return settled(found.ratios.sum(axis=1) / len(self.pool.queries), covariance)
+        if self.ideal != "ordered":
+            found = self._expand(belief, every)
+            covariance = self.gains(belief).project(self._slopes(found)).covariance
+            return settled(found.ratios.sum(axis=1) / len(self.pool.queries), covariance)
+        drawn = self._drawn(belief)
+        linear = self.gains(belief).project(sparse.csr_array(drawn.slopes)).covariance
+        return settled(drawn.mean, linear + drawn.residual)
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query's are replaced, all where it says
@@ -124,7 +129,26 @@ class RatioScores:
 
     def slopes(self, belief: Belief) -> sparse.csr_array:
         """(s, n) how much each system's mean score rises with the gain of each pair, here."""
+        if belief.prior.correlated and self.ideal == "ordered":
+            return sparse.csr_array(self._drawn(belief).slopes)
         return self._slopes(self._expand(belief, np.arange(len(self.pool.pairs))))
+
+    @cached_property
+    def _last(self) -> list[tuple[Belief, Ratios]]:
+        """Of the belief that was last asked for: scores and rules look at the same one."""
+        return []
+
+    def _drawn(self, belief: Belief) -> Ratios:
+        if not self._last or self._last[0][0] is not belief:
+            gain = gain_of(self.measure)
+            highest = gain(np.array(belief.maximum))
+            draws = belief.draw(np.random.default_rng(SEED), DRAWS)
+            gains = ((rows, gain(grades) / highest) for rows, grades in draws)
+            values = gain(belief.levels) / highest
+            mean = np.where(belief.judged, gain(belief.grades) / highest, belief.probabilities @ values)
+            weights = np.asarray(self._weights.toarray())
+            self._last[:] = [(belief, drawn_ratios(gains, mean, self.pool.query, weights, self._discounts))]
+        return self._last[0][1]
 
     def _slopes(self, found: _Expansion) -> sparse.csr_array:
         """The slopes of an expansion of all queries."""

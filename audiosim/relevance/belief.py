@@ -106,18 +106,23 @@ class Belief:
         """
         if not self.prior.correlated:
             return self.marginals
+        reached = np.zeros((len(self.marginals), len(self.levels) + 1))
+        reached[:, 1:-1] = stdtr(FREEDOM, self._ends)
+        reached[:, -1] = 1
+        probabilities = np.diff(reached, axis=1)
+        probabilities.flags.writeable = False
+        return probabilities
+
+    @cached_property
+    def _ends(self) -> Array:
+        """(n, l - 1) ends of the levels of correlated gains, in deviations from the mean; see `probabilities`."""
         mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
         judged = np.flatnonzero(self.judged)
         mean[judged], spread[judged] = self.prior.held_out(judged, self.grades[judged] / self.maximum)
         below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
         own = expectation(self.marginals, self.levels) / self.maximum
         ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * ndtri(below)
-        reached = np.zeros((len(mean), len(self.levels) + 1))
-        reached[:, 1:-1] = stdtr(FREEDOM, (ends - mean[:, None]) / np.sqrt(spread)[:, None])
-        reached[:, -1] = 1
-        probabilities = np.diff(reached, axis=1)
-        probabilities.flags.writeable = False
-        return probabilities
+        return np.asarray((ends - mean[:, None]) / np.sqrt(spread)[:, None])
 
     @cached_property
     def expectation(self) -> Array:
@@ -202,7 +207,11 @@ class Belief:
             return
         mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
         for rows, values in self.gains.draw(rng, count):
-            yield rows, self.grades_at(rows, stdtr(FREEDOM, (values - mean[rows]) / deviation[rows]))
+            level = np.zeros(values.shape, dtype=np.int64)
+            standard = (values - mean[rows]) / deviation[rows]
+            for end in self._ends[rows].T:
+                level += standard > end
+            yield rows, np.where(self.judged[rows], self.grades[rows], self.levels[level])
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:
         """(count, m) grades of some pairs: of a judged one its own, of any other the level that a chance falls on.

@@ -4,19 +4,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-
 from audiosim.arrays import Array
 from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import Model, Trend, fallbacks, load_model, model_for_scale, model_names
-from audiosim.stats.ordinal import thresholds_of
+from audiosim.relevance.published import (
+    Model,
+    fallbacks,
+    load_model,
+    model_for_scale,
+    model_names,
+    uniform_model,
+    usual_model,
+)
 
 JOINT = "joint"  # the model where none is named
-VAGUE = 0.2  # standard deviation, as a share of the scale, of how high the grades of an unknown scale are
 
 
 class RelevanceEstimator(Protocol):
@@ -47,32 +51,27 @@ EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
 def estimator_of(pool: Pool, name: str | Model) -> OrdinalEstimator | JointEstimator:
     """The estimator of a model, which may be named or in a file, followed by the fallbacks that the files name.
 
-    A joint one where the model has components. `joint` is there for any scale; see `transferred`.
+    A joint one where the model has components. One that knows how collections vary is there for any scale, as `joint`
+    is; see `transferred`.
     """
-    anew = name == JOINT and f"{JOINT}-{pool.scale.name}" not in model_names()
-    model = transferred(pool.scale) if anew else model_for_scale(name, pool.scale)
+    model = _for_scale(name, pool.scale)
     kind = OrdinalEstimator if model.components is None else JointEstimator
     return kind(pool, (model, *fallbacks(model)))
+
+
+def _for_scale(name: str | Model, scale: Scale) -> Model:
+    anew = name == JOINT and f"{JOINT}-{scale.name}" not in model_names()
+    if isinstance(name, str) and not anew and not name.endswith(".json"):
+        return model_for_scale(name, scale)
+    model = load_model(f"{JOINT}-{FINE.name}" if anew else name)
+    model = replace(model, name=f"{JOINT}-{scale.name}") if anew else model
+    fits = model.scale == scale.name and all(level in scale for level in model.levels)
+    return model_for_scale(model, scale) if fits or model.between is None else transferred(model, scale)
 
 
 def uniform(pool: Pool, _: str = "") -> OrdinalEstimator:
     """Every grade of the scale equally likely; Urbano (2013), section 7.2.1."""
     return OrdinalEstimator(pool, (uniform_model(pool.scale),))
-
-
-def uniform_model(scale: Scale) -> Model:
-    """The model without features under which every grade of a scale is equally likely."""
-    count = len(scale.levels)
-    return Model(
-        name="uniform",
-        scale=scale.name,
-        levels=scale.levels,
-        terms=(),
-        coefficients=(),
-        thresholds=tuple(thresholds_of(np.full(count, 1 / count)).tolist()),
-        fallback=None,
-        source="Urbano (2013), section 7.2.1",
-    )
 
 
 def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEstimator:
@@ -87,19 +86,20 @@ def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEst
     return uniform(pool) if model == "uniform" else estimator_of(pool, model)
 
 
-def transferred(scale: Scale) -> Model:
-    """The joint model of a scale that none was learned on.
+def transferred(model: Model, scale: Scale) -> Model:
+    """A joint model for another scale than it was learned on.
 
-    The mean is that of loutput where it is published for the scale, else every grade is equally likely. The sizes of
-    the components, which are shares of the deviation of a pair's grade, and what standing counts are those of the Fine
-    scale; how high the grades are on the whole is all but unknown.
+    The mean is that of loutput where it is published for the scale, else the usual one. Trend, components and how
+    these vary between collections are in standard deviations of a grade, and go with it.
     """
-    fine, names = load_model(f"{JOINT}-{FINE.name}"), model_names()
-    mean = load_model(f"loutput-{scale.name}") if f"loutput-{scale.name}" in names else uniform_model(scale)
-    trend = fine.trend and replace(fine.trend, constant=0.0, covariance=_vague(fine.trend))
-    source = f"{mean.source}; components and standing: {fine.source}"
-    return replace(mean, name=f"{JOINT}-{scale.name}", components=fine.components, trend=trend, source=source)
-
-
-def _vague(trend: Trend) -> tuple[tuple[float, float], tuple[float, float]]:
-    return (VAGUE**2, 0.0), (0.0, trend.covariance[1][1])
+    name = f"loutput-{scale.name}"
+    mean = load_model(name) if name in model_names() else usual_model(scale)
+    source = f"{mean.source}; components, trend, and how they vary between collections: {model.source}"
+    return replace(
+        mean,
+        name=model.name,
+        source=source,
+        components=model.components,
+        trend=model.trend,
+        between=model.between,
+    )

@@ -1,12 +1,16 @@
 """The estimator of correlated grades: an ordinal model, and a multivariate normal of the deviations from it.
 
-    grade_i = mu_i + s_i / s (a + b standing_i) + s_i (sum of effects of the pair i)
+    grade_i = mu_i + s_i (c + a z_i + b x_i + sum of effects of the pair i)
 
-The effects are normal, of the sizes that the model has; mu_i and s_i are expectation and standard deviation of the
-ordinal model's grade, which reads no judgment, and s is the mean of the s_i. Effects that pairs share correlate their
-grades; see `layout_of`. The trend, a and b, is there because whole systems differ more than the features of single
-documents tell: those expected to do well do better still; see `standing`. It is as uncertain as its covariance says.
-Judgments condition it, exactly.
+The effects are normal, of the sizes that the model has; mu_i is the expectation of the ordinal model's grade, which
+reads no judgment, and s_i its standard deviation, no less than FLOOR of the mean of all. Effects that pairs share
+correlate their grades; see `layout_of`. The trend, c + a z + b x, is there because whole systems differ more than
+the features of single documents tell, and because what many teams find is better; see `consensus`. It is as uncertain
+as its covariance says. Judgments condition all of it, exactly.
+
+A model knows the collection that it was learned on. Any other is a draw from a distribution of collections, see
+`Between`: there trend and sizes are as uncertain as collections differ, and where nothing is known of any document, so
+is the mean, which is then that of the scale.
 """
 
 from collections.abc import Mapping
@@ -15,60 +19,128 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
+from audiosim.arrays import Array, Booleans
+from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.errors import InputError
 from audiosim.features.table import needs_judgments
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.between import TREND, Between
+from audiosim.relevance.consensus import covariates
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import Model, Trend
-from audiosim.relevance.random_effects import SOUND, layout_of, standing
+from audiosim.relevance.published import Model, Trend, usual_model
+from audiosim.relevance.random_effects import SOUND, layout_of
 from audiosim.stats.layout import Layout
 
-VARIETY = 0.2  # standard deviation of the logarithm of a size over collections
+VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 SMALL = 0.03  # size at which a component is taken up again that the model has none of
 LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
+FLOOR = 0.6  # of the mean standard deviation, that no pair falls below: no ordinal model is as sure as its ends
+HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
+OF_SYSTEMS = {"fSYS", "fTEAM", "OV", "aRANK", "fPOOL", "cSYS", "fHUB"}  # features of who retrieved a document
+COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is known
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
     """What is known of the pairs of a pool before anything is judged, but for the sizes of the components.
 
-    ordinal  belief by the ordinal models
-    layout   of the components; constant and standing are its trend
-    mean     (n,) expected grade as a share of the highest
+    ordinal   belief by the ordinal models
+    layout    of the components; constant, standing and consensus are its trend
+    mean      (n,) expected grade as a share of the highest
+    informed  (n,) whether the ordinal model knows something of the pair but who retrieved it
     """
 
     ordinal: Belief
     layout: Layout
     mean: Array
+    informed: Booleans
 
     @classmethod
-    def of(cls, pool: Pool, models: tuple[Model, ...], sound: bool) -> "Prior":
+    def of(cls, pool: Pool, models: tuple[Model, ...], sound: bool, metadata: bool = True) -> "Prior":
         """The prior of some models, in order of preference as of `OrdinalEstimator`.
 
-        sound  whether recordings that sound alike have something in common
+        sound     whether recordings that sound alike have something in common
+        metadata  whether documents of a genre or an artist have
         """
         readers = [name for model in models for name in model.features if needs_judgments([name])]
         if readers:
             raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
         ordinal = OrdinalEstimator(pool, models).predict(np.full(len(pool.pairs), np.nan))
-        scale, mean = np.maximum(LEAST, np.sqrt(ordinal.prior.variance)), ordinal.prior.mean
-        # Without the scale the trend and large effects of systems could together stand for a term in the scale itself.
-        trend = (
-            np.column_stack([np.ones(len(mean)), standing(pool, mean)]) * (scale / scale[pool.found].mean())[:, None]
-        )
-        return cls(ordinal, replace(layout_of(pool, scale, sound), trend=trend), mean)
+        scale, mean = np.sqrt(ordinal.prior.variance), ordinal.prior.mean
+        scale = np.maximum(max(LEAST, FLOOR * float(scale[pool.found].mean())), scale)
+        trend = np.column_stack([np.ones(len(mean)), *covariates(pool)]) * scale[:, None]
+        layout = replace(layout_of(pool, scale, sound, metadata), trend=trend)
+        informed = np.array([_of_documents(model) for model in models])[ordinal.model]
+        return cls(ordinal, layout, mean, informed)
 
-    def belief(self, sizes: Mapping[str, float], trend: Trend) -> Belief:
-        """Belief before anything is judged.
 
-        sizes  standard deviations of the components
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """What is held of trend and sizes before a judgment of the collection is seen.
+
+    mean        (n,) expected grade as a share of the highest, trend included
+    covariance  (f, f) of the trend's coefficients
+    centre      sizes, by component
+    spread      standard deviations of their logarithms
+    away        whether this is another collection than the model was learned on
+    """
+
+    mean: Array
+    covariance: Array
+    centre: Mapping[str, float]
+    spread: Mapping[str, float]
+    away: bool
+
+    @classmethod
+    def at_home(cls, prior: Prior, model: Model) -> "Uncertainty":
+        """That of the collection which the model was learned on: its own estimates, as sure as they are.
+
+        The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY.
         """
-        columns = self.layout.fixed
-        mean = self.mean + columns @ [trend.constant, trend.standing]
-        gains = self.layout.normal(sizes, mean).with_effects(columns, np.array(trend.covariance))
-        return replace(self.ordinal, prior=gains)
+        trend, components = _parts(model)
+        centre = {name: components[name][0] for name in prior.layout.names}
+        spread = {
+            name: max(VARIETY, min(1.0, (components[name][1] or np.inf) / max(size, SMALL)))
+            for name, size in centre.items()
+        }
+        mean = prior.mean + prior.layout.fixed @ list(trend.coefficients.values())
+        return cls(mean, np.array(trend.covariance), centre, spread, False)
+
+    @classmethod
+    def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
+        """That of any other collection.
+
+        Pairs of which something is known are expected as the model has them; others as collections are on average.
+        Query, retrievers and rest are as large as the model has them where most pairs are known, all else is as
+        collections have it, but for what only known documents share.
+        """
+        trend, components = _parts(model)
+        usual = np.array([between.trend[name][0] for name in TREND])
+        own_trend = np.array([trend.coefficients[name] for name in TREND])
+        coefficients = np.where(prior.informed[:, None], own_trend, usual)
+        known = prior.informed.mean() > 1 / 2
+        centre, spread = {}, {}
+        for name in prior.layout.names:
+            own = known and name in {"query", "retrievers", "rest"}
+            centre[name], spread[name] = between.sizes.get(name, (components[name][0], between.sizes["query"][1]))
+            centre[name] = max(components[name][0], SMALL) if own else centre[name]
+        variances = np.diag([between.trend[name][1] ** 2 for name in TREND])
+        mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
+        return cls(mean, variances, centre, spread, True)
+
+    def sizes(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
+        """The sizes to predict with: away from home the root mean square of the log-normal distribution of each.
+
+        found   medians
+        spread  standard deviations of the logarithms
+        """
+        return {name: float(size * np.exp(spread[name] ** 2 if self.away else 0)) for name, size in found.items()}
+
+
+def _parts(model: Model) -> tuple[Trend, Mapping[str, tuple[float, float | None]]]:
+    if model.components is None or model.trend is None:
+        raise InputError(f"model {model.name} has no components: train it with --features joint")
+    return model.trend, model.components
 
 
 class JointEstimator:
@@ -79,16 +151,23 @@ class JointEstimator:
 
         models  in order of preference, as of `OrdinalEstimator`; the first has components
         """
-        components, trend = models[0].components, models[0].trend
-        if components is None or trend is None:
-            raise InputError(f"model {models[0].name} has no components: train it with --features joint")
-        self._model, self._components, self._trend = models[0], components, trend
-        self._prior = Prior.of(pool, models, SOUND in components)
-        self._begin({name: size for name, (size, _) in components.items()})
+        model = models[0]
+        components = _parts(model)[1]
+        self._model = model
+        if model.between is None or is_home(model, pool):
+            self._prior = Prior.of(pool, models, SOUND in components)
+            self._held = Uncertainty.at_home(self._prior, model)
+        else:
+            known, sound = knows_documents(model, pool), SOUND in components and pool.sounds is not None
+            self._prior = Prior.of(pool, models if known else (usual_model(pool.scale),), sound, known)
+            self._held = Uncertainty.elsewhere(self._prior, model, model.between)
+        self._begin(self._held.sizes(self._held.centre, self._held.spread))
 
     def _begin(self, sizes: Mapping[str, float]) -> None:
         self.sizes = sizes
-        self._start = self._prior.belief(sizes, self._trend)
+        gains = self._prior.layout.normal(sizes, self._held.mean)
+        gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
+        self._start = replace(self._prior.ordinal, prior=gains)
 
     @property
     def name(self) -> str:
@@ -107,19 +186,41 @@ class JointEstimator:
 
         grades  (n,) NaN where unjudged
 
-        The model's sizes are the centre of a prior that is log-normal, its standard deviations those of the sizes'
-        logarithms by the model's standard errors, and at least VARIETY, by which collections may differ.
+        What is held of the sizes is a log-normal prior, what is held of the trend a normal one. The trend itself needs
+        no learning: it is among the effects that are conditioned.
         """
         from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
 
-        layout, places = replace(self._prior.layout, trend=None), np.flatnonzero(~np.isnan(grades))
-        centre = {name: max(size, SMALL) for name, (size, _) in self._components.items()}
-        spread = {
-            name: max(VARIETY, min(1.0, (error or np.inf) / centre[name]))
-            for name, (_, error) in self._components.items()
-        }
-        off = grades[places] / self._start.maximum - self._start.prior.mean[places]
-        found = estimate_components([layout.part(places)], [off], centre, spread)
+        places, held = np.flatnonzero(~np.isnan(grades)), self._held
+        layout = self._with_trend().part(places)
+        centre = {name: max(size, SMALL) for name, size in held.centre.items()} | {COVARIATES: 1.0}
+        spread = {**held.spread, COVARIATES: HELD}
+        off = grades[places] / self._start.maximum - held.mean[places]
+        found = estimate_components([layout], [off], centre, spread)
+        left = {name: min(spread[name], found.errors[name] / found.sizes[name]) for name in held.centre}
         other = copy(self)
-        other._begin(found.sizes)
+        other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
         return other
+
+    def _with_trend(self) -> Layout:
+        """The layout with the trend as effects of unit size: its columns times a root of their covariance."""
+        layout = self._prior.layout
+        values, vectors = np.linalg.eigh(self._held.covariance)
+        columns = layout.fixed @ (vectors * np.sqrt(np.maximum(0, values))) / layout.scale[:, None]
+        return replace(layout, trend=None, shared={**layout.shared, COVARIATES: columns})
+
+
+def is_home(model: Model, pool: Pool) -> bool:
+    """Whether a pool is of a collection that a model was learned on, and of systems which it saw there."""
+    return model.training is not None and any(source.covers(pool) for source in model.training.collections)
+
+
+def knows_documents(model: Model, pool: Pool) -> bool:
+    """Whether a model was learned for the pool's scale from what documents are, and that is known of some of these."""
+    there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN) or pool.sounds is not None
+    return model.scale == pool.scale.name and _of_documents(model) and bool(there)
+
+
+def _of_documents(model: Model) -> bool:
+    """Whether a model has a feature that is of documents, not of who retrieved them."""
+    return not set(model.features) <= OF_SYSTEMS

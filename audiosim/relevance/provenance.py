@@ -23,6 +23,7 @@ class Source:
     pool        hash of levels, cutoff, systems, pairs and ranks
     metadata    hash of who is of which team, genre and artist
     judgments   hash of the grade of each pair, null where there is none
+    names       of the systems; none where a file of an earlier format does not say
     """
 
     collection: str
@@ -34,6 +35,11 @@ class Source:
     pool: str
     metadata: str
     judgments: str
+    names: tuple[str, ...] = ()
+
+    def covers(self, pool: Pool) -> bool:
+        """Whether a pool is of this collection and of systems among its own, so that what was learned holds there."""
+        return pool.collection == self.collection and set(pool.systems) <= set(self.names)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ def source_of(pool: Pool, grades: Array) -> Source:
         pool=pool.content_hash,
         metadata=_digest(metadata),
         judgments=_digest([grade if known else None for grade, known in zip(grades.tolist(), judged, strict=True)]),
+        names=pool.systems,
     )
 
 

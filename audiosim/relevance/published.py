@@ -1,13 +1,17 @@
 """Model files: an ordinal model, the features it needs and where its numbers come from, as JSON.
 
-    {"format": 3, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
+    {"format": 4, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
      "terms": ["fSYS", "OV", "fSYS:OV"], "coefficients": [...], "thresholds": [...],
      "fallback": "historical-broad", "source": "...", "definitions": {"fSYS": 1, "OV": 1},
-     "components": null, "trend": null, "covariance": null, "training": null, "report": null,
+     "components": null, "trend": null, "between": null, "covariance": null, "training": null, "report": null,
      "checksum": "sha256 of the rest"}
 
 A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled; a joint model
-has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, and a trend.
+has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and how both vary between collections; see
+`relevance.between`.
+
+Files of format 3 are read. They had no component `retrievers` or `consensus` and another covariate for standing: both
+are taken from the shipped joint model, as is how they vary.
 """
 
 import hashlib
@@ -28,12 +32,14 @@ from audiosim.corpus.model import Scale
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
+from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.provenance import Provenance
-from audiosim.relevance.random_effects import METADATA, SOUND
+from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.stats.layout import REST
-from audiosim.stats.ordinal import level_probabilities
+from audiosim.stats.ordinal import level_probabilities, thresholds_of
 
-FORMAT = 3
+FORMAT = 4
+BEFORE = 3  # a format that is still read
 ROUNDING = 1e-9  # of a squared correlation of 1
 MOST_FALLBACKS = 8
 MOST_BYTES = 2**26
@@ -43,20 +49,23 @@ MOST_BYTES = 2**26
 class Trend:
     """By how much grades differ from the expectations of an ordinal model on the whole; see `relevance.joint`.
 
-    constant    of all pairs, as a share of the highest grade
-    standing    per unit of `layout.standing`
-    covariance  of the two
+    coefficients  by name, in standard deviations of a grade: constant, of all pairs; standing, per standard deviation
+                  over the systems; consensus, per unit of the logarithm of the number of teams
+    covariance    of these, in their order
     """
 
-    constant: float
-    standing: float
-    covariance: tuple[tuple[float, float], tuple[float, float]]
+    coefficients: Mapping[str, float]
+    covariance: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
-        (first, both), (same, second) = self.covariance
-        if not np.all(np.isfinite([self.constant, self.standing, first, both, same, second])):
-            raise InputError("a trend must be finite")
-        if both != same or min(first, second) < 0 or both**2 > first * second * (1 + ROUNDING):
+        count, covariance = len(self.coefficients), np.array(self.covariance)
+        if not set(TREND) <= set(self.coefficients):
+            raise InputError(f"a trend must have {', '.join(TREND)}, got {', '.join(self.coefficients) or 'none'}")
+        numbers = [*self.coefficients.values(), *covariance.ravel()]
+        if covariance.shape != (count, count) or not np.all(np.isfinite(numbers)):
+            raise InputError(f"a trend must be finite, with a covariance of ({count}, {count})")
+        least, largest = float(np.linalg.eigvalsh(covariance)[0]), float(np.abs(covariance).max())
+        if not np.array_equal(covariance, covariance.T) or least < -ROUNDING * largest:
             raise InputError(
                 f"the covariance of a trend must be symmetric, of no negative variance, got {self.covariance}"
             )
@@ -78,6 +87,8 @@ class Model:
     components    of a joint model: for each the size of its effects, as a share of the standard deviation of a pair's
                   grade, and the size's standard error, None where the judgments did not tell; see `relevance.joint`
     trend         of a joint model; None where there is none
+    between       of a joint model: how components and trend vary between collections; None: what it says of one
+                  collection it says of every other
     covariance    of thresholds, then coefficients, allowing for judgments of one query hanging together where
                   there are several queries; None where it is not known
     training      what it was fitted to; None where it was not fitted here
@@ -95,6 +106,7 @@ class Model:
     definitions: Mapping[str, int] | None = field(default=None, hash=False)
     components: Mapping[str, tuple[float, float | None]] | None = field(default=None, hash=False)
     trend: Trend | None = field(default=None, hash=False)
+    between: Between | None = field(default=None, hash=False)
     covariance: tuple[tuple[float, ...], ...] | None = None
     training: Provenance | None = field(default=None, hash=False)
     report: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -130,7 +142,9 @@ class Model:
                 )
 
     def _check_components(self) -> None:
-        expected = {*METADATA, REST}
+        expected = {*ALWAYS, *METADATA, REST}
+        if self.between is not None and self.components is None:
+            raise InputError(f"model {self.name} must have components where it says how they vary between collections")
         if (self.components is None) != (self.trend is None):
             raise InputError(f"model {self.name} must have both components and a trend, or neither")
         if self.components is None:
@@ -237,6 +251,27 @@ def model_for_scale(name: str | Model, scale: Scale) -> Model:
     return model
 
 
+def usual_model(scale: Scale) -> Model:
+    """The model without features of how grades of a scale usually are: the published shares, or all alike."""
+    name = f"historical-{scale.name}"
+    return load_model(name) if name in model_names() else uniform_model(scale)
+
+
+def uniform_model(scale: Scale) -> Model:
+    """The model without features under which every grade of a scale is equally likely."""
+    count = len(scale.levels)
+    return Model(
+        name="uniform",
+        scale=scale.name,
+        levels=scale.levels,
+        terms=(),
+        coefficients=(),
+        thresholds=tuple(thresholds_of(np.full(count, 1 / count)).tolist()),
+        fallback=None,
+        source="Urbano (2013), section 7.2.1",
+    )
+
+
 def _full_name(name: str, scale: Scale) -> str:
     full = f"{name}-{scale.name}"
     if full not in model_names() and any(known.startswith(f"{name}-") for known in model_names()):
@@ -258,15 +293,24 @@ def fallbacks(model: Model) -> tuple[Model, ...]:
 
 def _parse(path: Path) -> Model:
     fields = _read_fields(path)
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+    if not isinstance(fields, dict) or fields.get("format") not in {FORMAT, BEFORE}:
         found = fields.get("format") if isinstance(fields, dict) else None
-        raise FormatError(path, 1, f"expected a model file of format {FORMAT}, found {shortened(str(found or 'none'))}")
-    expected = {*Model.__dataclass_fields__, "format", "checksum"}
+        raise FormatError(
+            path,
+            1,
+            f"expected a model file of format {FORMAT} or {BEFORE}, found {shortened(str(found or 'none'))}",
+        )
+    before = {"between"} if fields["format"] == BEFORE else set()
+    expected = {*Model.__dataclass_fields__, "format", "checksum"} - before
     if set(fields) != expected:
         names = shortened(", ".join(sorted(fields))) if len(fields) > 2 * len(expected) else ", ".join(sorted(fields))
         raise FormatError(path, 1, f"expected the keys {', '.join(sorted(expected))}, found {names}")
     try:
-        model = msgspec.convert(fields, Model) if fields["checksum"] == checksum(fields) else None
+        model = (
+            msgspec.convert(_renewed(fields) if fields["format"] == BEFORE else fields, Model)
+            if fields["checksum"] == checksum(fields)
+            else None
+        )
     except (InputError, msgspec.ValidationError, OverflowError) as error:
         raise FormatError(path, 1, str(error)) from None
     except RecursionError:
@@ -295,3 +339,17 @@ def _read_fields(path: Path) -> object:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number that a model may have")
+
+
+def _renewed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a file of the format before, with what it lacks from the shipped joint model."""
+    if fields["components"] is None:
+        return fields
+    known = load_model("joint-fine")
+    lacking = {name: (known.components or {})[name] for name in ("retrievers", "consensus")}
+    fresh = asdict(known)
+    return fields | {
+        "components": {**lacking, **fields["components"]},
+        "trend": fresh["trend"],
+        "between": fresh["between"],
+    }

@@ -1,11 +1,13 @@
 """What the grades of a pool's pairs have in common: the effects whose sizes a joint model knows.
 
     query         the pairs of one query
+    retrievers    those of them that the same systems retrieved, by the cosine of the two sets of systems
     query_genre   those of them whose documents are of one genre
     query_artist  those of them whose documents are by one artist
     sound         those of them whose documents sound alike
     genres        the pairs of queries of one genre with documents of one genre
     artist        the pairs with documents by one artist
+    consensus     the pairs of one band of the number of teams that retrieved them, of all queries
     team, system  the pairs that a team's systems, or a system, retrieved; where several did, in equal parts
 
 A pair of which something is not known has an effect of its own in its place: it is as doubtful as the others, and
@@ -17,20 +19,43 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.audio import closeness
+from audiosim.relevance.consensus import bands
 from audiosim.stats.layout import Layout
 
-METADATA = ("query", "query_genre", "query_artist", "genres", "artist", "team", "system")
+ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # known of any pool
+METADATA = ("query_genre", "query_artist", "genres", "artist")
 SOUND = "sound"
 EFFECTS = 100  # of one kind that are shared between queries at most; it bounds memory
 
 
-def layout_of(pool: Pool, scale: Array, sound: bool = False) -> Layout:
-    """The components of a pool's pairs: those of METADATA, and SOUND if asked for.
+def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = True) -> Layout:
+    """The components of a pool's pairs: ALWAYS, METADATA unless left out, and SOUND if asked for.
 
     scale  (n,) above 0: how far each pair's grade may be off, the sizes being shares of it
     """
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))
+    found = np.asarray(pool.retrieved.T.toarray())
+    kernels: dict[str, tuple[Array | Booleans, ...]] = {
+        "query": tuple(np.ones((len(rows), len(rows)), dtype=np.bool_) for rows in blocks),
+        "retrievers": tuple(_cosine(found[rows]) for rows in blocks),
+    }
+    shared: dict[str, Array] = {}
+    if metadata:
+        shared = _metadata(pool, blocks, kernels)
+    if sound:
+        kernels[SOUND] = sound_kernels(pool, blocks)
+    parts = found / np.maximum(1, found.sum(axis=1, keepdims=True))
+    shared["consensus"] = bands(pool)
+    shared["team"] = parts @ np.eye(int(pool.teams.max()) + 1)[pool.teams]
+    shared["system"] = parts
+    return Layout(blocks, kernels, shared, scale)
+
+
+def _metadata(
+    pool: Pool, blocks: tuple[Integers, ...], kernels: dict[str, tuple[Array | Booleans, ...]]
+) -> dict[str, Array]:
+    """The effects of genres and artists that queries share; kernels are added for those within a query."""
     pairing = np.where(
         (pool.query_genre == UNKNOWN) | (pool.genre == UNKNOWN),
         UNKNOWN,
@@ -38,40 +63,22 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False) -> Layout:
     )
     genres, genres_alone = _shared(pairing, pool.query)
     artist, artist_alone = _shared(pool.artist, pool.query)
-    retrievers = np.asarray(pool.retrieved.T.toarray()) / np.maximum(1, pool.retrieved.sum(axis=0))[:, None]
-    kernels: dict[str, tuple[Array | Booleans, ...]] = {
-        "query": tuple(np.ones((len(rows), len(rows)), dtype=np.bool_) for rows in blocks),
-        "query_genre": _alike(pool.genre, blocks),
-        "query_artist": _alike(pool.artist, blocks),
-        "genres": _alike(pairing, blocks, genres_alone),
-        "artist": _alike(pool.artist, blocks, artist_alone),
-    }
-    if sound:
-        kernels[SOUND] = sound_kernels(pool, blocks)
-    shared = {
-        "genres": genres,
-        "artist": artist,
-        "team": retrievers @ np.eye(int(pool.teams.max()) + 1)[pool.teams],
-        "system": retrievers,
-    }
-    return Layout(blocks, kernels, shared, scale)
+    kernels["query_genre"] = _alike(pool.genre, blocks)
+    kernels["query_artist"] = _alike(pool.artist, blocks)
+    kernels["genres"] = _alike(pairing, blocks, genres_alone)
+    kernels["artist"] = _alike(pool.artist, blocks, artist_alone)
+    return {"genres": genres, "artist": artist}
 
 
-def standing(pool: Pool, mean: Array) -> Array:
-    """(n,) how far the systems that retrieved a pair stand above the others, by what is expected of their pairs.
+def _cosine(found: Array) -> Array:
+    """(m, m) the cosines of the sets of systems that retrieved each of m pairs.
 
-        mean over the systems a that retrieved i of  (mean over the pairs of a of mu) - (mean over all systems of that)
-
-    mean  (n,) mu, what is expected of each pair
-
-    Systems that retrieved nothing stand nowhere; 0 for a pair that no system retrieved.
-
-    The mean of a group beside a member's own value: Mundlak (1978), doi:10.2307/1913646.
+    found  (m, s) 1 where a system retrieved a pair, in each row at least once
     """
-    counts = pool.retrieved.sum(axis=1)
-    systems = (pool.retrieved @ mean) / np.maximum(1, counts)
-    above = (systems - systems[counts > 0].mean()) @ pool.retrieved
-    return np.asarray(above / np.maximum(1, pool.retrieved.sum(axis=0)))
+    directions = found / np.sqrt(np.maximum(1, found.sum(axis=1, keepdims=True)))
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, 1)
+    return np.asarray(cosines)
 
 
 def _shared(code: Integers, query: Integers) -> tuple[Array, Booleans]:

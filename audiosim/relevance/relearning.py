@@ -1,7 +1,7 @@
 """When an estimator learns from a campaign's own judgments, beyond conditioning on them.
 
-At 100, 200, 400, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of its
-judgments.
+At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of
+its judgments.
 """
 
 import math
@@ -13,7 +13,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.estimators import RelevanceEstimator
 
-FIRST = 100
+FIRST = 25
 
 
 @runtime_checkable

@@ -98,10 +98,14 @@ def trend(trained: Training) -> str:
     found = trained.model.trend
     if found is None:
         return ""
-    error = found.covariance[1][1] ** 0.5
+    told = {
+        name: f"{value:+.3f} (SE {found.covariance[place][place] ** 0.5:.3f})"
+        for place, (name, value) in enumerate(found.coefficients.items())
+    }
     return (
-        f"Trend: grades are {found.constant:+.4f} of the highest off what the ordinal part expects, and a system "
-        f"expected some way above the mean of all is {found.standing:+.3f} (SE {error:.3f}) times that way farther up."
+        f"Trend, in standard deviations of a grade: {told['constant']} off what the ordinal part expects, "
+        f"{told['standing']} for each standard deviation by which systems agree more with other teams, "
+        f"{told['consensus']} for each unit of the logarithm of the number of teams that found a document."
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from audiosim.simulate.effort import Effort
 
 ROWS_SHOWN = 20
+TWINS_SHOWN = 20
 
 
 def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = None) -> RenderableType:
@@ -130,6 +131,29 @@ def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
     """Outcome of an extraction."""
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
     return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
+
+
+def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
+    """Outcome of making a collection of a folder: what is in it, what is not known, what may be there twice."""
+    unknown = ", ".join(f"{column} of {count:,}" for column, count in result["unknown"].items() if count)
+    lines = [
+        f"{result['documents']:,} recordings in {result['collection']}, {len(result['failed']):,} failed",
+        f"Tags do not say the {unknown}." if unknown else "Artist and genre are known of all.",
+        f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
+    ]
+    twins = result["near_duplicates"]
+    if not twins:
+        return Text("\n".join([*lines, "No recording seems to be there twice."]))
+    table = PlainTable(("May be the same", "left"), ("as", "left"), ("divergence", "right"), ("seconds", "right"))
+    for pair in twins[:TWINS_SHOWN]:
+        table.add_row(pair["one"], pair["other"], f"{pair['divergence']:.3f}", f"{pair['seconds']:.1f}")
+    more = f"... and {len(twins) - TWINS_SHOWN:,} more in --format json." if len(twins) > TWINS_SHOWN else ""
+    return Group(Text("\n".join(lines)), table, Text(more))
+
+
+def _some(names: Sequence[str], count: int = 5) -> str:
+    """The first of some names."""
+    return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def replay_view(result: Mapping[str, Any]) -> RenderableType:

@@ -50,7 +50,9 @@ def rankings_of_mirex_2011(folder: Path) -> Iterator[Row]:
     """Tables 8.1 and 8.3: the ranking without judgments, and with as many as it takes to a confidence of .95."""
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
-        found = _campaign(collection, name, "differences", Confidence(0.95), "independent") if collection else None
+        found = (
+            _campaign(collection, name, "differences", Confidence(0.95, floor=0), "independent") if collection else None
+        )
         first = found.curve[0] if found else None
         computed = (first.confidence, first.accuracy, 2 * first.accuracy - 1) if first else (None, None, None)
         for what, number, value in zip(("confidence", "accuracy", "tau"), printed.start, computed, strict=True):

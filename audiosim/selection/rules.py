@@ -6,13 +6,15 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Booleans
 from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
 
+EVEN = 0.1  # share of the draws of which every pair has the same chance
+SCORED = 0.1  # share of the draws for the scores themselves, not their differences
 AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
 
 
@@ -113,37 +115,50 @@ class DoubtAboutDifferences:
         self._expected = expected
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        difference, variance = ranking.differences
-        open_ = variance > 0
-        spread = np.where(open_, variance, 1)
+        gains = self._expected.gains(belief)
+        return self.of(gains.across(self._expected.slopes(belief)), gains.variance, ranking)
+
+    def of(self, across: sparse.csr_array | Array, variance: Array, ranking: Ranking) -> Array:
+        """(n,) the weights, of the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
+        difference, uncertain = ranking.differences
+        open_ = uncertain > 0
+        spread = np.where(open_, uncertain, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
         systems = len(ranking.systems)
-        weights = np.zeros((systems, systems))
-        weights[ranking.pairs] = doubt
-        gains = self._expected.gains(belief)
-        return _over(
-            squared_differences(gains.across(self._expected.slopes(belief)), weights + weights.T), gains.variance
-        )
+        pull = np.zeros((systems, systems))
+        pull[ranking.pairs] = doubt
+        return _over(squared_differences(across, pull + pull.T), variance)
 
 
 class DrawnByDoubt:
-    """Pairs drawn by lot, with chances in proportion to `doubts`.
+    """Pairs drawn by lot, mostly with chances in proportion to `doubts`.
 
-        doubt_d / e_d,   e_d drawn once from the exponential distribution
+        w_d / e_d,   e_d drawn once from the exponential distribution
+        w = (1 - EVEN - SCORED) doubts + SCORED variances + EVEN 1,  each over its sum over the unjudged pairs
 
-    The pair of the largest is drawn with a chance of its share of all doubts (Efraimidis & Spirakis 2006,
-    doi:10.1016/j.ipl.2005.11.003). Who always judges what he doubts most ends surer of the ranking than it is right:
-    pairs whose doubt is overrated are left for the end. Drawn ones speak for those not drawn.
+    The pair of the largest is drawn with a chance of its share of all (Efraimidis & Spirakis 2006,
+    doi:10.1016/j.ipl.2005.11.003). Who always judges what they doubt most ends surer of the ranking than it is right:
+    pairs whose doubt is overrated are left for the end. Drawn ones speak for those not drawn. A part is drawn in
+    proportion to what pairs tell of the scores themselves, and a part evenly: documents that most systems found bear on
+    no difference, and would never be seen.
     """
 
     name = "drawn"
 
     def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
-        self._doubt = DoubtAboutDifferences(expected)
+        self._expected, self._pull = expected, DoubtAboutDifferences(expected)
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        return self._doubt.weights(belief, ranking) / self._drawn
+        gains = self._expected.gains(belief)
+        across = gains.across(self._expected.slopes(belief))
+        open_ = ~belief.judged
+        doubts = self._pull.of(across, gains.variance, ranking)
+        parts = ((1 - EVEN - SCORED, doubts), (SCORED, squares_of(across, gains.variance)), (EVEN, np.ones(len(open_))))
+        if not doubts[open_].any():
+            return doubts
+        shares = sum(share * _shared(values, open_) for share, values in parts)
+        return np.asarray(shares / self._drawn)
 
 
 class DoubtAboutScores:
@@ -161,10 +176,19 @@ class DoubtAboutScores:
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
         gains = self._expected.gains(belief)
-        across = gains.across(self._expected.slopes(belief))
-        squared = across**2 if isinstance(across, np.ndarray) else across.multiply(across)
-        squares: Array = np.asarray(squared.sum(axis=0)).ravel()
-        return _over(squares, gains.variance)
+        return squares_of(gains.across(self._expected.slopes(belief)), gains.variance)
+
+
+def squares_of(across: sparse.csr_array | Array, variance: Array) -> Array:
+    """(n,) the sum over the systems of C_ad^2 / Var[G_d], of the covariances of scores with gains (s, n)."""
+    squared = across**2 if isinstance(across, np.ndarray) else across.multiply(across)
+    return _over(np.asarray(squared.sum(axis=0)).ravel(), variance)
+
+
+def _shared(values: Array, open_: Booleans) -> Array:
+    """(n,) values 0 or more over their sum over some of them; 0 elsewhere."""
+    kept = np.where(open_, values, 0)
+    return np.asarray(kept / max(kept.sum(), np.finfo(float).tiny))
 
 
 def _over(squares: Array, variance: Array) -> Array:

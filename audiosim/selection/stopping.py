@@ -7,6 +7,9 @@ users(share=0.05)=0.95      the same for the share of users whom the systems sat
 error=0.05                  the error of the systems' scores, corrected for what simulated campaigns got wrong
 error(corrected=no)=0.05    the same as the thesis has it at first
 judgments=200               so many judged pairs
+
+None but the last is met before some pairs are judged that check the model: CHECKED of them, or a fifth of a small pool.
+`floor` asks for another number: confidence(floor=0)=0.95 believes the model unseen.
 """
 
 import re
@@ -24,7 +27,9 @@ from audiosim.selection.correction import corrected_deviation
 from audiosim.stats.multivariate import Moments
 from audiosim.users.satisfaction import published_mapping
 
-WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<key>[a-z]+)=(?P<value>[^()=]+)\))?=(?P<target>[^()=]+)")
+WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
+CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
+SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
 LEVEL = 0.95  # of the intervals that a goal for the error speaks of; Urbano (2013), section 8.4
 
 
@@ -56,18 +61,23 @@ class Confidence:
     """The mean over all pairs of systems of the confidence in which is better is at its target.
 
     target  above 0; more than 1 is never reached
+    floor   judgments before which it is not met, whatever the model says; see `checked`
     """
 
     target: float
+    floor: int = CHECKED
+
+    def __post_init__(self) -> None:
+        _check_floor(self.floor)
 
     def level(self, standing: Standing) -> float:
         return standing.ranking.confidence
 
     def reached(self, standing: Standing) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"confidence={_written(self.target)}"
+        return f"confidence{_said(floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,10 @@ class EveryConfidence:
     """The confidence in which is better is at its target for every pair of systems; a known tie counts as settled."""
 
     target: float
+    floor: int = CHECKED
+
+    def __post_init__(self) -> None:
+        _check_floor(self.floor)
 
     def level(self, standing: Standing) -> float:
         ranking = standing.ranking
@@ -82,10 +96,10 @@ class EveryConfidence:
         return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
 
     def reached(self, standing: Standing) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"every={_written(self.target)}"
+        return f"every{_said(floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +114,10 @@ class Difference:
 
     size: float
     target: float
+    floor: int = CHECKED
 
     def __post_init__(self) -> None:
+        _check_floor(self.floor)
         if not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
@@ -109,10 +125,10 @@ class Difference:
         return _mean(standing.ranking.settled(self.size))
 
     def reached(self, standing: Standing) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"difference(size={_written(self.size)})={_written(self.target)}"
+        return f"difference{_said(size=self.size, floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +144,10 @@ class Users:
 
     share: float
     target: float
+    floor: int = CHECKED
 
     def __post_init__(self) -> None:
+        _check_floor(self.floor)
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
@@ -137,10 +155,10 @@ class Users:
         return _mean(satisfied_users(standing.ranking, standing.pool.scale.name).settled(self.share))
 
     def reached(self, standing: Standing) -> bool:
-        return self.level(standing) >= self.target
+        return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"users(share={_written(self.share)})={_written(self.target)}"
+        return f"users{_said(share=self.share, floor=self.floor)}={_written(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +176,10 @@ class Error:
 
     size: float
     corrected: bool = True
+    floor: int = CHECKED
 
     def __post_init__(self) -> None:
+        _check_floor(self.floor)
         if not self.size > 0:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
@@ -169,7 +189,7 @@ class Error:
         return deviation / self._deviation(standing) * self.size
 
     def reached(self, standing: Standing) -> bool:
-        return self.level(standing) <= self.size
+        return checked(standing, self.floor) and self.level(standing) <= self.size
 
     def _deviation(self, standing: Standing) -> float:
         if self.corrected and standing.ranking.correlated:
@@ -179,7 +199,7 @@ class Error:
         return self.size / standing.ranking.quantile(LEVEL)
 
     def __str__(self) -> str:
-        return f"error={_written(self.size)}" if self.corrected else f"error(corrected=no)={_written(self.size)}"
+        return f"error{_said(corrected=self.corrected, floor=self.floor)}={_written(self.size)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +261,37 @@ def _mean(probabilities: Array) -> float:
     return float(probabilities.mean()) if len(probabilities) else 1.0
 
 
-# name: the parameter it may have, and how a goal is made of its value (None where not written) and the target
-GOALS: Mapping[str, tuple[str | None, Callable[[str | None, float], Stop]]] = {
-    "confidence": (None, lambda _, target: Confidence(target)),
-    "every": (None, lambda _, target: EveryConfidence(target)),
-    "difference": ("size", lambda size, target: Difference(_number("size", size), target)),
-    "users": ("share", lambda share, target: Users(_number("share", share), target)),
-    "error": ("corrected", lambda corrected, target: Error(target, _yes(corrected))),
-    "judgments": (None, lambda _, target: Judgments(_whole(target))),
+def checked(standing: Standing, floor: int) -> bool:
+    """Whether enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
+    ranking = standing.ranking
+    return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
+
+
+def _check_floor(floor: int) -> None:
+    if floor < 0:
+        raise InputError(f"the floor of a goal must be 0 or more judgments, got {floor}")
+
+
+def _said(floor: int, corrected: bool = True, **numbers: float) -> str:
+    """The parameters as they are written, those at their default left out."""
+    parts = [f"{name}={_written(number)}" for name, number in numbers.items()]
+    parts += [] if corrected else ["corrected=no"]
+    parts += [] if floor == CHECKED else [f"floor={floor}"]
+    return f"({','.join(parts)})" if parts else ""
+
+
+Parameters = dict[str, str]
+# name: the parameters it may have, and how a goal is made of those that are written and the target
+GOALS: Mapping[str, tuple[tuple[str, ...], Callable[[Parameters, float], Stop]]] = {
+    "confidence": (("floor",), lambda of, target: Confidence(target, _floor(of))),
+    "every": (("floor",), lambda of, target: EveryConfidence(target, _floor(of))),
+    "difference": (
+        ("size", "floor"),
+        lambda of, target: Difference(_number("size", of.get("size")), target, _floor(of)),
+    ),
+    "users": (("share", "floor"), lambda of, target: Users(_number("share", of.get("share")), target, _floor(of))),
+    "error": (("corrected", "floor"), lambda of, target: Error(target, _yes(of.get("corrected")), _floor(of))),
+    "judgments": ((), lambda _, target: Judgments(_whole(target))),
 }
 
 
@@ -257,17 +300,29 @@ def parse_stop(text: str) -> Stop:
     parts = WRITTEN.fullmatch(text.replace(" ", ""))
     if parts is None or parts["name"] not in GOALS:
         raise InputError(f"unknown goal {text!r}, expected {', '.join(map(_spelled, GOALS))}")
-    parameter, make = GOALS[parts["name"]]
-    if parts["key"] not in {None, parameter}:
-        raise InputError(f"{parts['name']} has no parameter {parts['key']!r}, expected {_spelled(parts['name'])}")
+    known, make = GOALS[parts["name"]]
+    written: Parameters = {}
+    for part in (parts["parameters"] or "").split(",") if parts["parameters"] else []:
+        key, equals, value = part.partition("=")
+        if not (key and equals and value) or "=" in value:
+            raise InputError(f"unknown goal {text!r}, expected {', '.join(map(_spelled, GOALS))}")
+        if key not in known:
+            raise InputError(f"{parts['name']} has no parameter {key!r}, expected {_spelled(parts['name'])}")
+        if key in written:
+            raise InputError(f"{text}: {key} is written twice, expected it once")
+        written[key] = value
     target = _number("target", parts["target"])
     if not target > 0 and parts["name"] != "judgments":
         raise InputError(f"the target of {parts['name']} must be above 0, got {target:g}")
-    return make(parts["value"], target)
+    return make(written, target)
+
+
+def _floor(written: Parameters) -> int:
+    return _whole(_number("floor", written["floor"])) if "floor" in written else CHECKED
 
 
 def _spelled(name: str) -> str:
-    example = {"size": "(size=0.02)", "share": "(share=0.05)"}.get(GOALS[name][0] or "", "")
+    example = {"difference": "(size=0.02)", "users": "(share=0.05)"}.get(name, "")
     return f"{name}{example}={ {'judgments': 200, 'error': 0.05}.get(name, 0.95) }"
 
 

@@ -258,7 +258,7 @@ class BlockNormal:
         """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m)."""
         effects = rng.standard_normal((count, len(self.shared))) @ _root(self.shared).T
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
-            own = rng.standard_normal((count, len(rows))) @ _root(within).T
+            own = rng.standard_normal((count, len(rows))) @ _factor(within).T
             yield rows, self.mean[rows] + own + effects @ loadings.T
 
     def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
@@ -288,6 +288,20 @@ def _root(covariance: Array) -> Array:
     """(m, m) R with R R' the covariance, which may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
+
+
+def _factor(covariance: Array) -> Array:
+    """(m, m) R with R R' the covariance: a Cholesky factor, several times as fast as `_root`, where there is one.
+
+    Rows and columns of unknowns that are certain are 0.
+    """
+    certain = np.diagonal(covariance) <= 0
+    try:
+        factor = np.linalg.cholesky(covariance + np.diag(certain.astype(np.float64)))
+    except np.linalg.LinAlgError:
+        return _root(covariance)
+    factor[certain] = 0
+    return np.asarray(factor)
 
 
 def _posterior(covariance: Array, precision: Array) -> Array:

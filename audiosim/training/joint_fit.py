@@ -5,22 +5,27 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import block_diag
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
+from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.joint import Prior
-from audiosim.relevance.published import Model, Trend, fallbacks
+from audiosim.relevance.published import Model, Trend, fallbacks, load_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.components import Components, estimate_components
 from audiosim.stats.layout import REST, Layout
+from audiosim.training.between import WEAK, estimates_of, learn_between
 
-UNTOLD = 0.3  # standard deviation of standing where the judgments do not tell it: about its size elsewhere
+UNTOLD = 0.3  # standard deviation of slopes where the judgments do not tell them: about their size elsewhere
 START = {
     "query": 0.5,
+    "retrievers": 0.3,
     "query_genre": 0.45,
     "query_artist": 0.3,
     "genres": 0.4,
     "artist": 0.1,
+    "consensus": 0.1,
     "team": 0.15,
     "system": 0.1,
     SOUND: 0.3,
@@ -28,11 +33,13 @@ START = {
 }
 
 
-def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model) -> Model:
+def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = True) -> Model:
     """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
 
     judged  pools with their grades: (pairs,), NaN where unjudged
     model   whose expectations the grades deviate from; it reads no judgment
+    vary    whether to learn how collections vary as well: the shipped distribution is what is held before, each pool is
+            a source of its own; of one pool, what is held is moved half-way there
 
     The recordings' closeness is a component if any of the pools has an index of sounds.
     """
@@ -47,24 +54,34 @@ def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model) -> Model:
         model,
         components={name: (size, _finite(found.errors[name])) for name, size in found.sizes.items()},
         trend=_trend(layouts, values, found),
+        between=learn_between([estimates_of(pool, grades) for pool, grades in judged], _shipped()) if vary else None,
     )
 
 
 def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components) -> Trend:
-    """The trend: standing by generalised least squares, the constant as the plain mean of what is left.
+    """The trend: its slopes by generalised least squares, the constant as the plain mean of what is left.
 
     Least squares would have the constant of a pair from an average query, genre and artist; but expectations are to be
     right for the mean pair, as scores are means over pairs. Its variance is that of this mean.
     """
-    standing, spread = (float(found.trend[1]), float(found.covariance[1, 1])) if found.told else (0.0, UNTOLD**2)
+    slopes, spread = np.zeros(2), np.eye(2) * UNTOLD**2
+    if found.told:
+        slopes, spread = found.trend[1:], found.covariance[1:, 1:]
     left = sum(
-        float(np.sum(value - standing * layout.fixed[:, 1])) for layout, value in zip(layouts, values, strict=True)
+        float(np.sum(value - layout.fixed[:, 1:] @ slopes)) for layout, value in zip(layouts, values, strict=True)
     )
     count, doubt = sum(float(layout.fixed[:, 0].sum()) for layout in layouts), 0.0
     for layout in layouts:
         ones = sparse.csr_array(np.ones((1, len(layout.scale))))
         doubt += float(layout.normal(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
-    return Trend(left / count, standing, ((doubt / count**2, 0.0), (0.0, spread)))
+    covariance = block_diag(np.array([[doubt / count**2]]), (spread + spread.T) / 2)
+    coefficients = dict(zip(TREND, [left / count, *slopes.tolist()], strict=True))
+    return Trend(coefficients, tuple(map(tuple, covariance.tolist())))
+
+
+def _shipped() -> Between:
+    """How collections vary by the shipped joint model."""
+    return load_model("joint-fine").between or WEAK
 
 
 def _finite(error: float) -> float | None:

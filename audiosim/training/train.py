@@ -269,7 +269,7 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Mode
         raise InputError("not every level has a judgment to learn from")
     part = part.having(identifiable(part)[0])
     pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
-    return fit_joint(pools, _model(pools, part, fit_sample(part, groups=True), plan))
+    return fit_joint(pools, _model(pools, part, fit_sample(part, groups=True), plan), vary=False)
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:

@@ -48,6 +48,11 @@ class InCommon:
         query = one.query == other.query
         if kind in {"query", "rest"}:
             return float(query if kind == "query" else one == other)
+        if kind == "retrievers":
+            both = len(self.systems[one] & self.systems[other])
+            return query * both / (len(self.systems[one]) * len(self.systems[other])) ** 0.5
+        if kind == "consensus":
+            return float(self.band(one) == self.band(other))
         if kind in {"team", "system"}:
             weights = [defaultdict(float), defaultdict(float)]
             for weight, pair in zip(weights, (one, other), strict=True):
@@ -66,15 +71,29 @@ class InCommon:
             return float(query and same)
         return float(same and (query or key(one) in self.kept[kind]))
 
-    def standing(self, mean):
-        """(n,) how far the systems that retrieved a pair stand above the mean of all, by the means of their pairs."""
-        retrieved = defaultdict(list)
-        for pair, expected in zip(self.pairs, mean, strict=True):
+    def teams(self, pair):
+        """ln of the number of teams that retrieved a pair."""
+        return np.log(len({self.collection.team(system) for system in self.systems[pair]}))
+
+    def band(self, pair):
+        """How many of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of a pair."""
+        every = [self.teams(other) for other in self.pairs]
+        return sum(self.teams(pair) > np.quantile(every, share) for share in (0.5, 0.8, 0.95))
+
+    def covariates(self):
+        """(n, 2) standing and consensus of each pair."""
+        middle = np.mean([self.teams(pair) for pair in self.pairs])
+        own = defaultdict(list)
+        for pair in self.pairs:
             for system in self.systems[pair]:
-                retrieved[system].append(expected)
-        level = {system: np.mean(expected) for system, expected in retrieved.items()}
-        middle = np.mean(list(level.values()))
-        return np.array([np.mean([level[system] - middle for system in self.systems[pair]]) for pair in self.pairs])
+                own[system].append(self.teams(pair) - middle)
+        level = {system: np.mean(values) for system, values in own.items()}
+        mean, spread = np.mean(list(level.values())), np.std(list(level.values()))
+        found = []
+        for pair in self.pairs:
+            of = np.mean([level[system] for system in self.systems[pair]])
+            found.append([(of - mean) / spread if spread > 1e-12 else 0.0, self.teams(pair) - middle - of])
+        return np.array(found)
 
     def covariance(self, sizes, scale):
         """(n, n) the sum over the kinds of size^2 times what two pairs share, times the scale of both."""
@@ -95,14 +114,21 @@ def in_common():
 
 SIZES = {
     "query": 0.5,
+    "retrievers": 0.35,
     "query_genre": 0.45,
     "query_artist": 0.3,
     "genres": 0.4,
     "artist": 0.2,
+    "consensus": 0.15,
     "team": 0.3,
     "system": 0.2,
     "rest": 0.65,
 }
+
+
+TREND = Trend(
+    {"constant": 0.05, "standing": 0.2, "consensus": 0.3}, ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03))
+)
 
 
 def joint_model(**changes):
@@ -119,7 +145,7 @@ def joint_model(**changes):
         ),
         "source": "made up",
         "components": {name: (size, None) for name, size in SIZES.items()},
-        "trend": Trend(0.02, 0.8, ((4e-4, -1e-3), (-1e-3, 0.04))),
+        "trend": TREND,
     }
     return Model(**(fields | changes))
 

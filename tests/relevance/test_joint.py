@@ -38,7 +38,11 @@ def nothing(pool):
     return np.full(len(pool.pairs), np.nan)
 
 
-FLAT = Trend(0.0, 0.0, ((4e-4, -1e-3), (-1e-3, 0.04)))  # as unsure as that of the model, but of nothing
+# As unsure as that of the model, but of nothing.
+FLAT = Trend(
+    dict.fromkeys(("constant", "standing", "consensus"), 0.0),
+    ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03)),
+)
 
 
 class Dense:
@@ -50,10 +54,11 @@ class Dense:
         mean = self.prior.marginals @ LEVELS
         deviation = np.sqrt(self.prior.marginals @ LEVELS**2 - mean**2)
         sizes = {name: size for name, (size, _) in model.components.items() if name != SOUND}
-        common, self.scale = in_common(collection), deviation / 100
-        trend = np.column_stack([np.ones(len(mean)), common.standing(mean / 100)])
-        trend *= (self.scale / self.scale.mean())[:, None]
-        self.mean = mean / 100 + trend @ [model.trend.constant, model.trend.standing]
+        common, self.scale = in_common(collection), np.maximum(deviation, 0.6 * deviation.mean()) / 100
+        trend = np.column_stack([np.ones(len(mean)), common.covariates()]) * self.scale[:, None]
+        self.mean = mean / 100 + trend @ [
+            model.trend.coefficients[name] for name in ("constant", "standing", "consensus")
+        ]
         self.covariance = common.covariance(sizes, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
         self.weights = np.zeros((len(collection.runs), len(self.pool.pairs)))
         for row, run in zip(self.weights, collection.runs, strict=True):

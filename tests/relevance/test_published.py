@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from audiosim import shipped
 from audiosim.corpus.model import BINARY, BROAD, FINE
 from audiosim.errors import FormatError, InputError
+from audiosim.relevance.between import Between
 from audiosim.relevance.published import (
     Model,
     Trend,
@@ -65,7 +67,9 @@ def test_every_shipped_model_names_its_source_and_a_fallback_that_needs_nothing_
     model = load_model(name)
     assert model.name == name
     assert "Urbano" in model.source
-    assert model.levels == ((0, 1, 2) if model.scale == "broad" else tuple(range(5, 100, 10)))
+    # The thesis takes the middles of tenths, the paper (section 4.2.3) 0, 11, ..., 99.
+    fine = tuple(range(5, 100, 10)) if "thesis" in model.source.split(";")[0] else tuple(range(0, 100, 11))
+    assert model.levels == ((0, 1, 2) if model.scale == "broad" else fine)
     while model.fallback:
         model = load_model(model.fallback)
     assert model.terms == ()
@@ -103,7 +107,7 @@ def damaged(tmp_path, **changes):
     [
         ({"thresholds": [1.0, 0.5]}, "1: the checksum does not match: the file was changed after it was written"),
         ({"source": "gone"}, "1: expected the keys .*source.*, found"),
-        ({"format": 1}, "1: expected a model file of format 3, found 1"),
+        ({"format": 1}, "1: expected a model file of format 4 or 3, found 1"),
     ],
 )
 def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, message):
@@ -164,19 +168,28 @@ def test_a_model_that_carries_its_fallback_survives_a_round_trip(tmp_path):
 
 COMPONENTS = {
     "query": (0.5, 0.06),
+    "retrievers": (0.3, 0.02),
     "query_genre": (0.4, 0.05),
     "query_artist": (0.3, 0.04),
     "genres": (0.4, 0.07),
     "artist": (0.0001, None),
+    "consensus": (0.1, 0.05),
     "team": (0.1, 0.03),
     "system": (0.1, 0.02),
     "rest": (0.7, 0.01),
 }
-TREND = Trend(0.02, 0.8, ((4e-4, -1e-3), (-1e-3, 0.04)))
+COVARIANCE = ((4e-4, -1e-3, 0.0), (-1e-3, 0.04, 0.0), (0.0, 0.0, 0.01))
+COEFFICIENTS = {"constant": 0.02, "standing": 0.8, "consensus": 0.3}
+TREND = Trend(COEFFICIENTS, COVARIANCE)
+BETWEEN = Between(
+    {"constant": (0.1, 0.4), "standing": (0.2, 0.2), "consensus": (0.2, 0.2)},
+    dict.fromkeys(("query", "retrievers", "consensus", "team", "system", "rest"), (0.3, 0.4)),
+    ("one", "other"),
+)
 
 
 def a_joint_model(**changes):
-    return a_model(**({"components": COMPONENTS, "trend": TREND} | changes))
+    return a_model(**({"components": COMPONENTS, "trend": TREND, "between": BETWEEN} | changes))
 
 
 @pytest.mark.parametrize("more", [{}, {"sound": (0.2, 0.1)}])
@@ -185,30 +198,33 @@ def test_a_joint_model_survives_a_round_trip(tmp_path, more):
     save_model(model, tmp_path / "joint.json")
     again = load_model(tmp_path / "joint.json")
     assert again == model
-    assert (again.components["artist"], again.trend) == ((0.0001, None), TREND)
+    assert (again.components["artist"], again.trend, again.between) == ((0.0001, None), TREND, BETWEEN)
     assert (again.version, list(again.components)) == (model.version, list(model.components))
     fields = json.loads((tmp_path / "joint.json").read_text())
     assert (fields["format"], fields["components"]["query"], fields["components"]["artist"]) == (
-        3,
+        4,
         [0.5, 0.06],
         [0.0001, None],
     )
-    assert fields["trend"] == {"constant": 0.02, "standing": 0.8, "covariance": [[4e-4, -1e-3], [-1e-3, 0.04]]}
+    assert fields["trend"]["covariance"] == list(map(list, COVARIANCE))
+    assert fields["trend"]["coefficients"] == COEFFICIENTS
+    assert fields["between"]["trend"]["constant"] == [0.1, 0.4]
 
 
 def test_the_version_tells_models_of_other_components_or_another_trend_apart():
     first = a_joint_model()
-    moved = Trend(0.02, 0.81, TREND.covariance)
+    moved = Trend(COEFFICIENTS | {"standing": 0.81}, TREND.covariance)
     others = [a_model(), a_joint_model(components=COMPONENTS | {"team": (0.1, 0.031)}), a_joint_model(trend=moved)]
-    assert len({model.version for model in (first, *others)}) == 4
+    others.append(a_joint_model(between=replace(BETWEEN, sources=("one",))))
+    assert len({model.version for model in (first, *others)}) == 5
     assert a_joint_model(components=dict(reversed(COMPONENTS.items()))).version == first.version
 
 
 def test_every_shipped_model_is_of_the_format_that_has_components():
     for path in sorted(shipped.folder("models").glob("*.json")):
         fields = json.loads(path.read_text())
-        assert fields["format"] == 3
-        assert {"components", "trend"} <= set(fields)
+        assert fields["format"] == 4
+        assert {"components", "trend", "between"} <= set(fields)
 
 
 @pytest.mark.parametrize(
@@ -280,12 +296,12 @@ def test_features_that_are_missing_are_named():
     [
         (
             {"components": {"query": (0.5, None), "mood": (0.1, None)}},
-            "model m must have the components artist, genres, query, query_artist, query_genre, rest, system, team, "
-            "and may have sound; got mood, query",
+            "model m must have the components artist, consensus, genres, query, query_artist, query_genre, rest, "
+            "retrievers, system, team, and may have sound; got mood, query",
         ),
         (
             {"components": COMPONENTS | {"mood": (0.1, None)}},
-            "model m must have the components artist, .*, and may have sound; got artist, genres, mood, query, .*",
+            "model m must have the components artist, .*, and may have sound; got artist, consensus, genres, mood, .*",
         ),
         ({"components": COMPONENTS | {"team": (0.0, None)}}, "model m must have sizes above 0, that of team is 0"),
         ({"components": COMPONENTS | {"team": (np.nan, None)}}, "model m must have sizes above 0, that of team is nan"),
@@ -299,7 +315,11 @@ def test_features_that_are_missing_are_named():
             "model m must have standard errors of 0 or more, that of team is nan",
         ),
         ({"trend": None}, "model m must have both components and a trend, or neither"),
-        ({"components": None}, "model m must have both components and a trend, or neither"),
+        ({"components": None, "between": None}, "model m must have both components and a trend, or neither"),
+        (
+            {"components": None, "trend": None},
+            "model m must have components where it says how they vary between collections",
+        ),
     ],
 )
 def test_a_joint_model_that_breaks_a_rule_is_refused(changes, message):
@@ -307,21 +327,28 @@ def test_a_joint_model_that_breaks_a_rule_is_refused(changes, message):
         a_joint_model(**changes)
 
 
+def square(first, upper, lower):
+    """Three rows of which the third stands for itself."""
+    return ((first, upper, 0.0), (lower, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"constant": np.nan}, "a trend must be finite"),
-        ({"standing": np.inf}, "a trend must be finite"),
-        ({"covariance": ((1.0, np.nan), (np.nan, 1.0))}, "a trend must be finite"),
-        ({"covariance": ((1.0, 0.1), (0.2, 1.0))}, "the covariance of a trend must be symmetric, .* got .*0.2.*"),
-        ({"covariance": ((-1.0, 0.0), (0.0, 1.0))}, "the covariance of a trend .*, of no negative variance, got .*"),
-        ({"covariance": ((1.0, 2.0), (2.0, 1.0))}, "the covariance of a trend .*, of no negative variance, got .*"),
+        ({"coefficients": COEFFICIENTS | {"constant": np.nan}}, "a trend must be finite, with .*"),
+        ({"coefficients": COEFFICIENTS | {"standing": np.inf}}, "a trend must be finite, with .*"),
+        ({"coefficients": {"constant": 0.1}}, "a trend must have constant, standing, consensus, got constant"),
+        ({"covariance": square(1.0, np.nan, np.nan)}, "a trend must be finite, with .*"),
+        ({"covariance": ((1.0, 0.0), (0.0, 1.0))}, r"a trend must be finite, with a covariance of \(3, 3\)"),
+        ({"covariance": square(1.0, 0.1, 0.2)}, "the covariance of a trend must be symmetric, .* got .*0.2.*"),
+        ({"covariance": square(-1.0, 0.0, 0.0)}, "the covariance of a trend .*, of no negative variance, got .*"),
+        ({"covariance": square(1.0, 2.0, 2.0)}, "the covariance of a trend .*, of no negative variance, got .*"),
     ],
 )
 def test_a_trend_that_breaks_a_rule_is_refused(changes, message):
-    fields = {"constant": 0.02, "standing": 0.8, "covariance": ((4e-4, -1e-3), (-1e-3, 0.04))}
+    fields = {"coefficients": COEFFICIENTS, "covariance": COVARIANCE}
     assert Trend(**fields) == TREND
-    assert Trend(0.0, 1.0, ((0.0, 0.0), (0.0, 1.0))).standing == 1
+    assert Trend(COEFFICIENTS, square(0.0, 0.0, 0.0)).covariance[2][2] == 1
     with pytest.raises(InputError, match=f"^{message}$"):
         Trend(**(fields | changes))
 

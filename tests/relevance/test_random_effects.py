@@ -12,11 +12,15 @@ from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features.audio import closeness
 from audiosim.relevance import random_effects
-from audiosim.relevance.random_effects import METADATA, SOUND, layout_of, nearest_correlation, sound_kernels, standing
+from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND, layout_of, nearest_correlation, sound_kernels
 from audiosim.stats.gaussian import Gaussian
 from audiosim.stats.layout import REST
 
-SIZES = dict(zip((*METADATA, REST), [0.5, 0.45, 0.3, 0.4, 0.25, 0.15, 0.1, 0.65], strict=True))
+NAMES = ("query", "retrievers", "query_genre", "query_artist", "genres", "artist", "consensus", "team", "system", REST)
+SIZES = dict(zip(NAMES, [0.5, 0.35, 0.45, 0.3, 0.4, 0.25, 0.2, 0.15, 0.1, 0.65], strict=True))
+
+
+FOUND = ("retrievers", "consensus", "team", "system")  # what pairs share by who found them
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +69,12 @@ def test_the_covariance_is_that_of_what_the_pairs_have_in_common(small, in_commo
     pool = build_pool(small)
     scale = np.random.default_rng(0).uniform(0.5, 2, len(pool.pairs))
     found = layout_of(pool, scale)
-    assert found.names == (*METADATA, REST)
+    assert found.names == NAMES
+    assert set(NAMES) == {*ALWAYS, *METADATA, REST}
     np.testing.assert_allclose(in_full(found, SIZES), in_common(small).covariance(SIZES, scale), atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", METADATA)
+@pytest.mark.parametrize("kind", NAMES[:-1])
 def test_each_component_alone_is_what_its_definition_says(small, in_common, kind):
     pool = build_pool(small)
     ones, alone = np.ones(len(pool.pairs)), {kind: 1.0, REST: 2.0}
@@ -81,7 +86,7 @@ def test_each_component_alone_is_what_its_definition_says(small, in_common, kind
 def test_some_entries_by_hand(small):
     # a and b for q1: query, genre, and rock for rock. a and c for q1: query and artist, both within it and at large.
     pool = build_pool(small)
-    covariance = in_full(layout_of(pool, np.ones(len(pool.pairs))), {**SIZES, "team": 0.0, "system": 0.0})
+    covariance = in_full(layout_of(pool, np.ones(len(pool.pairs))), SIZES | dict.fromkeys(FOUND, 0.0))
 
     def between(*pairs):
         return covariance[tuple(pool.positions[pair] for pair in pairs)]
@@ -102,7 +107,7 @@ def test_some_entries_by_hand(small):
 
 def test_a_pair_s_variance_does_not_depend_on_what_is_known_of_it(small):
     pool = build_pool(small)
-    ones, sizes = np.ones(len(pool.pairs)), {**SIZES, "team": 0.0, "system": 0.0}
+    ones, sizes = np.ones(len(pool.pairs)), SIZES | dict.fromkeys(FOUND, 0.0)
     for collection in (small, replace(small, documents={})):
         variance = np.diagonal(in_full(layout_of(build_pool(collection), ones), sizes))
         np.testing.assert_allclose(variance, sum(size**2 for size in sizes.values()), rtol=1e-14)
@@ -160,26 +165,30 @@ def test_systems_without_a_team_are_each_a_team_of_their_own(small, in_common):
     np.testing.assert_allclose(found.shared["team"].sum(axis=1), 1)
 
 
-def test_a_pair_stands_where_its_systems_stand_among_all():
-    # A has 1 and 3, B 3 and 5, C only 5; N nothing. Their means 2, 4 and 5 are on average 11 / 3.
-    runs = (
-        Run("A", {"q": ("a",), "r": ("b",)}),
-        Run("N", {}),
-        Run("B", {"r": ("b", "c")}),
-        Run("C", {"r": ("c",)}),
-    )
-    pool = build_pool(Collection("few", "few", FINE, 2, runs))
-    assert pool.pairs == (("q", "a"), ("r", "b"), ("r", "c"))
-    expected = np.array([2.0, 3.0, 4.5]) - 11 / 3
-    np.testing.assert_allclose(standing(pool, np.array([1.0, 3.0, 5.0])), expected, rtol=1e-12)
-
-
-def test_standings_are_those_of_the_runs_and_a_single_system_stands_at_0(small, in_common):
+def test_what_the_same_systems_found_is_as_alike_as_the_cosine_of_the_two_sets(small):
+    # For q1 A and B found a and b, A alone e, B alone c with C: sets {A B D}, {A B C}, {A}.
     pool = build_pool(small)
-    mean = np.random.default_rng(4).uniform(size=len(pool.pairs))
-    np.testing.assert_allclose(standing(pool, mean), in_common(small).standing(mean), atol=1e-14)
-    alone = build_pool(replace(small, runs=small.runs[:1]))
-    np.testing.assert_allclose(standing(alone, mean[: len(alone.pairs)]), 0, atol=1e-15)
+    found = layout_of(pool, np.ones(len(pool.pairs)))
+    (place,) = [at for at, rows in enumerate(found.blocks) if pool.pairs[rows[0]].query == "q1"]
+    names = [pool.pairs[row].document for row in found.blocks[place]]
+    kernel = found.kernels["retrievers"][place]
+
+    def alike(one, other):
+        return kernel[names.index(one), names.index(other)]
+
+    assert alike("a", "b") == pytest.approx(2 / 3)
+    assert alike("a", "e") == pytest.approx(1 / np.sqrt(3))
+    assert (alike("e", "e"), alike("e", "c")) == (1, 0)
+    assert np.linalg.eigvalsh(kernel).min() > -1e-12
+
+
+def test_without_metadata_nothing_is_shared_by_genre_or_artist(small, in_common):
+    pool = build_pool(small)
+    ones = np.ones(len(pool.pairs))
+    found = layout_of(pool, ones, metadata=False)
+    assert set(found.names) == {*ALWAYS, REST}
+    expected = in_common(small).covariance({name: SIZES[name] for name in found.names}, ones)
+    np.testing.assert_allclose(in_full(found, SIZES), expected, atol=1e-14)
 
 
 def sounding(collection, folder, places):
@@ -226,7 +235,7 @@ def test_what_is_alike_is_a_correlation_and_pairs_without_a_recording_are_like_t
     rng = np.random.default_rng(3)
     pool = sounding(small, tmp_path / "i", {name: rng.normal(size=2) for name in "abcdeguq"})
     found = layout_of(pool, np.ones(len(pool.pairs)), sound=True)
-    assert found.names == (*METADATA[:5], SOUND, *METADATA[5:], REST)
+    assert found.names == (*NAMES[:6], SOUND, *NAMES[6:])
     for rows, kernel in zip(found.blocks, found.kernels[SOUND], strict=True):
         np.testing.assert_allclose(kernel, kernel.T, atol=1e-15)
         np.testing.assert_allclose(np.diagonal(kernel), 1, rtol=1e-12)

@@ -266,13 +266,15 @@ def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
         make_rule("random", expected, known={"mine": RULES["pooled"]})
 
 
-def test_pairs_are_drawn_by_lot_with_chances_in_proportion_to_their_doubts(draw_collection, state_of):
+def test_pairs_are_drawn_by_lot_mostly_in_proportion_to_their_doubts(draw_collection, state_of):
     # The first of a draw without replacement has its share of the weights as its chance.
     rng = np.random.default_rng(12)
     state = state_of(draw_collection(rng, systems=3, queries=1), parse_measure("CG@5"), rng)
     expected, known, ranking = state.expected, state.known, state.ranking
-    doubts = make_rule("doubts", expected).weights(known, ranking)
-    draws, shares = 4000, doubts / doubts.sum()
+    doubts, scores = (make_rule(name, expected).weights(known, ranking) for name in ("doubts", "variances"))
+    open_ = np.where(known.judged, 0.0, 1.0)
+    doubts, scores = doubts * open_, scores * open_
+    draws, shares = 4000, 0.8 * doubts / doubts.sum() + 0.1 * scores / scores.sum() + 0.1 * open_ / open_.sum()
     first = np.bincount(
         [np.argmax(make_rule("drawn", expected, seed).weights(known, ranking)) for seed in range(draws)],
         minlength=len(doubts),

@@ -63,15 +63,15 @@ def verdicts(selection, size, curve=None):
 def test_confidence_is_the_mean_over_pairs_of_systems_by_student_s_t(selection):
     expected = np.mean(list(verdicts(selection, 0)))
     assert Confidence(0.9).level(selection) == pytest.approx(expected, rel=1e-10)
-    assert Confidence(expected - 1e-9).reached(selection)
-    assert not Confidence(expected + 1e-9).reached(selection)
+    assert Confidence(expected - 1e-9, floor=0).reached(selection)
+    assert not Confidence(expected + 1e-9, floor=0).reached(selection)
 
 
 def test_every_confidence_is_the_least_over_pairs_of_systems(selection):
     expected = min(verdicts(selection, 0))
     assert EveryConfidence(0.9).level(selection) == pytest.approx(expected, rel=1e-10)
-    assert EveryConfidence(expected - 1e-9).reached(selection)
-    assert not EveryConfidence(expected + 1e-9).reached(selection)
+    assert EveryConfidence(expected - 1e-9, floor=0).reached(selection)
+    assert not EveryConfidence(expected + 1e-9, floor=0).reached(selection)
 
 
 def test_a_known_tie_counts_as_settled_for_every_confidence_but_half_for_the_mean(tiny):
@@ -95,7 +95,7 @@ def _confidences(selection):
 
 def test_a_single_system_reaches_every_goal_for_an_order(tiny):
     alone = selection_of(replace(tiny, runs=tiny.runs[:1]), "CG@2")
-    for goal in (Confidence(1), EveryConfidence(1), Difference(0.1, 1)):
+    for goal in (Confidence(1, floor=0), EveryConfidence(1, floor=0), Difference(0.1, 1, floor=0)):
         assert goal.level(alone) == 1
         assert goal.reached(alone)
 
@@ -104,8 +104,8 @@ def test_a_single_system_reaches_every_goal_for_an_order(tiny):
 def test_a_difference_is_settled_by_the_likeliest_of_three_verdicts(selection, size):
     expected = np.mean(list(verdicts(selection, size)))
     assert Difference(size, 0.9).level(selection) == pytest.approx(expected, rel=1e-9)
-    assert Difference(size, expected - 1e-9).reached(selection)
-    assert not Difference(size, expected + 1e-9).reached(selection)
+    assert Difference(size, expected - 1e-9, floor=0).reached(selection)
+    assert not Difference(size, expected + 1e-9, floor=0).reached(selection)
 
 
 def test_a_near_tie_is_settled_for_a_difference_and_not_for_confidence(tiny, tiny_truth):
@@ -125,8 +125,8 @@ def test_users_are_those_of_the_published_cubic_with_the_variance_of_its_slope(d
     chosen = selection_of(draw_collection(np.random.default_rng(4), 5, 8), measure, 12)
     expected = np.mean(list(verdicts(chosen, share, Polynomial(PUBLISHED[measure]))))
     assert Users(share, 0.9).level(chosen) == pytest.approx(expected, rel=1e-9)
-    assert Users(share, expected - 1e-9).reached(chosen)
-    assert not Users(share, expected + 1e-9).reached(chosen)
+    assert Users(share, expected - 1e-9, floor=0).reached(chosen)
+    assert not Users(share, expected + 1e-9, floor=0).reached(chosen)
 
 
 def test_the_moments_of_satisfied_users_are_those_of_drawn_scores(draw_collection):
@@ -159,7 +159,7 @@ def test_an_uncorrected_error_is_half_a_95_percent_interval_of_the_mean_variance
     t = stats.t.ppf(0.975, len(selection.pool.queries) - 1)
     expected = float(t * np.sqrt(sum(variance) / len(variance)))
     for size in (expected / 2, expected * 1.001):
-        goal = Error(size, corrected=False)
+        goal = Error(size, corrected=False, floor=0)
         assert goal.level(selection) == pytest.approx(expected, rel=1e-10)
         assert goal.reached(selection) is (expected <= size)
 
@@ -167,7 +167,7 @@ def test_an_uncorrected_error_is_half_a_95_percent_interval_of_the_mean_variance
 def test_a_corrected_error_is_reached_at_the_deviation_that_was_learned(selection):
     deviation = float(np.sqrt(np.mean(selection.ranking.scores.variance)))
     for size in (0.005, 0.02, 0.2, 5.0):
-        goal = Error(size)
+        goal = Error(size, floor=0)
         learned = corrected_deviation(parse_measure("DCG@5"), size)
         assert goal.level(selection) == pytest.approx(size * deviation / learned, rel=1e-12)
         assert goal.reached(selection) is (deviation <= learned)
@@ -211,6 +211,11 @@ GOALS = [
     ("confidence=1.1", Confidence(1.1)),
     ("confidence=0.99999999", Confidence(0.99999999)),
     ("error=1e-07", Error(1e-7)),
+    ("confidence(floor=0)=0.95", Confidence(0.95, floor=0)),
+    ("every(floor=7)=0.95", EveryConfidence(0.95, floor=7)),
+    ("difference(size=0.02,floor=10)=0.95", Difference(0.02, 0.95, floor=10)),
+    ("users(share=0.05,floor=10)=0.9", Users(0.05, 0.9, floor=10)),
+    ("error(corrected=no,floor=0)=0.05", Error(0.05, corrected=False, floor=0)),
 ]
 
 
@@ -259,6 +264,14 @@ def test_a_goal_may_be_written_in_several_ways(text, printed):
         ("users(share=1.5)=0.95", "a share of users must be in [0, 1], got 1.5"),
         ("users=0.95", "the share of a goal must be a number, got none"),
         ("error(corrected=maybe)=0.05", "corrected must be yes or no, got maybe"),
+        ("confidence(floor=1.5)=0.9", "a number of judgments must be whole, got 1.5"),
+        ("confidence(floor=-1)=0.9", "the floor of a goal must be 0 or more judgments, got -1"),
+        (
+            "confidence(floor=1,floor=2)=0.9",
+            "confidence(floor=1,floor=2)=0.9: floor is written twice, expected it once",
+        ),
+        ("confidence(floor)=0.9", "unknown goal 'confidence(floor)=0.9', expected confidence=0.95, "),
+        ("judgments(floor=1)=9", "judgments has no parameter 'floor', expected judgments=200"),
         ("judgments=2.5", "a number of judgments must be whole, got 2.5"),
         ("judgments=-1", "a number of judgments must be 0 or more, got -1"),
     ],
@@ -292,5 +305,20 @@ def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
     deviation = np.sqrt(start.ranking.scores.variance.mean())
     drawn = np.abs(np.random.default_rng(0).normal(0, deviation, 1_000_000)).mean()
     assert Error(0.05).level(start) == pytest.approx(drawn, rel=0.005)
-    assert Error(drawn * 1.01).reached(start)
-    assert not Error(drawn * 0.99).reached(start)
+    assert Error(drawn * 1.01, floor=0).reached(start)
+    assert not Error(drawn * 0.99, floor=0).reached(start)
+
+
+@pytest.mark.parametrize(("queries", "enough"), [(60, 50), (1, None)])
+def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_for(draw_collection, queries, enough):
+    # 50 judged pairs check a model, of a small pool a fifth.
+    chosen = selection_of(draw_collection(np.random.default_rng(4), 8, queries), "CG@5")
+    enough = -(-len(chosen.pool.pairs) // 5) if enough is None else enough
+    assert len(chosen.pool.pairs) >= 5 * 50 if queries == 60 else len(chosen.pool.pairs) < 5 * 50
+    goals = [Confidence(0.01), EveryConfidence(0.01), Difference(0.02, 0.01), Error(9), Users(0.05, 0.01)]
+    assert not any(goal.reached(chosen) for goal in goals)
+    assert all(replace(goal, floor=0).reached(chosen) for goal in goals)
+    grades = np.random.default_rng(0).integers(0, 100, enough).tolist()
+    for count, (pair, grade) in enumerate(zip(chosen.pool.pairs, grades, strict=False), start=1):
+        chosen = chosen.tell(Judgment(*pair, grade=float(grade)))
+        assert all(goal.reached(chosen) is (count >= enough) for goal in goals)

@@ -91,7 +91,7 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
 def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     _, pool, truth = small
     start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=batch)
-    by_confidence = replay(start, truth, 0.8, by_query=by_query)
+    by_confidence = replay(start, truth, Confidence(0.8, floor=0), by_query=by_query)
     confidences = [moment.confidence for moment in by_confidence.curve]
     assert confidences[-1] >= 0.8 > max(confidences[:-1])
     assert [moment.judged for moment in by_confidence.curve] == list(range(len(confidences)))
@@ -103,8 +103,8 @@ def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     t = stats.t.ppf(0.975, len(pool.queries) - 1)
     size = t * path.curve[25].deviation
     first = next(place for place, moment in enumerate(path.curve) if t * moment.deviation <= size)
-    assert replay(start, truth, Error(size, corrected=False), by_query=by_query).selection.judged == first
-    both = replay(start, truth, AnyOf((Confidence(0.8), Judgments(5))), by_query=by_query)
+    assert replay(start, truth, Error(size, corrected=False, floor=0), by_query=by_query).selection.judged == first
+    both = replay(start, truth, AnyOf((Confidence(0.8, floor=0), Judgments(5))), by_query=by_query)
     assert both.selection.judged == min(5, len(confidences) - 1)
 
 

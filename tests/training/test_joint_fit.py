@@ -15,7 +15,7 @@ from audiosim.relevance.belief import FREEDOM
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.published import load_model, save_model
-from audiosim.relevance.random_effects import METADATA, SOUND
+from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.simulate import Design, Effects, synthetic_collection
 from audiosim.stats.gaussian import Gaussian
 from audiosim.stats.layout import REST
@@ -35,7 +35,7 @@ EFFECTS = Effects(
     mean=0.5,
     same_genre=0.05,
 )
-TRUE = {name: getattr(EFFECTS, name) for name in (*METADATA, REST) if name != "artist"}
+TRUE = {name: getattr(EFFECTS, name) for name in (*ALWAYS, *METADATA, REST) if hasattr(EFFECTS, name)}
 PLAN = Plan(("sGEN",), "joined", folds=0, joint=True)
 SEEDS = range(4)
 
@@ -63,12 +63,14 @@ def typical(collection, model):
 def test_training_finds_the_sizes_of_the_effects_within_their_standard_errors(collections, models):
     off = []
     for collection, model in zip(collections, models, strict=True):
-        assert set(model.components) == {*METADATA, REST}
+        assert set(model.components) == {*ALWAYS, *METADATA, REST}
         unit = typical(collection, model)
         off.append([(size * unit - TRUE[name]) / (error * unit) for name, (size, error) in named(model, TRUE)])
-        # Of artists as such there is no effect: none is found, or one that is no more than its error lets it seem.
-        size, error = model.components["artist"]
-        assert size * unit < 0.01 if error is None else size < 3 * error
+        # Of artists as such, and of who else found a document, there is no effect: none is found, or one that is no
+        # more than its error lets it seem.
+        for name in ("artist", "retrievers", "consensus"):
+            size, error = model.components[name]
+            assert size * unit < 0.01 if error is None else size < 3 * error
     assert np.abs(off).max() < 3
     # The 28 squared standardised errors are about chi-squared.
     assert np.sum(np.square(off)) < chi2(len(SEEDS) * len(TRUE)).ppf(0.99)
@@ -128,11 +130,12 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
     pool, model = build_pool(some_hundreds), joined(components=None, trend=None)
     shown = np.random.default_rng(5).random(len(pool.pairs)) < 0.67
     grades = np.where(shown, pool.spread(some_hundreds.grades()), np.nan)
-    found = fit_joint([(pool, grades)], model)
+    found = fit_joint([(pool, grades)], model, vary=False)
     prior = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan))
     mean, scale, common = prior.expectation / 100, np.sqrt(prior.variance) / 100, in_common(some_hundreds)
+    scale = np.maximum(scale, 0.6 * scale.mean())
     parts = {kind: common.covariance({kind: 1.0}, scale)[np.ix_(shown, shown)] for kind in found.components}
-    trend = (np.column_stack([np.ones(len(mean)), common.standing(mean)]) * (scale / scale.mean())[:, None])[shown]
+    trend = (np.column_stack([np.ones(len(mean)), common.covariates()]) * scale[:, None])[shown]
     values, contrasts = (grades / 100 - mean)[shown], null_space(trend.T)
 
     def covariance(sizes):
@@ -149,16 +152,18 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
             assert density(sizes | {kind: factor * size}) < best + 1e-6
     told = trend.T @ np.linalg.solve(covariance(sizes), trend)
     coefficients = np.linalg.solve(told, trend.T @ np.linalg.solve(covariance(sizes), values))
-    constant = np.sum(values - coefficients[1] * trend[:, 1]) / trend[:, 0].sum()
-    np.testing.assert_allclose([found.trend.constant, found.trend.standing], [constant, coefficients[1]], rtol=1e-6)
-    of_both = np.diag([covariance(sizes).sum() / trend[:, 0].sum() ** 2, np.linalg.inv(told)[1, 1]])
-    np.testing.assert_allclose(found.trend.covariance, of_both, rtol=1e-6)
+    constant = np.sum(values - trend[:, 1:] @ coefficients[1:]) / trend[:, 0].sum()
+    np.testing.assert_allclose(list(found.trend.coefficients.values()), [constant, *coefficients[1:]], rtol=1e-6)
+    covariances = np.array(found.trend.covariance)
+    assert covariances[0, 0] == pytest.approx(covariance(sizes).sum() / trend[:, 0].sum() ** 2, rel=1e-6)
+    np.testing.assert_allclose(covariances[1:, 1:], np.linalg.inv(told)[1:, 1:], rtol=1e-6)
+    np.testing.assert_array_equal(covariances[0, 1:], 0)
 
 
 def test_systems_that_all_stand_alike_do_not_tell_how_much_standing_counts(collections):
     alone = replace(collections[0], runs=collections[0].runs[:1])
     trend = train([alone], PLAN).model.trend
-    assert (trend.standing, trend.covariance[1][1]) == (0, pytest.approx(UNTOLD**2))
+    assert (trend.coefficients["standing"], trend.covariance[1][1]) == (0, pytest.approx(UNTOLD**2))
 
 
 def test_recordings_are_a_component_where_a_collection_has_an_index(collections, models, tmp_path):
@@ -180,7 +185,7 @@ def test_recordings_are_a_component_where_a_collection_has_an_index(collections,
     size, error = with_sound.components[SOUND]
     assert size > 5 * error
     # A collection without an index has all the same effects but hears nothing.
-    assert set(both.components) == set(with_sound.components) == {*METADATA, SOUND, REST} == set(START)
+    assert set(both.components) == set(with_sound.components) == {*ALWAYS, *METADATA, SOUND, REST} == set(START)
     size, error = both.components[SOUND]
     assert size > 5 * error
     assert both.components[REST][1] < with_sound.components[REST][1]

@@ -362,8 +362,8 @@ def test_the_report_shows_components_and_intervals_on_a_terminal_and_as_a_page(t
     line = next(line for line in text.splitlines() if line.startswith("query means"))
     assert line.split()[2:6] == ["0", "%", "95", "%"]
     assert page.count("differences of systems") == 2
-    assert "Trend: grades are" in re.sub(r"\s+", " ", text)
-    assert "Trend: grades are" in page
+    assert "Trend, in standard deviations of a grade" in re.sub(r"\s+", " ", text)
+    assert "Trend, in standard deviations of a grade" in page
 
 
 def test_the_report_of_another_model_has_neither(simulated):

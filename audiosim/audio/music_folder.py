@@ -1,0 +1,212 @@
+"""A folder of music -> a collection: its recordings, what their tags say, which are there twice, which to ask for."""
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from audiosim.audio.describe import Failure
+from audiosim.audio.index import AudioIndex, extract, nearest_run
+from audiosim.audio.index_store import Recording
+from audiosim.audio.parameters import Parameters
+from audiosim.audio.sources import LeftOut, Source, find_sounds
+from audiosim.audio.tags import Tags, read_tags
+from audiosim.corpus import formats
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document
+from audiosim.errors import InputError
+from audiosim.stats import jensen_shannon
+from audiosim.stats.gaussian import Singles, to_rows
+
+INDEX, SYSTEM, CUTOFF = "sounds.index", "audiosim-nearest", 5
+QUERIES = 50
+# Dimensions on which loudness leaves no trace and coders little: the shape of the spectrum, and contrast below 3.2 kHz.
+STABLE = (*(f"mfcc {number}" for number in range(1, 5)), *(f"contrast {octave}" for octave in range(5)))
+SAME = 0.15  # nats by those: 96 clips of 8 games are at least .21 apart, their copies in MP3 .09 in the median
+SAME_S, SAME_SHARE = 0.5, 0.01  # that their lengths may differ by
+NEAREST = 3  # of each recording, that are looked at
+
+
+class Twins(NamedTuple):
+    """Two recordings that may be the same: their divergence in nats, and the length of the first in seconds."""
+
+    one: str
+    other: str
+    divergence: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MusicFolder:
+    """What was made of a folder.
+
+    collection  its folder
+    documents   that were described
+    failed      files that could not be, and why
+    unknown     column of documents.tsv -> how many recordings have nothing there
+    twins       recordings that may be there twice
+    queries     the sample
+    """
+
+    collection: Path
+    documents: tuple[Document, ...]
+    failed: tuple[Failure, ...]
+    unknown: dict[str, int]
+    twins: tuple[Twins, ...]
+    queries: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values, ready for JSON."""
+        return {
+            "collection": str(self.collection),
+            "documents": len(self.documents),
+            "failed": [failure._asdict() for failure in self.failed],
+            "unknown": self.unknown,
+            "near_duplicates": [twins._asdict() for twins in self.twins],
+            "queries": list(self.queries),
+        }
+
+
+def collect(
+    folder: str | Path,
+    into: str | Path,
+    *,
+    queries: int = QUERIES,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int, int], object] | None = None,
+) -> MusicFolder:
+    """Make a collection of the sound below a folder.
+
+    folder   of sound files, of all formats that `extract` reads
+    into     folder of the collection; one that `collect` made is continued, any other files of a collection refused
+    queries  how many recordings are drawn to be queries, at most: of as many artists as there are, in turn by genre
+    seed     of that sample
+    n_jobs   worker processes, see `extract`
+
+    Writes documents.tsv (document, artist, genre, path, album, title, seconds), queries.tsv, collection.toml,
+    sounds.index and the run of one system, which retrieves what sounds nearest by other artists. Identifiers are the
+    paths below the folder, with `_` for what would not survive a run or an address.
+    """
+    if queries < 1:
+        raise InputError(f"at least one query must be drawn, got {queries}")
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder}: is not a folder, expected one with sound files")
+    runs = Path(into) / "runs"
+    own = {"documents.tsv", "queries.tsv", "collection.toml"}
+    prepared = formats.prepare_folder(into, own | ({"runs"} if _only_ours(runs) else set()))
+    sounds = _named(find_sounds(folder))
+    index = extract(sounds, n_jobs, into=prepared / INDEX, progress=progress, prune=True)
+    if not len(index):
+        raise InputError(f"{folder}: no sound file in it could be described")
+    documents = tuple(_document(recording, prepared) for recording in index.recordings)
+    twins = find_twins(index)
+    drawn = draw_queries(documents, {*_silent(index), *(pair.other for pair in twins)}, queries, seed)
+    artists = {document.identifier: document.artist for document in documents}
+    run = nearest_run(index, SYSTEM, {name: name for name in drawn}, CUTOFF, artists)
+    by_name = {document.identifier: document for document in documents}
+    name = Path(folder).resolve().name
+    _write(prepared, Collection(name, name, FINE, CUTOFF, (run,), by_name, {query: query for query in drawn}))
+    unknown = {column: sum(getattr(one, column) is None for one in documents) for column in ("artist", "genre")}
+    return MusicFolder(prepared, documents, index.failed, unknown, twins, drawn)
+
+
+def _only_ours(runs: Path) -> bool:
+    return not runs.exists() or {path.name for path in runs.iterdir()} <= {f"{SYSTEM}.trec"}
+
+
+def _write(folder: Path, collection: Collection) -> None:
+    (folder / "runs").mkdir(exist_ok=True)
+    settings = formats.Settings(collection.name, collection.scale, collection.cutoff)
+    formats.write_texts(
+        {
+            folder / "documents.tsv": formats.document_lines(collection.documents.values()),
+            folder / "queries.tsv": formats.query_lines(collection.query_documents),
+            folder / f"runs/{SYSTEM}.trec": formats.run_lines(collection.runs),
+            folder / "collection.toml": formats.settings_lines(settings),
+        }
+    )
+
+
+def _named(sounds: dict[str, Source]) -> dict[str, Source]:
+    """The files by identifiers that survive a run, a table and an address; a second of one name gets a number."""
+    found: dict[str, Source] = {}
+    for place, source in sounds.items():
+        safe = place if isinstance(source, LeftOut) else safe_identifier(place)
+        number = 2
+        while (name := safe if safe not in found else f"{safe}-{number}") in found:
+            number += 1
+        found[name] = source
+    return found
+
+
+def safe_identifier(place: str) -> str:
+    """A place as an identifier: letters and figures of any alphabet, `-`, `.` and `+` stay; all else becomes `_`."""
+    composed = unicodedata.normalize("NFC", place)
+    words = "".join(sign if sign.isalnum() or sign in "-.+" else "_" for sign in composed).split("_")
+    return "_".join(word for word in words if word) or "_"
+
+
+def _document(recording: Recording, collection: Path) -> Document:
+    path = os.path.relpath(recording.path, collection)
+    tags: Tags = read_tags(recording.path)
+    more = {"album": tags.album or "", "title": tags.title or "", "seconds": f"{recording.seconds:.1f}"}
+    return Document(recording.identifier, tags.artist, tags.genre, Path(path).as_posix(), more)
+
+
+def _silent(index: AudioIndex) -> list[str]:
+    return [recording.identifier for recording in index.recordings if recording.silent]
+
+
+def find_twins(index: AudioIndex) -> tuple[Twins, ...]:
+    """Recordings that may be the same, nearest first.
+
+    Their Gaussians of dimensions which say nothing of loudness and little of how sound was coded are within .15 nats by
+    Jensen-Shannon divergence, and their lengths within half a second or 1 %. Silence is like silence and not looked at.
+    Copies in low quality may be farther apart. None is found in an index that lacks those dimensions.
+    """
+    heard = np.flatnonzero(~index.silent)
+    if len(heard) < 2 or not set(STABLE) <= set(index.parameters.dimensions):
+        return ()
+    places = [index.parameters.dimensions.index(name) for name in STABLE]
+    rows: Singles = to_rows(index.means[heard][:, places], index.covariances[heard][:, places][:, :, places])
+    names = tuple(Recording(index.ids[place]) for place in heard)
+    stable = AudioIndex(names, rows, Parameters(coefficients=len(places)))
+    near = stable.neighbours(None, NEAREST, divergence="kl", proximity=False)
+    row = {recording.identifier: number for number, recording in enumerate(names)}
+    seconds = {recording.identifier: recording.seconds for recording in index.recordings}
+    pairs = {frozenset((one, other.identifier)) for one, others in near.items() for other in others}
+    found = []
+    for one, other in (sorted(pair, key=row.__getitem__) for pair in pairs):
+        if abs(seconds[one] - seconds[other]) <= max(SAME_S, SAME_SHARE * seconds[one]):
+            own, theirs = rows[row[one]][None], rows[row[other]][None]
+            apart = float(jensen_shannon.divergence(own, theirs, len(places))[0, 0])
+            if apart < SAME:
+                found.append(Twins(one, other, apart, seconds[one]))
+    return tuple(sorted(found, key=lambda pair: (pair.divergence, pair.one, pair.other)))
+
+
+def draw_queries(documents: Sequence[Document], unfit: Iterable[str], count: int, seed: int) -> tuple[str, ...]:
+    """Recordings drawn to be queries: in turn from each genre, and within it from each artist, before any comes again.
+
+    unfit  identifiers that are not drawn
+    count  at most
+    """
+    rng, left = np.random.default_rng(seed), set(unfit)
+    genres: dict[str | None, dict[str, list[str]]] = {}
+    for place in rng.permutation(len(documents)):
+        one = documents[place]
+        if one.identifier not in left:
+            artists = genres.setdefault(one.genre, {})
+            artists.setdefault(one.artist or f"\0{one.identifier}", []).append(one.identifier)
+    return tuple(_in_turn([_in_turn(list(artists.values())) for artists in genres.values()])[:count])
+
+
+def _in_turn(lists: Sequence[Sequence[str]]) -> list[str]:
+    """The first of each, then the second of each, and so on."""
+    return [one for group in zip_longest(*lists) for one in group if one is not None]

@@ -1,0 +1,52 @@
+"""What the number of teams that found a document tells of it: covariates that mean the same on any collection.
+
+The share of the teams does not: what a tenth of them is worth depends on how many there are. Standing, once it is in
+standard deviations over the systems, and the logarithm of a number of teams, do.
+"""
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+
+QUANTILES = (0.5, 0.8, 0.95)  # of the logarithm of the number of teams, between the bands of consensus
+
+
+def log_teams(pool: Pool) -> Array:
+    """(n,) the natural logarithm of the number of teams that retrieved each pair's document; 0 where none did."""
+    systems = np.arange(len(pool.systems))
+    members = sparse.csr_array((np.ones(len(systems)), (pool.teams, systems)))
+    counts = np.asarray((members @ pool.retrieved > 0).sum(axis=0), dtype=np.float64).ravel()
+    return np.log(np.maximum(1, counts))
+
+
+def covariates(pool: Pool) -> tuple[Array, Array]:
+    """Standing and consensus of each pair, (n,) each.
+
+        u_a  mean over the pairs of system a of ln teams,  l_i = ln teams_i - mean over all pairs
+        standing_i   = mean over the systems a that retrieved i of  (u_a - mean of u) / (standard deviation of u)
+        consensus_i  = l_i - mean over the systems a that retrieved i of  u_a
+
+    The first tells systems apart, the second the documents of one system: between and within groups, as Mundlak
+    (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, standing is 0.
+    """
+    every = log_teams(pool)
+    teams = every - every[pool.found].mean()
+    counts = np.asarray(pool.retrieved.sum(axis=1)).ravel()
+    systems = np.asarray(pool.retrieved @ teams).ravel() / np.maximum(1, counts)
+    there = systems[counts > 0]
+    spread = float(there.std())
+    apart = (systems - there.mean()) / spread if spread > np.finfo(float).eps * len(teams) else 0 * systems
+    by = np.maximum(1, np.asarray(pool.retrieved.sum(axis=0)).ravel())
+    return (apart @ pool.retrieved) / by, teams - (systems @ pool.retrieved) / by
+
+
+def bands(pool: Pool) -> Array:
+    """(n, b) in which band of consensus each pair is: 1 there, else 0; bands without a pair are left out.
+
+    Four bands lie between the QUANTILES of ln teams, a tie with a quantile below it.
+    """
+    teams = log_teams(pool)
+    band = np.searchsorted(np.quantile(teams[pool.found], QUANTILES), teams, side="left")
+    return np.asarray(band[:, None] == np.unique(band), dtype=np.float64)

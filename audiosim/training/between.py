@@ -1,0 +1,105 @@
+"""How collections differ in what makes their grades, from several of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.between import SIZES, TREND, Between
+from audiosim.relevance.joint import Prior
+from audiosim.relevance.published import usual_model
+from audiosim.stats.components import estimate_components
+
+CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, on any collection
+LEAST = 0.05  # size, in standard deviations of a grade, that is taken for one that cannot be told from 0
+WORTH = 2  # collections' worth of what is held of the spread before any is seen
+WEAK = Between(
+    {"constant": (0.0, 0.4), "standing": (0.0, 0.2), "consensus": (0.0, 0.2)},
+    {
+        "query": (0.4, 0.35),
+        "retrievers": (0.4, 0.35),
+        "consensus": CONSENSUS,
+        "team": (0.15, 0.7),
+        "system": (0.15, 0.7),
+        "rest": (0.6, 0.3),
+    },
+    (),
+)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What one fully or partly judged collection says.
+
+    source  that it comes from: collections of one source are no more than one
+    values  trend, and logarithms of sizes, by name; what the judgments do not tell is left out
+    """
+
+    source: str
+    values: Mapping[str, float]
+
+
+def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Between:
+    """The distribution over collections of which some are known.
+
+        mean = average over sources and the centre of what is held, which counts as one
+        spread^2 = (WORTH held^2 + sum of squares about the mean) / (WORTH + n - 1)  x  (1 + 1 / n)
+
+    held  before any is seen
+
+    The spread is that of the next collection, the mean being uncertain itself; several collections of a source share
+    its weight. CONSENSUS is held as it is: judged in full, collections have smaller bands (.05 to .13), but which pairs
+    a campaign judges is no random sample of a band.
+    """
+    groups: dict[str, list[Estimates]] = {}
+    for one in estimates:
+        groups.setdefault(one.source, []).append(one)
+    trend = {name: _learned(groups, name, held.trend[name]) for name in TREND}
+    sizes = {}
+    for name in SIZES:
+        median, spread = held.sizes[name]
+        if name == "consensus":
+            sizes[name] = (median, spread)
+            continue
+        middle, spread = _learned(groups, name, (float(np.log(median)), spread))
+        sizes[name] = (float(np.exp(middle)), spread)
+    return Between(trend, sizes, tuple(dict.fromkeys([*held.sources, *groups])))
+
+
+def _learned(groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[float, float]) -> tuple[float, float]:
+    """Mean and spread of the next collection."""
+    values, weights = [held[0]], [1.0]
+    for of in groups.values():
+        told = [one.values[name] for one in of if name in one.values]
+        values += told
+        weights += [1 / max(1, len(told))] * len(told)
+    weight, value = np.array(weights), np.array(values)
+    count = weight.sum()
+    mean = float(weight @ value / count)
+    squares = WORTH * held[1] ** 2 + float(weight @ (value - mean) ** 2)
+    return mean, float(np.sqrt(squares / (WORTH + count - 1) * (1 + 1 / count)))
+
+
+def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estimates:
+    """What a collection says, where nothing is taken to be known of any document.
+
+    grades  (n,) NaN where unjudged
+    source  the collection's identifier where None
+
+    Restricted maximum likelihood, about the usual mean of the scale. The bands of consensus are left out: they and the
+    slope of consensus tell the same.
+    """
+    prior = Prior.of(pool, (usual_model(pool.scale),), sound=False, metadata=False)
+    places = np.flatnonzero(~np.isnan(grades))
+    layout = prior.layout.part(places)
+    layout = replace(layout, shared={name: of for name, of in layout.shared.items() if name != "consensus"})
+    value = grades[places] / pool.scale.maximum - prior.mean[places]
+    found = estimate_components([layout], [value], {name: WEAK.sizes[name][0] for name in layout.names})
+    values = dict(zip(TREND, found.trend.tolist(), strict=True)) if found.told else {}
+    for name, size in found.sizes.items():
+        if size < LEAST or np.isfinite(found.errors[name]):
+            # Names of effects and of the trend are told apart by what they mean: `consensus` is no size here.
+            values[name] = float(np.log(max(size, LEAST)))
+    return Estimates(pool.collection if source is None else source, values)
