@@ -16,17 +16,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans
+from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.features.audio import closeness
 from audiosim.features.evidence import SOUND, angles_of, evidence_columns
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.random_effects import nearest_correlation
+from audiosim.relevance.speaking import ORDER, in_words
 from audiosim.stats.layout import Layout
 
 SLOPES: Mapping[str, tuple[float, float]] = {SOUND: (0.33, 0.2)}  # mean and standard deviation over collections
-SIZES: Mapping[str, tuple[float, float]] = {SOUND: (0.3, 0.5)}  # median, and standard deviation of the logarithm
+SIZES: Mapping[str, tuple[float, float]] = {SOUND: (0.3, 0.3)}  # median, and standard deviation of the logarithm
 OWN_SLOPE = (0.0, 0.2)
-OWN_SIZE = (0.15, 0.5)
+OWN_SIZE = (0.15, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,5 +77,17 @@ class EvidenceEffects:
         return {name: SIZES.get(name, OWN_SIZE) for name in self.kernels}
 
     def onto(self, layout: Layout) -> Layout:
-        """The layout with the likenesses among its components."""
-        return replace(layout, kernels={**layout.kernels, **self.kernels})
+        """The layout with the likenesses among its components, and the columns after those of its trend."""
+        trend = np.hstack([layout.fixed, self.columns * layout.scale[:, None]])
+        return replace(layout, kernels={**self.kernels, **layout.kernels}, trend=trend)
+
+    def spoken(self, ordinal: Belief) -> tuple[tuple[str, ...], Integers]:
+        """What spoke for each pair: output, what an ordinal model knew of it, and each piece of evidence; see
+        `speaking.in_words`.
+        """
+        of_models = [set(words.split(", ")) for words in ordinal.evidence]
+        kinds = [kind for kind in ORDER[1:] if kind != SOUND and any(kind in of for of in of_models)]
+        told = np.array([[kind in of for kind in kinds] for of in of_models], dtype=np.bool_)[ordinal.model]
+        return in_words(
+            ("output", *kinds, *self.names), np.hstack([np.ones((len(told), 1), dtype=np.bool_), told, self.known])
+        )
