@@ -4,7 +4,8 @@
 
 The first collection is MIREX 2011 Audio Music Similarity, public at github.com/julian-urbano/Allcea in etc/: components
 and trend are learned there, on top of a published mean. The mean is that of loutput-fine, which was fitted to four
-years of MIREX: one year's systems would tell less of the next ones. How both vary between collections is learned from
+years of MIREX: one year's systems would tell less of the next ones; those for pairs of which less is known are fitted
+to MIREX 2011. How both vary between collections is learned from
 that one, as if nothing were known of its documents, and the others, judged in full too; see SOURCES for what is
 shipped.
 """
@@ -21,8 +22,9 @@ from audiosim.relevance.between import Between
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
 from audiosim.training.between import Estimates, estimates_of, learn_between
-from audiosim.training.examples import TENTHS, judged_pools
+from audiosim.training.examples import TENTHS, judged_pools, make_examples
 from audiosim.training.joint_fit import fit_joint
+from audiosim.training.patterns import with_patterns
 
 # Collections of one source, by the name of their folder, share teams and habits: together they count as one.
 SOURCES = {
@@ -41,7 +43,8 @@ def main(folders: Sequence[str]) -> None:
     collections = [Collection.load(Path(folder)) for folder in folders]
     judged = judged_pools(collections[:1])
     # The middles of tenths are what grades of 0 to 100 are nearest to; the paper names its ten levels 0, 11, ..., 99.
-    mean = replace(load_model("loutput-fine"), levels=TENTHS, fallback="historical-fine")
+    whole = replace(load_model("loutput-fine"), name="joint-fine", levels=TENTHS, fallback="historical-fine")
+    mean = with_patterns(whole, make_examples(judged, whole.features))
     rows = sum(int(np.sum(~np.isnan(grades))) for _, grades in judged)
     sources = tuple(source_of(pool, grades) for pool, grades in judged)
     between = between_of(estimates(collections))

@@ -52,7 +52,7 @@ class Prior:
     ordinal   belief by the ordinal models
     layout    of the components; constant, standing and consensus are its trend
     mean      (n,) expected grade as a share of the highest
-    informed  (n,) whether the ordinal model knows something of the pair but who retrieved it
+    informed  (n,) whether the ordinal model knows anything of the pair
     """
 
     ordinal: Belief
@@ -75,7 +75,7 @@ class Prior:
         scale = np.maximum(max(LEAST, FLOOR * float(scale[pool.found].mean())), scale)
         trend = np.column_stack([np.ones(len(mean)), *covariates(pool)]) * scale[:, None]
         layout = replace(layout_of(pool, scale, sound, metadata), trend=trend)
-        informed = np.array([_of_documents(model) for model in models])[ordinal.model]
+        informed = np.array([bool(model.terms) for model in models])[ordinal.model]
         return cls(ordinal, layout, mean, informed)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from audiosim.arrays import Booleans, Integers
 from audiosim.features.feature import Feature
+from audiosim.relevance.belief import Belief
 
 OF_KIND = {"output": ("output",), "judgment": ("judgments",), "audio": ("sound",)}
 ORDER = ("output", "genre", "artist", "sound", "judgments")
@@ -26,6 +27,19 @@ def told_by(features: Iterable[Feature]) -> str:
     """What some features together are made of, in words."""
     kinds = {kind for feature in features for kind in kinds_of(feature)}
     return ", ".join(kind for kind in ORDER if kind in kinds)
+
+
+def what_lacks(belief: Belief) -> str | None:
+    """A sentence on what a joint model could have used of documents and does not know; None where it knows it all."""
+    if belief.spoke is None or not belief.prior.correlated:
+        return None
+    count = len(belief.spoke)
+    without = {
+        kind: int(np.sum(np.array([kind not in words.split(", ") for words in belief.evidence])[belief.spoke]))
+        for kind in ("genre", "artist", "sound")
+    }
+    parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
+    return f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them" if parts else None
 
 
 def in_words(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[str, ...], Integers]:

@@ -42,6 +42,7 @@ from audiosim.training.likelihood import (
     null_log_likelihood,
 )
 from audiosim.training.own_judgment import AFFECTED, WARNING
+from audiosim.training.patterns import with_patterns
 from audiosim.training.plan import Plan
 from audiosim.training.validation import (
     Forecast,
@@ -97,7 +98,7 @@ def train(
         findings = replace(findings, versions=_versions(pools, terms))
     model = _model(pools, sample, found, plan)
     if plan.joint:
-        model = fit_joint(pools, model)
+        model = fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples))
         findings = replace(findings, components=component_rows(model, _mean_deviation(sample, found)))
     return Training(replace(model, report=findings.to_dict()), findings)
 
@@ -269,7 +270,8 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Mode
         raise InputError("not every level has a judgment to learn from")
     part = part.having(identifiable(part)[0])
     pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
-    return fit_joint(pools, _model(pools, part, fit_sample(part, groups=True), plan), vary=False)
+    model = _model(pools, part, fit_sample(part, groups=True), plan)
+    return fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples.of(rows)), vary=False)
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:
