@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help audit demo test test-fast check format bench drawing release clean
+.PHONY: help audit demo test test-fast check format bench calibration drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
 	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
 	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
+	@echo "make calibration  is what is stated true on collections that nothing was learned from? some hours; needs ../shared/data"
 	@echo "make drawing    docs/architecture.svg, from the imports"
 	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
 
@@ -40,6 +41,9 @@ $(VENV)/audit/bin/pip-audit:
 format: $(VENV)/installed-for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+calibration: $(VENV)/installed
+	$(BIN)/python benchmarks/calibration.py --parts 50 --jobs 2 --check
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"

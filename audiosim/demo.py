@@ -16,7 +16,7 @@ from audiosim.corpus.formats import write_judgments_csv, write_run
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.simulate import Moment, agreement, moment, true_scores
+from audiosim.simulate import ReplayMoment, agreement_with_truth, moment, true_scores
 
 MARK = ".audiosim-demo"
 SYSTEM = "audiosim-nearest"
@@ -45,7 +45,7 @@ class DemoResult:
     """
 
     ranking: Ranking
-    curve: tuple[Moment, ...]
+    curve: tuple[ReplayMoment, ...]
     tau: float
     batch: int
     seconds: float
@@ -116,7 +116,7 @@ def _add_baseline(folder: Path, index: AudioIndex) -> None:
     write_run(folder / "runs" / f"{SYSTEM}.trec", [run])
 
 
-def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[Moment, ...], float]:
+def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[ReplayMoment, ...], float]:
     """Ask and tell until the target is reached; how sure and how right the ranking was at each moment, and tau."""
     pool = campaign.selection.pool
     scores = true_scores(campaign.selection, truth)
@@ -125,4 +125,4 @@ def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[Momen
         for pair in campaign.ask(BATCH):
             campaign.tell(Judgment(*pair, grade=truth[pool.positions[pair]], assessor="simulated"))
             curve.append(moment(campaign.selection, scores))
-    return tuple(curve), agreement(campaign.ranking, scores)[1]
+    return tuple(curve), agreement_with_truth(campaign.ranking, scores)[1]

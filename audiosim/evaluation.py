@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.errors import InputError
+from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.stats.distributions import Empirical
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STABLE = 0.95  # the coefficient that required query sets are to reach; Urbano (2013), Tables 6.2 and 6.3
-TESTS: dict[str, Callable[[Array, np.random.Generator], Comparison]] = {
+SYSTEM_TESTS: dict[str, Callable[[Array, np.random.Generator], Comparison]] = {
     "t": lambda scores, rng: t_test(scores),
     "wilcoxon": lambda scores, rng: wilcoxon_test(scores),
     "sign": lambda scores, rng: sign_test(scores),
@@ -50,6 +51,7 @@ class Evaluation:
                 None where no mapping from this measure and scale to people is published
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
     comparison  of all pairs of systems; None of a single system
+    bounds      (s) each: what the mean would be at least and at most, were all documents judged; None: not asked for
     """
 
     scores: Scores
@@ -58,6 +60,7 @@ class Evaluation:
     satisfied: tuple[Interval, ...] | None
     success: Array | None
     comparison: Comparison | None
+    bounds: tuple[Array, Array] | None = None
 
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first."""
@@ -69,6 +72,8 @@ class Evaluation:
                 people = self.satisfied[place]
                 row |= {"satisfied": people.estimate, "satisfied_low": people.lower, "satisfied_high": people.upper}
                 row |= {"success": float(self.success[place])}
+            if self.bounds is not None:
+                row |= {"least": float(self.bounds[0][place]), "most": float(self.bounds[1][place])}
             rows.append(row)
         return rows
 
@@ -123,14 +128,15 @@ def evaluate(
 
     collection  or its folder
     measure     such as "nDCG@5"
-    unjudged    what a retrieved document without judgment does: `error`, `zero`, or `skip` (those below it move up)
+    unjudged    what a retrieved document without judgment does: `error`, `zero` (with bounds of what the scores would
+                be, see `score_bounds`), or `skip` (those below it move up)
     test      between systems: t, wilcoxon, sign, bootstrap or permutation
     rng       for the last two; seeded with 0 where None
 
     At least two queries are needed.
     """
-    if test not in TESTS:
-        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+    if test not in SYSTEM_TESTS:
+        raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     collection, measure = as_collection(collection), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
@@ -146,8 +152,14 @@ def evaluate(
         new=tuple(prediction_interval(row) for row in scores.values),
         satisfied=satisfied,
         success=succeeds,
-        comparison=TESTS[test](scores.values, rng) if len(order) > 1 else None,
+        comparison=SYSTEM_TESTS[test](scores.values, rng) if len(order) > 1 else None,
+        bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
     )
+
+
+def _bounds(collection: Collection, measure: Measure, order: Integers) -> tuple[Array, Array]:
+    low, high = score_bounds(collection, measure)
+    return low.mean(axis=1)[order], high.mean(axis=1)[order]
 
 
 def _people(measure: Measure, scale: str, values: Array) -> tuple[tuple[Interval, ...] | None, Array | None]:

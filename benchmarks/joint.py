@@ -30,9 +30,9 @@ from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.published import Model
-from audiosim.relevance.relearning import FIRST, relearned
+from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
-from audiosim.simulate.parts import HeldOut, Part, queries_of, teams_of
+from audiosim.simulate.parts import HeldOutKind, Part, queries_of, teams_of
 from audiosim.training.examples import judged_pools, place_levels
 from audiosim.training.folds import draw
 from audiosim.training.joint_validation import KNOWN, NOMINAL, means
@@ -69,7 +69,7 @@ def seen_at(pool: Pool, grades: np.ndarray, share: float, seed: int) -> np.ndarr
 
 def in_use(estimator: RelevanceEstimator, seen: np.ndarray) -> RelevanceEstimator:
     """An estimator after these judgments: in a campaign it learns from them once they are FIRST."""
-    return relearned(estimator, seen) if np.sum(~np.isnan(seen)) >= FIRST else estimator
+    return relearned(estimator, seen) if np.sum(~np.isnan(seen)) >= FIRST_LEARNING else estimator
 
 
 def losses(pool: Pool, model: Model, probabilities: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +107,7 @@ def table(folder: Path, splits: int) -> None:
     """Print the figures of each model over random halves of the queries, and of the teams."""
     collection = Collection.load(folder)
     teams = len(teams_of(collection))
-    protocols: tuple[tuple[HeldOut, int], ...] = (("queries", teams), ("teams", teams // 2))
+    protocols: tuple[tuple[HeldOutKind, int], ...] = (("queries", teams), ("teams", teams // 2))
     for held_out, some in protocols:
         parts = draw_parts(collection, splits, np.random.default_rng(7), teams=some, held_out=held_out)
         print(f"\nother queries{'' if held_out == 'queries' else ', and systems of other teams'}: {splits} splits")

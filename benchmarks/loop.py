@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.plugins import make_estimator
-from audiosim.selection import RULES
+from audiosim.selection import SELECTION_RULES
 from audiosim.simulate import Design, Replay, replay, synthetic_collection
 
 RUNS = 5
@@ -66,7 +66,7 @@ def on_real_judgments(folder: Path, seeds: int) -> None:
     for name in ("mjud", "mout", "ljudge", "loutput", "historical", "uniform"):
         line(name, *played(pool, truth, 0.95, name))
     print("rule, model mjud")
-    for name in RULES:
+    for name in SELECTION_RULES:
         line(name, *played(pool, truth, 0.95, rule=name))
     drawn = [played(pool, truth, 0.95, seed=seed)[0].curve[-1] for seed in range(seeds)]
     judged, accuracy = sorted(moment.judged for moment in drawn), sorted(moment.accuracy for moment in drawn)

@@ -19,7 +19,7 @@ import numpy as np
 import soundfile
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
-from audiosim.audio.parameters import STANDARD
+from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.stats.gaussian import from_triangles
 
 ROOT = Path(__file__).parents[1]
@@ -151,7 +151,7 @@ def judge(outcome: Described | Failure) -> str:
         if "took more than" in outcome.error or "\n" in outcome.error:
             return "hung"
         return "crashed" if "crashed (" in outcome.error else "failed"
-    d = STANDARD.dimension
+    d = STANDARD_FRAMES.dimension
     if not np.isfinite(outcome.row).all() or np.linalg.eigvalsh(from_triangles(outcome.row[None, d:], d))[0, 0] <= 0:
         return "bad row"
     return "with note" if outcome.recording.note else "described"
@@ -177,7 +177,7 @@ def main() -> None:
     slowest, last = 0.0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         paths = write_mutants(Path(folder), originals, options.mutants, options.seed)
-        for name, outcome in zip(paths, describe_all(listed(paths), STANDARD, n_jobs=options.jobs), strict=True):
+        for name, outcome in zip(paths, describe_all(listed(paths), STANDARD_FRAMES, n_jobs=options.jobs), strict=True):
             _, suffix, kind = name.split(" ", 2)
             seen[suffix, judge(outcome)] += 1
             seen[kind, judge(outcome)] += 1

@@ -1,11 +1,12 @@
 """What comparing recordings costs, up to a million of them, beside the machine's own matrix product; what it is worth.
 
-    python benchmarks/neighbours.py [--pairs 7000] [--recordings 1000000] [--runs 5] [--sounds FOLDER] [--only NAME]
+    python benchmarks/neighbours.py [--pairs 7000] [--recordings 1000000] [--runs 5] [--sounds FOLDER]
+        [--shards 8] [--only NAME]
 
-NAME is pairs, jensen-shannon, million or worth. The large index lies in a temporary folder, which takes
-3 GB for a million recordings and is deleted afterwards. Its Gaussians are random: what is measured depends
-on their number. FOLDER has sound files and a documents.tsv with genres. Times are by the clock, the median
-over runs; rates that are compared are measured in turn.
+NAME is pairs, jensen-shannon, million, shards or worth; shards, of RECORDINGS in all, only where it is named. The large
+index lies in a temporary folder, which takes 3 GB for a million recordings and is deleted afterwards. Its Gaussians
+are random: what is measured depends on their number. FOLDER has sound files and a documents.tsv with genres. Times are
+by the clock, the median over runs; rates that are compared are measured in turn.
 """
 
 import argparse
@@ -21,10 +22,11 @@ from scipy.stats import bootstrap, skew
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.parameters import PLAIN
+from audiosim.audio.shards import search_shards
 from audiosim.corpus.formats import read_documents
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Gaussian, from_rows, to_rows
-from audiosim.stats.kullback_leibler import divergence, pack
+from audiosim.stats.kullback_leibler import kullback_leibler_divergence, pack
 
 ROOT = Path(__file__).parents[1]
 SOUNDS = ROOT.parent / "shared" / "data" / "sounds"
@@ -87,10 +89,13 @@ def all_pairs(n: int, runs: int) -> Iterator[str]:
     rows, product = random_rows(n, np.random.default_rng(1)), large_product()
     packed = pack(rows, D)
     product()
-    measured = [ratio(lambda: divergence(packed), FLOPS * n * (n + 1) / 2, product) for _ in range(runs)]
+    measured = [
+        ratio(lambda: kullback_leibler_divergence(packed), FLOPS * n * (n + 1) / 2, product) for _ in range(runs)
+    ]
     times, shares, processor = (np.array(part) for part in zip(*measured, strict=True))
     packing, double = (
-        seconds(work, 1) for work in (lambda: pack(rows, D), lambda: divergence(packed, precision="double"))
+        seconds(work, 1)
+        for work in (lambda: pack(rows, D), lambda: kullback_leibler_divergence(packed, precision="double"))
     )
     yield f"all pairs of {n}: {np.median(times):.3f} s (limit 0.6)"
     yield f"  packing them {packing:.3f} s, all pairs in double precision {double:.3f} s"
@@ -99,7 +104,7 @@ def all_pairs(n: int, runs: int) -> Iterator[str]:
     some = np.random.default_rng(2).integers(0, n, (2, 200))
     means, covariances = from_rows(rows, D)
     expected = [brute(means, covariances, i, j) for i, j in some.T]
-    found = divergence(packed)[some[0], some[1]]
+    found = kullback_leibler_divergence(packed)[some[0], some[1]]
     apart = some[0] != some[1]
     error = np.max(np.abs(found[apart] / np.array(expected)[apart] - 1))
     yield f"  largest relative error of 200 pairs, by the definition in double precision: {error:.1e}"
@@ -115,7 +120,7 @@ def brute(means: np.ndarray, covariances: np.ndarray, i: int, j: int) -> float:
 def js_rate(n: int, runs: int) -> Iterator[str]:
     """Pairs per second of the Jensen-Shannon divergence."""
     rows = random_rows(n, np.random.default_rng(3))
-    taken = seconds(lambda: jensen_shannon.divergence(rows, None, D), runs)
+    taken = seconds(lambda: jensen_shannon.jensen_shannon_divergence(rows, None, D), runs)
     yield f"Jensen-Shannon, all pairs of {n}: {taken:.2f} s, {n * (n - 1) / 2 / taken / 1e6:.2f} million pairs/s"
 
 
@@ -153,6 +158,34 @@ def large(folder: Path, n: int, runs: int) -> Iterator[str]:
     index.neighbours(ids[:1], 10, divergence="kl", proximity=False)
     yield f"  packed once, which all later searches read, in {time.perf_counter() - start:.1f} s, {size(folder)}"
     yield from searches(index, ids, runs)
+
+
+def in_shards(n: int, count: int, runs: int) -> Iterator[str]:
+    """What a search of shards costs, one after the other and on a cluster of two processes on this machine."""
+    from distributed import LocalCluster
+
+    folder, rng = Path(tempfile.mkdtemp(prefix="audiosim-")), np.random.default_rng(6)
+    shards = [folder / f"{number}.index" for number in range(count)]
+    try:
+        for number, shard in enumerate(shards):
+            with Appender(shard, PLAIN) as index:
+                for start in range(0, n // count, BLOCK):
+                    rows = random_rows(min(BLOCK, n // count - start), rng)
+                    index.extend([Recording(f"{number}/{start + i}") for i in range(len(rows))], rows)
+        clip = AudioIndex.of({"clip": Gaussian(np.zeros(D), 400 * np.eye(D))}, PLAIN)
+        start = time.process_time()
+        search_shards(shards, clip, 10)
+        yield f"{n} recordings in {count} shards: packed once in {time.process_time() - start:.1f} s of processor time"
+        alone = both_times(lambda: search_shards(shards, clip, 10))
+        yield f"  top 10 of one new clip: {alone[0]:.2f} s, {alone[1]:.2f} s of processor time"
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+            together = lambda: search_shards(shards, clip, 10, scheduler=cluster.scheduler_address)  # noqa: E731
+            together()
+            taken = seconds(together, runs)
+        yield f"  on two processes of a cluster: {taken:.2f} s, {alone[0] / taken:.2f} times as fast by the clock"
+        yield f"  ten million would take {alone[1] * 1e7 / n:.1f} s of processor time"
+    finally:
+        shutil.rmtree(folder)
 
 
 def searches(index: AudioIndex, ids: tuple[str, ...], runs: int) -> Iterator[str]:
@@ -223,16 +256,19 @@ def main() -> None:
     parser.add_argument("--recordings", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--sounds", type=Path, default=SOUNDS)
-    parser.add_argument("--only", choices=["pairs", "jensen-shannon", "million", "worth"])
+    parser.add_argument("--shards", type=int, default=8)
+    parser.add_argument("--only", choices=["pairs", "jensen-shannon", "million", "shards", "worth"])
     options = parser.parse_args()
     parts = {
         "pairs": lambda: all_pairs(options.pairs, options.runs),
         "jensen-shannon": lambda: js_rate(2000, 1),
         "million": lambda: million(options.recordings, options.runs),
+        "shards": lambda: in_shards(options.recordings, options.shards, options.runs),
         "worth": lambda: worth(options.sounds),
     }
     for name, part in parts.items():
-        if options.only in {None, name} and (name != "worth" or options.sounds.is_dir()):
+        wanted = options.only in {None, name} and (name != "shards" or options.only)
+        if wanted and (name != "worth" or options.sounds.is_dir()):
             for line in part():
                 print(line, flush=True)
 

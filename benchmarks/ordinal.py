@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from audiosim.arrays import Array, Integers
 from audiosim.stats.ordinal import expectation, level_probabilities, variance
-from audiosim.stats.ordinal_fit import fit
+from audiosim.stats.ordinal_fit import fit_ordinal
 
 COLUMNS, LEVELS = 8, 10
 LIMITS_S = {6_000: 0.010, 1_000_000: 1.0}
@@ -59,7 +59,7 @@ def compare(rows: int, runs: int, figures: Figures) -> None:
     """Add our time and the peers'."""
     features, level = drawn(rows)
     before, size = megabytes(), f"{rows:,} x {COLUMNS} x {LEVELS}"
-    ours = cpu_seconds(lambda: fit(features, level), runs)
+    ours = cpu_seconds(lambda: fit_ordinal(features, level), runs)
     figures.add(f"fit of {size}", 1000 * ours, "ms", 1000 * LIMITS_S[rows])
     if rows > 100_000:
         figures.add(f"memory of a fit of {size}", megabytes() - before, "MB", MEMORY_LIMIT_MB)
@@ -69,7 +69,7 @@ def compare(rows: int, runs: int, figures: Figures) -> None:
             print(f"{name} is not installed")
             continue
         theirs = cpu_seconds(lambda peer=peer: peer(features, level), max(1, runs // 2))
-        apart = np.abs(peer(features, level) - fit(features, level).coefficients).max()
+        apart = np.abs(peer(features, level) - fit_ordinal(features, level).coefficients).max()
         figures.add(f"the same by {name}", 1000 * theirs, note=f"{theirs / ours:.0f} times ours, {apart:.1e} apart")
 
 
@@ -82,7 +82,7 @@ def main() -> None:
         for rows in LIMITS_S:
             compare(rows, runs, figures)
         features, level = drawn(1_000_000)
-        found = fit(features, level)
+        found = fit_ordinal(features, level)
         levels = np.arange(5.0, 100.0, 10.0)
 
         def moments() -> tuple[Array, Array]:

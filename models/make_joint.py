@@ -4,8 +4,7 @@
 
 The first collection is MIREX 2011 Audio Music Similarity, public at github.com/julian-urbano/Allcea in etc/: components
 and trend are learned there, on top of a published mean. The mean is that of loutput-fine, which was fitted to four
-years of MIREX: one year's systems would tell less of the next ones; those for pairs of which less is known are fitted
-to MIREX 2011. How both vary between collections is learned from
+years of MIREX: one year's systems would tell less of the next ones. How both vary between collections is learned from
 that one, as if nothing were known of its documents, and the others, judged in full too; see SOURCES for what is
 shipped.
 """
@@ -21,7 +20,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.relevance.between import Between
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
-from audiosim.training.between import Estimates, estimates_of, learn_between
+from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 from audiosim.training.examples import TENTHS, judged_pools, make_examples
 from audiosim.training.joint_fit import fit_joint
 from audiosim.training.patterns import with_patterns

@@ -5,10 +5,12 @@ import logging
 import signal
 import socket
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
@@ -20,7 +22,7 @@ from audiosim.errors import InputError
 from service.access import Access
 from service.campaigns import Judging
 from service.connections import Connection
-from service.exchange import describe_types
+from service.exchange import describe, failing
 from service.guarded import Guarded
 from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits, Shared
@@ -28,8 +30,9 @@ from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics, Progresses
 from service.observed import Observed, Seen
-from service.problems import answer_problems
+from service.problems import PROBLEM, answer_problems
 from service.routes import (
+    campaign_standing,
     catalogue,
     exports,
     health,
@@ -39,12 +42,13 @@ from service.routes import (
     predictions,
     sessions,
     sounds,
-    standing,
 )
 from service.routes import judging as judging_routes
-from service.routes.standing import Followers
+from service.routes.campaign_standing import Followers
 from service.served import Served
+from service.shares import Shares
 from service.starting import Starting
+from service.wire import ProblemOut
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
@@ -76,18 +80,31 @@ def create_app(
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
+        responses=failing(ProblemOut, PROBLEM),
+        separate_input_output_schemas=False,
         lifespan=_kept,
     )
     served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
     app.state.keeper = Keeper(served, app.state.access)
     app.state.followers = Followers()
+    app.state.shares = Shares()
     app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
     _watch(app, Limits() if limits is None else limits)
-    plain = (predictions, health, catalogue, open_inference, judging_routes, exports, standing, organising, sounds)
+    plain = (
+        predictions,
+        health,
+        catalogue,
+        open_inference,
+        judging_routes,
+        exports,
+        campaign_standing,
+        organising,
+        sounds,
+    )
     # Routes are tried in this order.
-    _include(app, [predictions.direct, open_inference.direct, *(one.router for one in (*plain, sessions, pages))])
-    describe_types(app)
+    _include(app, [predictions.quick, *(one.router for one in (*plain, sessions, pages))])
+    describe(app)
     return app
 
 
@@ -135,6 +152,7 @@ def run_server(
     port: int = 8000,
     log: Form = "text",
     proxies: Sequence[str] = (),
+    show: Callable[[str], object] | None = None,
 ) -> None:
     """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
 
@@ -144,25 +162,36 @@ def run_server(
     port  0 for any that is free; the start line, on stderr, says which
     log   one line per request on stderr, for people or as JSON
     proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed; nobody's others
+    show  called with the address of the start page when it can be opened, such as `webbrowser.open`
     """
     listening = listen(host, port)
     start_logging(log)
     keep_freed_memory()
     with listening, _stopping_cleanly():
         made = (lambda: make) if isinstance(make, FastAPI) else make
-        _run(lambda: _checked(made, host), listening, log, proxies)
+        _run(lambda: _checked(made, host), listening, log, proxies, show)
     LOG.info("stopped")
 
 
-def _run(make: Callable[[], FastAPI], listening: socket.socket, log: Form, proxies: Sequence[str]) -> None:
+def _run(
+    make: Callable[[], FastAPI],
+    listening: socket.socket,
+    log: Form,
+    proxies: Sequence[str],
+    show: Callable[[str], object] | None,
+) -> None:
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
         app.state.log = RequestLog(log, sys.stderr)
         server.let_go.append(app.state.followers.let_go)
         LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
+        for page in _pages(app, near(listening)):
+            LOG.info(page)
         for note in _notes(app):
             LOG.warning(note)
+        if show is not None:
+            threading.Thread(target=show, args=(f"{near(listening)}/",), daemon=True).start()
 
     def failed(error: BaseException) -> None:
         failures.append(error)
@@ -190,6 +219,13 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def _pages(app: FastAPI, root: str) -> Iterator[str]:
+    """Where people begin."""
+    yield f"start page: {root}/"
+    for name in map(quote, app.state.served.collections):
+        yield f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
+
+
 def _notes(app: FastAPI) -> Iterator[str]:
     """What whoever starts a service should know of it."""
     if app.state.access.deserted:
@@ -198,6 +234,9 @@ def _notes(app: FastAPI) -> Iterator[str]:
         yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
     if any(one.judging.database is None for one in app.state.served.collections.values()):
         yield "there is no database: judgments are lost when the service stops; --db names one"
+    for name, one in app.state.served.collections.items():
+        if one.coverage:
+            yield f"{name}: {one.coverage}"
 
 
 def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
@@ -245,6 +284,12 @@ def address(listening: socket.socket) -> str:
     """The root address of what listens there."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def near(listening: socket.socket) -> str:
+    """The root address for a browser of this machine, which cannot go to 0.0.0.0."""
+    host, port = listening.getsockname()[:2]
+    return f"http://localhost:{port}" if host in ("0.0.0.0", "::") else address(listening)  # noqa: S104  to compare
 
 
 @contextmanager

@@ -1,16 +1,23 @@
 """The campaigns of a service: one for each collection, its log in a database or in memory."""
 
+import json
+from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, Store
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.selection.stopping import Confidence, Stop
+from audiosim.selection.stopping import Confidence, StoppingRule
 from service.questions import Question
 
-WAIT_S = 1.0  # for others who write, and for an answer of the database
+LISTEN_S = 5.0
+WAIT_S = 2.0  # for others who write, and for an answer of the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +29,28 @@ class Judging:
     goal      when judging may stop; nothing stops by itself
     questions the organiser's own, asked of every pair beside its grade
     settings  the rest
+    sounds    folders, beside the collections' own, whose files may be heard
+    listen_s  how long each clip is to be heard; as the campaign has it where None
     """
 
     database: str | None = None
     measure: str | None = None
-    goal: Stop = field(default_factory=lambda: Confidence(0.95))
+    goal: StoppingRule = field(default_factory=lambda: Confidence(0.95))
     questions: tuple[Question, ...] = ()
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
+    sounds: tuple[Path, ...] = ()
+    listen_s: float | None = None
+
+    def listen(self, store: Store, has_sounds: bool) -> float:
+        """How long each clip of a campaign is to be heard, in seconds: as said now, or as its log was told before."""
+        about, rules = store.described()
+        before = json.loads(rules).get("listen_s") if rules else None
+        if self.listen_s is None:
+            return float(before) if before is not None else LISTEN_S if has_sounds else 0.0
+        if self.listen_s != before:
+            with suppress(StoreError):  # a log that cannot be written may still be read
+                store.describe(about, json.dumps({"listen_s": self.listen_s}))
+        return self.listen_s
 
     def store(self, collection: Collection) -> Store:
         """Where the log of a collection's campaign is kept."""
@@ -38,9 +60,13 @@ class Judging:
         """What the systems of a collection are ranked by."""
         return find_measure(self.measure or f"CG@{collection.cutoff}")
 
-    def open(self, collection: Collection, estimator: RelevanceEstimator, store: Store) -> Campaign:
+    def open(
+        self, collection: Collection, estimator: RelevanceEstimator, store: Store, withheld: Container[Pair]
+    ) -> Campaign:
         """The campaign of a collection, where its log left it.
 
         estimator  for the pool of the collection down to the cutoff of the measure
+        withheld   pairs that nobody is to judge
         """
-        return Campaign(collection, estimator, self.measure_of(collection), store, self.settings)
+        measure = self.measure_of(collection)
+        return Campaign(collection, estimator, measure, store, self.settings, withheld=withheld)

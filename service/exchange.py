@@ -1,68 +1,136 @@
-"""One exchange: the body of a request as bytes, decoded; the answer encoded; both described for OpenAPI."""
+"""One exchange: what a route takes and gives, decoded, encoded and described by FastAPI from the route itself.
 
+Wire types are those of msgspec, which decodes them several times faster than they could be validated after `json`.
+"""
+
+import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
+from msgspec import Struct
+from pydantic_core import CoreSchema, core_schema
 
-from service import inference_protocol, wire, wire_judging, wire_organising, wire_standing
-from service.served import DEEPEST_CUTOFF, Served
+from audiosim.relevance.published import Model
+from service.served import DEEPEST_CUTOFF, Served, ServedCollection
 
 MOST_VALUES = 500_000
+MOST_STRICT_BYTES = 64 * 2**10
 JSON = "application/json"
-PROBLEM = "application/problem+json"
 COMPONENTS = "#/components/schemas/{name}"
 NOT_FINITE = re.compile(rb"(NaN|Infinity)\b")
 PLACE = re.compile(r"\(byte (\d+)\)")
 
-Body = TypeVar("Body")
+Value = TypeVar("Value")
 
 
-class DirectRoute(APIRoute):
-    """A route whose function takes the request and answers it: described as any other, quicker than any other.
+class Wire(Struct):
+    """A value as it stands in a body: routes take and give it as they would any model that FastAPI knows."""
 
-    FastAPI resolves nothing for it, neither arguments nor dependencies of routers. Who may ask is seen to before
-    any route: `service.guarded`.
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        encoded = core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins)
+        return core_schema.no_info_plain_validator_function(cls.taken, serialization=encoded, ref=cls.__name__)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        return {"title": cls.__name__}  # `describe` fills it in
+
+    @classmethod
+    def taken(cls, value: bytes | Self) -> Self:
+        """A body decoded; a value as it is."""
+        return decode(value, cls) if isinstance(value, bytes) else value
+
+
+class Strict(Wire):
+    """A value that becomes part of a log for ever: what JSON leaves open is refused, and so is a long body.
+
+    Of a key that stands twice readers take the first value or the last (RFC 8259, section 4), so that what was meant
+    is not known. A lone surrogate is JSON, but no text.
     """
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in (self.methods or ()):
-            await super().handle(scope, receive, send)
-            return
-        response = await self.endpoint(Request(scope, receive, send))
-        await response(scope, receive, send)
+    @classmethod
+    def taken(cls, value: bytes | Self) -> Self:
+        """A short body decoded; a value as it is."""
+        return _decode_strictly(value, cls) if isinstance(value, bytes) else value
 
 
-async def read_body(request: Request) -> bytes:
-    """The body, which `service.limits` has kept within limits."""
-    return await request.body()
+class _UndecodedRequest(Request):
+    async def json(self) -> bytes:
+        return await self.body()
 
 
-async def read_served(request: Request) -> Served:
-    """What the application serves."""
-    return served_by(request)
+class WireRoute(APIRoute):
+    """A route whose body comes to its wire type as bytes."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_bytes(request: Request) -> Response:
+            return await handle(_UndecodedRequest(request.scope, request.receive))
+
+        return handle_bytes
 
 
-def served_by(request: Request) -> Served:
-    """What the application serves."""
+def _served(request: Request) -> Served:
     served = request.app.state.served
     assert isinstance(served, Served)
     return served
 
 
+# These are coroutines so that FastAPI runs them at once, and not in a thread.
+async def read_body(request: Request) -> bytes:
+    """The body, which `service.limits` has kept within limits."""
+    return await request.body()
+
+
+async def served_by(request: Request) -> Served:
+    """All that the application serves."""
+    return _served(request)
+
+
+async def named_collection(request: Request, collection: str) -> ServedCollection:
+    """The collection that the address names."""
+    return _served(request).collection(collection)
+
+
+async def named_model(request: Request, model: str) -> Model:
+    """The model that the address names."""
+    return _served(request).model(model)
+
+
+class ModelRoute(WireRoute):
+    """A route that takes a request, a model and what is asked of it: FastAPI describes it, and resolves nothing for it.
+
+    To resolve arguments takes longer than to predict from a row of features.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        kind, endpoint = get_type_hints(self.endpoint)["asked"], self.endpoint
+
+        async def handle(request: Request) -> Response:
+            model = await named_model(request, request.path_params["model"])
+            response = await endpoint(request, model, kind.taken(await request.body()))
+            assert isinstance(response, Response)
+            return response
+
+        return handle
+
+
 BodyDep = Annotated[bytes, Depends(read_body)]
-ServedDep = Annotated[Served, Depends(read_served)]
+ServedDep = Annotated[Served, Depends(served_by)]
+CollectionDep = Annotated[ServedCollection, Depends(named_collection)]
+ModelDep = Annotated[Model, Depends(named_model)]
 ModelQuery = Annotated[str | None, Query(alias="model", description="another model for the collection's scale")]
 CutoffQuery = Annotated[
     int | None, Query(ge=1, le=DEEPEST_CUTOFF, description="depth of the pool; the collection's if not given")
 ]
 
 
-def decode(body: bytes, kind: type[Body]) -> Body:
+def decode(body: bytes, kind: type[Value]) -> Value:
     """The value that a body of JSON spells: 400 where it is not JSON, 422 where it is not such a value."""
     # Decoding holds up every other thread, and a value takes some 50 ns: many more than this would be felt by all.
     if len(body) > MOST_VALUES and body.count(b",") > MOST_VALUES:
@@ -87,60 +155,63 @@ def encoding_hint(body: bytes) -> str:
     return ""
 
 
+class _TwiceError(ValueError):
+    pass
+
+
+def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
+    if len(body) > MOST_STRICT_BYTES:
+        raise HTTPException(413, f"such a body may have {MOST_STRICT_BYTES} bytes at most, got {len(body)}")
+    try:
+        value = decode(body, kind)
+    except HTTPException as error:
+        if error.status_code == 400 and (hint := encoding_hint(body)):
+            raise HTTPException(422, f"the body is not JSON: {hint}") from None
+        if error.status_code == 400 and _is_json(body):
+            raise HTTPException(422, "the body holds a lone surrogate, which is no text") from None
+        raise
+    try:
+        json.loads(body, object_pairs_hook=_check_unique)
+    except _TwiceError as error:
+        raise HTTPException(422, str(error)) from None
+    return value
+
+
+def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(f"the key {next(name for name in names if names.count(name) > 1)!r:.80} stands twice")
+    return found
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def answer(value: object) -> Response:
     """A wire value, or a list of them, as JSON."""
     return Response(msgspec.json.encode(value), media_type=JSON)
 
 
-def described(
-    answers: Any,
-    takes: Any = None,
-    parameters: Sequence[Mapping[str, Any]] = (),
-    wrong: Any = wire.ProblemOut,
-    needs_body: bool = True,
-) -> dict[str, Any]:
-    """What OpenAPI says of a route, to be spread over its decorator.
-
-    answers, takes  wire types; None where the route takes no body
-    parameters      of a DirectRoute, which FastAPI does not know by itself
-    wrong           wire type of an error; a problem if not given
-    needs_body      whether what the route takes must be there
-    """
-    more: dict[str, Any] = {"parameters": list(parameters)} if parameters else {}
-    if takes is not None:
-        more["requestBody"] = {"required": needs_body, "content": _content(takes)}
-    problem = _content(wrong, PROBLEM if wrong is wire.ProblemOut else JSON)
-    return {
-        "responses": {
-            200: {"description": "Done", "content": _content(answers)},
-            "default": {"description": "What went wrong", "content": problem},
-        },
-        "openapi_extra": more or None,
-    }
+def failing(kind: type[Wire], media_type: str) -> dict[int | str, dict[str, Any]]:
+    """What routes answer when something goes wrong, for their OpenAPI document."""
+    schema = {"$ref": COMPONENTS.format(name=kind.__name__)}
+    return {"default": {"description": "What went wrong", "content": {media_type: {"schema": schema}}}}
 
 
-def path_parameters(**described: str) -> list[dict[str, Any]]:
-    """What OpenAPI says of parameters in a path: what each is."""
-    return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "description": text}
-        for name, text in described.items()
-    ]
-
-
-def describe_types(app: FastAPI) -> None:
-    """Add the wire types to the OpenAPI document of an application."""
+def describe(app: FastAPI) -> None:
+    """Fill the wire types, and the names of what is served, into the OpenAPI document of an application."""
     plain = app.openapi
-    known = [
-        kind
-        for module in (wire, wire_judging, wire_organising, wire_standing, inference_protocol)
-        for kind in vars(module).values()
-    ]
-    structs = [kind for kind in known if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
-    schemas = _schemas([kind for kind in structs if kind is not msgspec.Struct])[1]
 
     def with_types() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = plain()
+            schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
             document.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
             _name_what_is_served(document, app.state.served)
         return plain()
@@ -149,18 +220,15 @@ def describe_types(app: FastAPI) -> None:
     app.openapi = with_types  # type: ignore[method-assign]
 
 
-def _name_what_is_served(document: dict[str, Any], served: Served) -> None:
+def _kinds(kind: type[Wire]) -> list[type[Wire]]:
+    below = [one for other in kind.__subclasses__() for one in _kinds(other)]
+    return [*below, kind] if kind.__struct_fields__ else below
+
+
+def _name_what_is_served(document: Mapping[str, Any], served: Served) -> None:
     """Say which values the parameters of paths may have."""
     known = {"collection": list(served.collections), "model": list(served.models)}
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]
     for parameter in (one for operation in operations for one in operation.get("parameters", [])):
         if parameter["in"] == "path" and parameter["name"] in known:
             parameter["schema"]["enum"] = known[parameter["name"]]
-
-
-def _content(kind: Any, media_type: str = JSON) -> dict[str, Any]:
-    return {media_type: {"schema": _schemas([kind])[0][0]}}
-
-
-def _schemas(kinds: list[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-    return msgspec.json.schema_components(kinds, ref_template=COMPONENTS)

@@ -23,6 +23,7 @@ class Moment:
     judged      pairs of the pool
     confidence  in the ranking
     reached     whether judging might stop
+    scores      expected of each system, in the order of the pool
     """
 
     number: int
@@ -30,6 +31,7 @@ class Moment:
     judged: int
     confidence: float
     reached: bool
+    scores: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class History:
         selection = self._selection(place)
         number, time = self._steps[place - 1][:2] if place else (0, "")
         reached = selection.reached(self._one.judging.goal)
-        return Moment(number, time, selection.judged, selection.confidence, reached)
+        scores = tuple(selection.ranking.scores.mean.tolist())
+        return Moment(number, time, selection.judged, selection.confidence, reached, scores)
 
     def _selection(self, place: int) -> Selection:
         """The selection after so many changes."""

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import orjson
-from msgspec import Struct
+from msgspec import field
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
+from service.exchange import Wire
 from service.predicted import Predicted
 from service.wire import MOST_ROWS
 
@@ -24,46 +25,46 @@ BYTES = 8
 EXTENSIONS = ["binary_tensor_data"]
 OUTPUTS = ("expectation", "variance", "probabilities", "levels")
 
-Parameters = dict[str, bool | int | float | str]
+RequestParameters = dict[str, bool | int | float | str]
 
 
-class TensorIn(Struct):
+class TensorIn(Wire):
     """One input: `data` flat or nested, row by row; absent where its bytes come after the JSON."""
 
     name: str
     shape: list[int]
     datatype: str
     data: list[float | list[float | None] | None] | None = None
-    parameters: Parameters = {}
+    parameters: RequestParameters = field(default_factory=dict)
 
 
-class OutputIn(Struct):
+class OutputIn(Wire):
     """An output that is wanted."""
 
     name: str
-    parameters: Parameters = {}
+    parameters: RequestParameters = field(default_factory=dict)
 
 
-class InferIn(Struct):
+class InferIn(Wire):
     """Inputs, and which outputs are wanted: all where none is named."""
 
     inputs: list[TensorIn]
-    outputs: list[OutputIn] = []
+    outputs: list[OutputIn] = field(default_factory=list)
     id: str = ""
-    parameters: Parameters = {}
+    parameters: RequestParameters = field(default_factory=dict)
 
 
-class TensorOut(Struct, omit_defaults=True):
+class TensorOut(Wire, omit_defaults=True):
     """One output."""
 
     name: str
     shape: list[int]
     datatype: str
-    data: list[float | None] = []
-    parameters: Parameters = {}
+    data: list[float | None] = field(default_factory=list)
+    parameters: RequestParameters = field(default_factory=dict)
 
 
-class InferOut(Struct):
+class InferOut(Wire):
     """What a model says of its inputs."""
 
     model_name: str
@@ -72,7 +73,7 @@ class InferOut(Struct):
     outputs: list[TensorOut]
 
 
-class TensorMetadata(Struct):
+class TensorMetadata(Wire):
     """What a tensor must be like, or will be; -1 for any number."""
 
     name: str
@@ -80,7 +81,7 @@ class TensorMetadata(Struct):
     shape: list[int]
 
 
-class ModelMetadata(Struct):
+class ModelMetadata(Wire):
     """A model as the protocol describes it."""
 
     name: str
@@ -102,7 +103,7 @@ class ModelMetadata(Struct):
         )
 
 
-class ServerMetadata(Struct):
+class ServerMetadata(Wire):
     """The service as the protocol describes it."""
 
     name: str
@@ -110,20 +111,20 @@ class ServerMetadata(Struct):
     extensions: list[str]
 
 
-class LiveOut(Struct):
+class LiveOut(Wire):
     """Whether the service lives."""
 
     live: bool
 
 
-class ReadyOut(Struct):
+class ReadyOut(Wire):
     """Whether the service, or a model, may be asked."""
 
     name: str
     ready: bool
 
 
-class ErrorOut(Struct):
+class ErrorOut(Wire):
     """What went wrong."""
 
     error: str

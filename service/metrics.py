@@ -23,7 +23,7 @@ ROUTE = ("route",)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CampaignProgress:
     """How far the judging of a collection has come.
 
     judgments     made, over all assessors
@@ -46,15 +46,15 @@ class Progresses:
         self._served = served
         self._confidence: dict[str, float] = {}
 
-    def __call__(self) -> list[Progress]:
+    def __call__(self) -> list[CampaignProgress]:
         return [self._progress(name, one.campaign.selection) for name, one in self._served.collections.items()]
 
-    def _progress(self, name: str, selection: Selection) -> Progress:
+    def _progress(self, name: str, selection: Selection) -> CampaignProgress:
         # The ranking of a state of the judgments is computed when it is first asked for, and kept.
         if "ranking" in vars(selection):
             self._confidence[name] = selection.confidence
         made = sum(map(len, selection.told.values()))
-        return Progress(name, made, selection.judged, len(selection.pool.pairs), self._confidence.get(name))
+        return CampaignProgress(name, made, selection.judged, len(selection.pool.pairs), self._confidence.get(name))
 
 
 class Metrics:
@@ -64,7 +64,7 @@ class Metrics:
     progress  of each collection, as it is known without computing anything
     """
 
-    def __init__(self, gate: Gate, progress: Callable[[], Iterable[Progress]]) -> None:
+    def __init__(self, gate: Gate, progress: Callable[[], Iterable[CampaignProgress]]) -> None:
         self._registry = registry = CollectorRegistry()
         whole = ("route", "method", "status")
         requests = Counter("audiosim_requests", "Requests answered", whole, registry=registry)
@@ -106,7 +106,7 @@ class Metrics:
 class _Campaigns(Collector):
     """The progress of each collection, read when a scrape asks."""
 
-    def __init__(self, progress: Callable[[], Iterable[Progress]]) -> None:
+    def __init__(self, progress: Callable[[], Iterable[CampaignProgress]]) -> None:
         self._progress = progress
 
     def describe(self) -> list[Metric]:

@@ -22,6 +22,7 @@ from service.wire import ProblemOut
 LOG = logging.getLogger("service")
 REQUEST_ID = "X-Request-ID"
 OPEN_INFERENCE = "/v2"
+PROBLEM = "application/problem+json"
 RETRY_AFTER_S = 2
 # Nothing of ours runs inline, in a frame, or from elsewhere; nothing of ours is embedded elsewhere.
 POLICY = (
@@ -63,6 +64,8 @@ def _explain(error: Exception) -> tuple[int, str]:
             return 404, str(error)
         case RequestValidationError():
             first = error.errors()[0]
+            if first["loc"] == ("body",):
+                return 400, "the body is not JSON: it is empty"
             return 422, f"{first['loc'][-1]}: {first['msg'][:1].lower()}{first['msg'][1:]}"
         case DeniedError():
             return error.status, error.detail
@@ -98,7 +101,7 @@ def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] |
 def problem(request_id: str, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer that says what went wrong."""
     body = ProblemOut("about:blank", HTTPStatus(status).phrase, status, detail, request_id)
-    return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
+    return Response(msgspec.json.encode(body), status, headers, PROBLEM)
 
 
 class RequestIds:

@@ -67,8 +67,8 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, answer: Value) -> Value:
         """The answer itself, if it is one to this question."""
         if self.kind == "text":
-            if not isinstance(answer, str) or not answer.strip() or len(answer) > TEXT_LIMIT:
-                raise InputError(f"{self.name} must be a text of 1 to {TEXT_LIMIT} characters, got {answer!r:.80}")
+            if not isinstance(answer, str) or len(answer) > TEXT_LIMIT:
+                raise InputError(f"{self.name} must be a text of up to {TEXT_LIMIT} characters, got {answer!r:.80}")
         elif answer not in self.levels:
             raise InputError(f"{self.name} must be {self._expected()}, got {answer!r:.80}")
         return answer
@@ -149,7 +149,8 @@ class Questions:
                 expected = ", ".join((*GRADES, *known))
                 raise InputError(f"unknown question {name!r:.80}, expected one of {expected}")
             known[name].check(answer)
-        missing = next((one for one in self.own if judged and one.required and one.name not in answers), None)
+        wanted = (one for one in self.own if judged and one.required)
+        missing = next((one for one in wanted if not str(answers.get(one.name, "")).strip()), None)
         if missing is not None:
             raise InputError(f"expected an answer to {missing.name}: {missing.text}")
         return dict(answers)

@@ -11,7 +11,8 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, Store
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected_scores
@@ -86,7 +87,7 @@ class Predictor:
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
-        grades = _grades(judgments)
+        grades = mean_grades(judgments)
         state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
         return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
@@ -110,14 +111,6 @@ class Predictor:
         return estimator.predict(np.frombuffer(grades).copy())
 
 
-def _grades(judgments: Sequence[Judgment]) -> dict[Pair, float]:
-    """The mean grade of each pair over its assessors, each of whom has one judgment of it."""
-    said: dict[Pair, list[float]] = {}
-    for judgment in judgments:
-        said.setdefault(judgment.pair, []).append(judgment.grade)
-    return {pair: sum(grades) / len(grades) for pair, grades in said.items()}
-
-
 class ServedCollection:
     """A collection, its campaign, and a predictor for each model and cutoff asked for.
 
@@ -139,14 +132,17 @@ class ServedCollection:
         store: Store | None = None,
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
-        self.sounds = Sounds(collection, folder)
+        self.sounds = Sounds(collection, folder, judging.sounds)
         self._folder = folder
         self.questions = Questions(collection.scale, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
-        estimator = make_estimator(build_pool(collection, cutoff), self._model)
-        self.campaign = judging.open(collection, estimator, self.store)
+        pool = build_pool(collection, cutoff)
+        self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
+        estimator = make_estimator(pool, self._model)
+        self.campaign = judging.open(collection, estimator, self.store, self.mute)
+        self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
@@ -205,10 +201,10 @@ class ServedCollection:
         self.campaign.refresh()
         number, selection = self.campaign.standing
         if measure == selection.measure:
-            return number, selection.ranking
+            return number, selection.checked
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
-            return number, self._rankings(measure, tuple(_grades(judgments).items()))
+            return number, self._rankings(measure, tuple(mean_grades(judgments).items()))
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
@@ -219,7 +215,9 @@ class ServedCollection:
 
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(told)
-        return estimate_pool(self._expected(measure), predictor.learned(grades), predictor.pool.spread(grades))
+        pool = predictor.pool
+        order = pool.locate([pair for pair in grades if pair in pool.positions])
+        return estimate_pool(self._expected(measure), predictor.learned(grades), pool.spread(grades), order=order)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

@@ -1,6 +1,6 @@
 """The sound files of a collection, by the identifiers of its documents; and what a waveform needs of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,13 +9,14 @@ import numpy as np
 
 from audiosim.audio.decode import read
 from audiosim.audio.gathering import Samples
-from audiosim.audio.sound_limits import Limits
+from audiosim.audio.sound_limits import SoundLimits
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
 
 PEAKS = 800
 LOUDEST = 127
 RATE_HZ = 22_050
-LIMITS = Limits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
+LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
 KEPT = 1024
 
 
@@ -37,15 +38,46 @@ class Peaks:
 class Sounds:
     """Which documents of a collection have a sound file, and where.
 
-    Files are looked up once, when this is made; only those inside the collection's folder count, links followed.
+    Files are looked up once, when this is made; only those inside the collection's folder count, or inside a folder
+    that the organiser named, links followed.
     """
 
-    def __init__(self, collection: Collection, folder: str | Path | None) -> None:
+    def __init__(self, collection: Collection, folder: str | Path | None, roots: Sequence[str | Path] = ()) -> None:
         self._paths: dict[str, Path] = {}
+        self._collection = collection
+        named = {one.identifier: one.path for one in collection.documents.values() if one.path}
+        self._lost: dict[str, str] = {}  # why documents that name a file have no sound
         if folder is not None:
-            root = Path(folder).resolve()
-            named = ((one.identifier, one.path) for one in collection.documents.values() if one.path)
-            self._paths = dict(_inside(root, named))
+            allowed = [Path(root).resolve() for root in (folder, *roots)]
+            for document, name in named.items():
+                path = _resolved(Path(folder).resolve() / name)
+                if path is None or not path.is_file():
+                    self._lost[document] = f"{name} is no file"
+                elif not any(path.is_relative_to(root) for root in allowed):
+                    self._lost[document] = f"{name} is outside {allowed[0]}: --sounds allows another folder"
+                else:
+                    self._paths[document] = path
+
+    def mute(self, pairs: Iterable[Pair]) -> frozenset[Pair]:
+        """The pairs of which one side cannot be heard; none where no document names a file: nothing is to be heard."""
+        if not self._paths and not self._lost:
+            return frozenset()
+        return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(pair)))
+
+    def coverage(self, pairs: Iterable[Pair]) -> str:
+        """How many documents of some pairs can be heard, and why not all; empty where all can, or none names a file."""
+        if not self._paths and not self._lost:
+            return ""
+        documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(pair)))
+        missing = [document for document in documents if document not in self]
+        if not missing:
+            return ""
+        reason = self._lost.get(missing[0], "documents.tsv names no file of it")
+        heard = len(documents) - len(missing)
+        return f"sound of {heard} of {len(documents)} documents: {missing[0]}: {reason}; its pairs are not handed out"
+
+    def _sides(self, pair: Pair) -> tuple[str, str]:
+        return self._collection.query_document(pair.query), pair.document
 
     def path(self, document: str) -> Path | None:
         """The sound file of a document; None where it has none, or has none any more."""
@@ -53,15 +85,11 @@ class Sounds:
         # What was a file at the start may be a link by now.
         return path if path is not None and path.is_file() and path.resolve() == path else None
 
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
     def __contains__(self, document: str) -> bool:
         return document in self._paths
-
-
-def _inside(root: Path, named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, Path]]:
-    for document, name in named:
-        path = _resolved(root / name)
-        if path is not None and path.is_relative_to(root) and path.is_file():
-            yield document, path
 
 
 def _resolved(path: Path) -> Path | None:

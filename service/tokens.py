@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import open_engine
+from audiosim.campaign.engine import failure, open_engine
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
-from audiosim.errors import InputError, StoreError
+from audiosim.errors import InputError
 
 ROLES = ("assessor", "organiser", "client")
 PREFIX = "audiosim_"  # so that what looks for secrets in files knows one
@@ -145,5 +145,4 @@ class TokenStore:
         except exc.IntegrityError:
             raise
         except exc.SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-            raise StoreError(f"database {self._engine.url.render_as_string()}: {reason}") from error
+            raise failure(self._engine, error) from error

@@ -5,12 +5,13 @@ from typing import Annotated, Literal, cast
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, field
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
+from service.exchange import Wire
 from service.served import Predictor, ServedCollection
 
 MOST_ROWS = 50_000
@@ -23,7 +24,7 @@ Status = Literal["predicted", "judged", "unknown"]
 Include = Annotated[list[Literal["probabilities"]], Meta(max_length=8)]
 
 
-class JudgmentsIn(Struct, forbid_unknown_fields=True):
+class JudgmentsIn(Wire, forbid_unknown_fields=True):
     """Judgments, one per row: a pair and its grade, which may be a mean over assessors."""
 
     query: Names
@@ -49,12 +50,12 @@ class JudgmentsIn(Struct, forbid_unknown_fields=True):
         return grades
 
 
-class PredictionsIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
     """The pairs to predict, one per row; with `judgments`, as if exactly these had been made."""
 
     query: Names
     document: Names
-    include: Include = []
+    include: Include = field(default_factory=list)
     judgments: JudgmentsIn | None = None
 
     def __post_init__(self) -> None:
@@ -76,11 +77,11 @@ class PredictionsIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return list(_pairs(self.query, self.document))
 
 
-class FeaturesIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
     """Rows of features to predict from, in columns by name; null is unknown."""
 
     features: Annotated[dict[str, Values], Meta(max_length=MOST_FEATURES)]
-    include: Include = []
+    include: Include = field(default_factory=list)
 
     def __post_init__(self) -> None:
         _check_lengths({name: len(column) for name, column in self.features.items()})
@@ -95,14 +96,14 @@ class FeaturesIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return {name: np.array(column, dtype=np.float64) for name, column in self.features.items()}
 
 
-class ModelName(Struct):
+class ModelName(Wire):
     """Which model: two of one version say the same; null where the estimator has no version."""
 
     name: str
     version: str | None
 
 
-class PredictionsOut(Struct, omit_defaults=True):
+class PredictionsOut(Wire, omit_defaults=True):
     """What is predicted, row by row as asked; null where unknown.
 
     `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
@@ -123,14 +124,14 @@ class PredictionsOut(Struct, omit_defaults=True):
     state: int | None = None
 
 
-class ScaleOut(Struct):
+class ScaleOut(Wire):
     """The grades an assessor may give, rising."""
 
     name: str
     levels: list[float]
 
 
-class CollectionOut(Struct):
+class CollectionOut(Wire):
     """A collection: its systems by name; how many queries, pairs in the pool, and judgments there are.
 
     `state` is the number of the last event of its campaign, which ranks by `measure`.
@@ -168,7 +169,7 @@ class CollectionOut(Struct):
         )
 
 
-class ModelOut(Struct):
+class ModelOut(Wire):
     """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms.
 
     Of a joint model, what it says of a pair by its features alone.
@@ -191,14 +192,14 @@ class ModelOut(Struct):
         return msgspec.convert(fields | {"fallback": model.fallback_name}, cls)
 
 
-class HealthOut(Struct, omit_defaults=True):
+class HealthOut(Wire, omit_defaults=True):
     """How the service is, and why it is not ready where it is not."""
 
     status: Literal["alive", "ready", "not ready", "starting"]
-    reasons: list[str] = []
+    reasons: list[str] = field(default_factory=list)
 
 
-class ProblemOut(Struct, rename={"kind": "type"}):
+class ProblemOut(Wire, rename={"kind": "type"}):
     """What went wrong, as RFC 9457 has it; `request_id` finds it in the log."""
 
     kind: str

@@ -4,18 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 from urllib.parse import quote, urlencode
 
-from msgspec import Meta, Struct
+from msgspec import Meta, field
 
 from audiosim.campaign import Campaign, Event, Lease, Record
 from audiosim.campaign.event import DETAILS_LIMIT, STATES, Clock, parse_time, write_time
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
+from service.exchange import Strict, Wire
 from service.questions import REASONS, Question, Questions
 from service.served import ServedCollection
 from service.sound_files import Peaks
 
 MOST_ASKED = 100
+LATE_DAYS = 60  # after which nobody sends an answer any more
 AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
 MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s")
 
@@ -25,7 +27,7 @@ Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 Number = Annotated[int, Meta(ge=1, le=2**53)]
 
 
-class NextIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """How many pairs to judge; of as few queries as will do, where `by_query`. An assessor's token names him."""
 
     assessor: Name | None = None
@@ -33,7 +35,7 @@ class NextIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     by_query: bool = False
 
 
-class JudgmentIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """What an assessor says of a pair: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
 
     `grade` stands for any scale. `answers` are those to any question that `questions` lists, by its name; a grade or a
@@ -54,7 +56,7 @@ class JudgmentIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     query_played_s: Seconds | None = None
     document_played_s: Seconds | None = None
     note: Text | None = None
-    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = {}
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = field(default_factory=dict)
 
     def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
         """The event that this is.
@@ -88,29 +90,31 @@ def _time(said: str | None, clock: Clock) -> str:
     when = parse_time(said)
     if (when - now).total_seconds() > AHEAD_S:
         raise InputError(f"time {said} is still to come; it is {write_time(now)}")
+    if (now - when).days >= LATE_DAYS:
+        raise InputError(f"time {said} is more than {LATE_DAYS} days ago; it is {write_time(now)}")
     return write_time(when)
 
 
-class UndoIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Which answer an assessor takes back: that of a number, or his last."""
 
     assessor: Name | None = None
     number: Number | None = None
 
 
-class TurnIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Why a campaign is paused, resumed or closed."""
 
     reason: Text = ""
 
 
-class SessionIn(Struct, forbid_unknown_fields=True):
+class SessionIn(Strict, forbid_unknown_fields=True):
     """A token, to be kept in a cookie."""
 
     token: Name
 
 
-class SessionOut(Struct):
+class SessionOut(Wire):
     """Whose the token is, name and role null where there was none; `open` where none is needed."""
 
     name: str | None
@@ -119,7 +123,7 @@ class SessionOut(Struct):
     open: bool
 
 
-class RecordOut(Struct, omit_defaults=True):
+class RecordOut(Wire, omit_defaults=True):
     """A line of a campaign's log; `replayed` where it was there before it was sent this time.
 
     Where answers are looked back on, each has the addresses of what can be heard of its pair.
@@ -135,7 +139,7 @@ class RecordOut(Struct, omit_defaults=True):
     broad: float | None = None
     grade: float | None = None
     refers: int | None = None
-    details: dict[str, str | int | float | bool | None] = {}
+    details: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     key: str | None = None
     replayed: bool = False
     query_sound: str | None = None
@@ -150,7 +154,7 @@ class RecordOut(Struct, omit_defaults=True):
         return cls(number=record.number, replayed=record.replayed, **row)
 
 
-class StatusOut(Struct):
+class StatusOut(Wire):
     """State of a campaign: open, paused or closed, `by` whom, `since` when, for what `reason`; null where unknown."""
 
     collection: str
@@ -171,19 +175,23 @@ class StatusOut(Struct):
         )
 
 
-class QuestionsOut(Struct):
-    """What an assessor of a collection is asked of each pair, in this order, and `reasons` why one cannot be judged."""
+class QuestionsOut(Wire):
+    """What an assessor of a collection is asked of each pair, in this order, and `reasons` why one cannot be judged.
+
+    `listen_s` is how long each clip is to be heard before; an answer after less is marked.
+    """
 
     collection: str
     questions: list[Question]
     reasons: list[str]
+    listen_s: float
 
     @classmethod
-    def from_domain(cls, collection: str, asked: Sequence[Question]) -> "QuestionsOut":
-        return cls(collection, list(asked), list(REASONS))
+    def from_domain(cls, collection: str, asked: Sequence[Question], listen_s: float) -> "QuestionsOut":
+        return cls(collection, list(asked), list(REASONS), listen_s)
 
 
-class AnswersOut(Struct):
+class AnswersOut(Wire):
     """What an assessor answered and has not taken back, oldest first."""
 
     assessor: str
@@ -191,7 +199,7 @@ class AnswersOut(Struct):
     answers: list[RecordOut]
 
 
-class ImportedOut(Struct):
+class ImportedOut(Wire):
     """How many judgments were taken in; those that were there before, by the key of the request, not counted."""
 
     imported: int
@@ -225,7 +233,7 @@ def _address(served: ServedCollection, document: str, what: str) -> str | None:
     return f"/v1/documents/{quote(document, safe='')}/{what}?{query}"
 
 
-class LeasedOut(Struct):
+class LeasedOut(Wire):
     """A pair that is with an assessor until a time; addresses of what can be heard of it, null where there is nothing.
 
     `second` where somebody else has judged it and this is a second opinion.
@@ -241,7 +249,7 @@ class LeasedOut(Struct):
     document_peaks: str | None
 
 
-class NextOut(Struct):
+class NextOut(Wire):
     """The pairs to judge, the most informative first."""
 
     assessor: str
@@ -262,7 +270,7 @@ def leased(served: ServedCollection, lease: Lease, told: Mapping[Pair, Mapping[s
     )
 
 
-class PeaksOut(Struct):
+class PeaksOut(Wire):
     """A waveform: the lowest and highest sample of each stretch, full scale 127; how long, and how loud in dB (RMS)."""
 
     low: list[int]

@@ -1,43 +1,53 @@
 """The wire types of organising: how a campaign came to where it stands, what is left of it, who is invited."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+import numpy as np
+from msgspec import Meta
 
+from audiosim.arrays import Array, Integers
 from audiosim.campaign import Standing
 from audiosim.simulate.remaining import Remaining
 from audiosim.users.drift import Leaning
+from service.exchange import Strict, Wire
 from service.history import Course, Moment
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+from service.wire_judging import RecordOut
 
 LOW, HIGH = 0.1, 0.9
+DIGITS = 5
 
 
-class MomentOut(Struct):
-    """A campaign after an event of its log; number 0 and no time before the first."""
+class MomentOut(Wire):
+    """A campaign after an event of its log; number 0 and no time before the first. `scores` are those expected then."""
 
     number: int
     time: str | None
     judged: int
     confidence: float
     reached: bool
+    scores: list[float]
 
     @classmethod
     def from_domain(cls, moment: Moment) -> "MomentOut":
-        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached)
+        scores = [round(score, DIGITS) for score in moment.scores]
+        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached, scores)
 
 
-class HistoryOut(Struct):
-    """How the confidence in the ranking grew. Not `complete`: there was no time for all moments, ask again.
+class HistoryOut(Wire):
+    """How the confidence in the ranking grew, and the scores of the `systems`.
 
-    `met` is the first moment at which the goal was met, null where it never was.
+    Not `complete`: there was no time for all moments, ask again. `met` is the first moment at which the goal was met,
+    null where it never was.
     """
 
     collection: str
     state: int
     complete: bool
     goal: str
+    systems: list[str]
     moments: list[MomentOut]
     met: MomentOut | None
 
@@ -46,10 +56,11 @@ class HistoryOut(Struct):
         met = None if course.met is None else MomentOut.from_domain(course.met)
         moments = list(map(MomentOut.from_domain, course.moments))
         goal = str(one.judging.goal)
-        return cls(one.collection.identifier, course.number, course.complete, goal, moments, met)
+        systems = list(one.campaign.selection.pool.systems)
+        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, met)
 
 
-class RemainingOut(Struct):
+class RemainingOut(Wire):
     """How many more pairs have to be judged until the goal, in the opinion of the model: in `draws` campaigns that
     were played on with grades drawn from it, the median, and what 10 and 90 % of them did not exceed.
 
@@ -85,7 +96,46 @@ class RemainingOut(Struct):
         )
 
 
-class AssessorOut(Struct):
+class ShareOut(Wire):
+    """How many pairs a query or a system has in the pool, and how many of them are judged."""
+
+    name: str
+    pairs: int
+    judged: int
+
+
+class ProgressOut(Wire):
+    """How far the judging is, by query and by system."""
+
+    collection: str
+    state: int
+    queries: list[ShareOut]
+    systems: list[ShareOut]
+
+    @classmethod
+    def from_domain(cls, collection: str, standing: Standing) -> "ProgressOut":
+        pool, judged = standing.selection.pool, ~np.isnan(standing.selection.grades)
+        by_query = (np.bincount(pool.query[chosen], minlength=len(pool.queries)) for chosen in (judged | True, judged))
+        by_system = (pool.retrieved @ np.ones(len(judged)), pool.retrieved @ judged)
+        queries, systems = _shares(pool.queries, *by_query), _shares(pool.systems, *by_system)
+        return cls(collection, standing.number, queries, systems)
+
+
+def _shares(names: Sequence[str], pairs: Array | Integers, judged: Array | Integers) -> list[ShareOut]:
+    rows = zip(names, pairs.astype(int).tolist(), judged.astype(int).tolist(), strict=True)
+    return [ShareOut(*row) for row in rows]
+
+
+class LogOut(Wire):
+    """Lines of a campaign's log, oldest first; `more` where there are earlier ones."""
+
+    collection: str
+    state: int
+    more: bool
+    events: list[RecordOut]
+
+
+class AssessorOut(Wire):
     """How an assessor's grades lie, in gain (grade over the scale's maximum); + is more generous, null is unknown.
 
     `to_others` is over the `shared` pairs that others judged too; `to_model` over the pairs that the model `expected`
@@ -110,7 +160,7 @@ class AssessorOut(Struct):
         return cls(name, **leaning.to_dict())
 
 
-class AssessorsOut(Struct):
+class AssessorsOut(Wire):
     """How the grades of all assessors lie, in one state of the campaign."""
 
     collection: str
@@ -118,14 +168,14 @@ class AssessorsOut(Struct):
     assessors: list[AssessorOut]
 
 
-class InvitationIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Who is invited to judge, and for how many days; for ever if not said."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
-class InvitationOut(Struct):
+class InvitationOut(Wire):
     """The way to the page on which somebody judges. Where there are tokens it holds his, which is not shown again."""
 
     name: str
@@ -133,13 +183,13 @@ class InvitationOut(Struct):
     expires: str | None
 
 
-class WithdrawalIn(Struct, forbid_unknown_fields=True):
+class WithdrawalIn(Strict, forbid_unknown_fields=True):
     """Whose invitation ends."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
-class InvitedOut(Struct):
+class InvitedOut(Wire):
     """Who was invited and when, when that ends (null: never), and whether it has."""
 
     name: str
@@ -152,7 +202,7 @@ class InvitedOut(Struct):
         return cls(token.name, token.created, token.expires or None, ended)
 
 
-class InvitationsOut(Struct):
+class InvitationsOut(Wire):
     """Who is invited to judge a collection; where there are no `tokens`, everybody on this machine is."""
 
     tokens: bool

@@ -2,26 +2,35 @@
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import field
 
 from audiosim.campaign import Campaign, Progress
 from audiosim.campaign.event import write_time
 from audiosim.selection import Selection
+from service.exchange import Wire
 from service.served import ServedCollection
 
 
-class SystemOut(Struct, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it."""
+class SystemOut(Wire, omit_defaults=True):
+    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it.
+
+    Systems that share a letter of `group` cannot be told apart; each may have the ranks from `rank_low`, the best, to
+    `rank_high`; `best` is the probability that it is the best of all.
+    """
 
     system: str
     expectation: float
     variance: float
     low: float
     high: float
+    group: str = ""
+    rank_low: int | None = None
+    rank_high: int | None = None
+    best: float | None = None
     error: float | None = None
 
 
-class DifferenceOut(Struct):
+class DifferenceOut(Wire):
     """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is."""
 
     a: str
@@ -31,8 +40,13 @@ class DifferenceOut(Struct):
     confidence: float
 
 
-class RankingOut(Struct, omit_defaults=True):
-    """What `audiosim estimate` says, in one state of the campaign."""
+class RankingOut(Wire, omit_defaults=True):
+    """The ranking as `audiosim estimate` has it, in one state of the campaign.
+
+    `basis` is "predicted", or the number of judgments that it rests on. `groups` of systems cannot be told apart, at
+    the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says whether the
+    judgments come out as the model predicts them: PASS, FAIL (all statements are `widened` times as wide), NOT CHECKED.
+    """
 
     collection: str
     state: int
@@ -43,10 +57,18 @@ class RankingOut(Struct, omit_defaults=True):
     confidence: float
     systems: list[SystemOut]
     pairs: list[DifferenceOut]
+    groups: list[list[str]] = field(default_factory=list)
+    family_wise: float | None = None
+    about: str = ""
+    sentence: str = ""
+    basis: str | int = "predicted"
+    fit: str = "NOT CHECKED"
+    fit_evidence: float = 1.0
+    widened: float = 1.0
     draws: int | None = None
 
 
-class PaceOut(Struct):
+class PaceOut(Wire):
     """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
 
     answers: int
@@ -54,7 +76,7 @@ class PaceOut(Struct):
     median_s: float | None
 
 
-class GoalOut(Struct):
+class GoalOut(Wire):
     """When judging may stop, where it stands in the unit of the goal, and whether that is enough."""
 
     goal: str
@@ -62,7 +84,7 @@ class GoalOut(Struct):
     reached: bool
 
 
-class CannotOut(Struct):
+class CannotOut(Wire):
     """A pair that an assessor cannot judge, and why."""
 
     query: str
@@ -71,14 +93,14 @@ class CannotOut(Struct):
     reason: str
 
 
-class PairOut(Struct):
+class PairOut(Wire):
     """A query and a document."""
 
     query: str
     document: str
 
 
-class HeldOut(Struct):
+class HeldOut(Wire):
     """A pair that is with an assessor."""
 
     query: str
@@ -87,8 +109,11 @@ class HeldOut(Struct):
     until: str
 
 
-class CampaignOut(Struct):
-    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed."""
+class CampaignOut(Wire):
+    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed.
+
+    `sounds` says what cannot be heard, and so is not handed out; empty where all can be.
+    """
 
     collection: str
     state: int
@@ -108,6 +133,7 @@ class CampaignOut(Struct):
     cannot: list[CannotOut]
     dropped: list[PairOut]
     leases: list[HeldOut]
+    sounds: str
 
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "CampaignOut":
@@ -134,10 +160,11 @@ class CampaignOut(Struct):
             ],
             dropped=[PairOut(*pair) for pair in campaign.dropped()],
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+            sounds=served.coverage,
         )
 
 
-class ChangeOut(Struct):
+class ChangeOut(Wire):
     """That a campaign has moved on: where it stands now."""
 
     state: int

@@ -2,11 +2,15 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -153,28 +157,68 @@ def _programs():
     return Path(found).resolve().parent if found else None
 
 
-@pytest.fixture(scope="session")
-def postgres():
-    """The URL of a PostgreSQL server that listens on a socket of its own; skips where none is installed."""
+class Cluster:
+    """A PostgreSQL server of our own, on a socket in a folder of its own, to be started, stopped and frozen."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs, self._folder = programs, folder
+        root = os.geteuid() == 0  # which it refuses
+        self._user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if root else {}
+        if root:
+            shutil.chown(folder, "nobody")
+        self._call("initdb", "-U", "audiosim", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://audiosim@/postgres?host={self._folder}"
+
+    def start(self) -> None:
+        settings = f"-c listen_addresses='' -k {self._folder} -c fsync=off"
+        self._call("pg_ctl", "start", "-w", "-l", self._folder / "log", "-o", settings)
+
+    def stop(self) -> None:
+        self._call("pg_ctl", "stop", "-m", "immediate")
+
+    def signal(self, wish: signal.Signals) -> None:
+        """Send a signal to all of its processes."""
+        first = int((self._folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text(encoding="utf-8").split()
+        for process in (first, *map(int, children)):
+            os.kill(process, wish)
+
+    def _call(self, program: str, *arguments: object) -> None:
+        command = [str(self._programs / program), "-D", str(self._folder / "data"), *map(str, arguments)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user)
+
+
+@contextmanager
+def _cluster() -> Iterator[Cluster]:
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: initdb is not found")
     pytest.importorskip("psycopg", reason="psycopg is not installed: audiosim[postgres]")
     folder = Path(tempfile.mkdtemp(prefix="pg"))
-    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}  # it refuses root
-    if user:
-        shutil.chown(folder, "nobody")
-
-    def call(program, *arguments):
-        command = [programs / program, "-D", folder / "data", *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
-
     try:
-        call("initdb", "-U", "audiosim", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        call("pg_ctl", "start", "-w", "-l", folder / "log", "-o", f"-c listen_addresses='' -k {folder} -c fsync=off")
+        cluster = Cluster(programs, folder)
+        cluster.start()
         try:
-            yield f"postgresql://audiosim@/postgres?host={folder}"
+            yield cluster
         finally:
-            call("pg_ctl", "stop", "-m", "immediate")
+            with suppress(subprocess.CalledProcessError):  # a test may have stopped it
+                cluster.stop()
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server that listens on a socket of its own; skips where none is installed."""
+    with _cluster() as cluster:
+        yield cluster.url
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server that the test may stop and freeze; skips where none is installed."""
+    with _cluster() as cluster:
+        yield cluster

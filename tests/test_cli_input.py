@@ -1,5 +1,6 @@
 """Wrong input to the command: one line, exit code 1, and never a plausible ranking."""
 
+import json
 import os
 import pty
 import subprocess
@@ -107,3 +108,32 @@ def test_a_full_disk_is_one_line(folder):
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run([*COMMAND, "estimate", folder, "--format", "json"], stdout=full, stderr=subprocess.PIPE)
     assert (ended.returncode, ended.stderr) == (1, b"audiosim: output: No space left on device\n")
+
+
+def test_judgments_with_holes_are_evaluated_with_bounds_or_in_part(run, folder):
+    (folder / "judgments.qrels").write_text("".join(f"q{q} 0 d{d} {d % 3}\n" for q in (1, 2) for d in (1, 2)))
+    code, _, err = run("evaluate", folder, "--measure", "CG@1")
+    assert (code, err.startswith("audiosim: ")) == (1, True)
+    code, out, _ = run("evaluate", folder, "--measure", "CG@1", "--unjudged", "zero", "--format", "json")
+    rows = {row["system"]: row for row in json.loads(out)["CG@1"]["systems"]}
+    # S has d1, of grade 1 of 2, first; T has d3, which nobody judged.
+    assert [(rows[name]["least"], rows[name]["mean"], rows[name]["most"]) for name in "ST"] == [
+        (0.5, 0.5, 0.5),
+        (0, 0, 1),
+    ]
+    code, out, err = run("evaluate", folder, "--measure", "CG@1", "--complete", "--format", "json")
+    assert (code, err) == (0, "note: complete down to rank 1: 1 of 2 systems and 2 of 2 queries; without T\n")
+    assert [row["system"] for row in json.loads(out)["CG@1"]["systems"]] == ["S"]
+    assert run("evaluate", folder, "--measure", "CG@1", "--unjudged", "zero")[1].count("0.000 – 1.000") == 1
+
+
+def test_a_campaign_is_replayed_on_what_is_judged_throughout(run, folder):
+    lines = RUNS + "".join(f"q{q} Q0 d{d} 1 {-d} U\n" for q in (1, 2) for d in (2, 1))
+    (folder / "runs.trec").write_text(lines + "q3 Q0 d9 1 1 S\nq3 Q0 d8 1 1 T\n")
+    (folder / "judgments.qrels").write_text("".join(f"q{q} 0 d{d} {d % 3}\n" for q in (1, 2) for d in (1, 2, 3)))
+    options = ("--measure", "CG@2", "--model", "uniform", "--batch", "1", "--format", "json")
+    assert run("simulate", folder, *options)[0] == 1
+    code, out, err = run("simulate", folder, "--complete", *options)
+    assert code == 0
+    assert "note: complete down to rank 2: 3 of 3 systems and 2 of 3 queries\n" in err
+    assert json.loads(out)["pool"] == 6

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audiosim.corpus.collection import Collection
-from audiosim.selection import RULES
+from audiosim.selection import SELECTION_RULES
 from audiosim.simulate import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
@@ -65,7 +65,7 @@ def test_simulate_takes_every_goal(ask, goal):
 def test_simulate_compares_every_rule(ask, run, folder):
     rows = ask("simulate", "--compare", "--stop", "judgments=20", "--batch", "10")
     assert [(row["rule"], row["by_query"]) for row in rows] == [
-        *((name, False) for name in RULES),
+        *((name, False) for name in SELECTION_RULES),
         ("drawn", True),
     ]
     keys = ["rule", "by_query", "judged", "pool", "confidence", "accuracy", "tau", "error", "turns"]
@@ -73,19 +73,19 @@ def test_simulate_compares_every_rule(ask, run, folder):
     assert {row["judged"] for row in rows} == {20}
     # Each row is what the rule alone gives.
     for row in (rows[2], rows[-1]):
-        options = ["--rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
+        options = ["--selection-rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
         alone = ask("simulate", "--stop", "judgments=20", "--batch", "10", *options)
         assert {key: alone[key] for key in keys[2:]} == {key: row[key] for key in keys[2:]}
     code, out, _ = run("simulate", folder, "--compare", "--stop", "judgments=20", "--batch", "10")
     assert code == 0
     assert "drawn, by query" in out
     assert "judgments=20" in out
-    assert all(name in out for name in RULES)
+    assert all(name in out for name in SELECTION_RULES)
 
 
 def test_simulate_repeats_on_random_parts(ask):
     sizes = ("--queries", "5", "--teams", "3", "--jobs", "1")
-    found = ask("simulate", "--repeat", "3", *sizes, "--target", "0.8", "--rule", "doubts")
+    found = ask("simulate", "--repeat", "3", *sizes, "--target", "0.8", "--selection-rule", "doubts")
     said = ["measure", "model", "learn", "rule", "goal", "repeats", "queries", "teams", "held_out", "start", "end"]
     assert list(found) == said
     assert (found["measure"], found["rule"], found["goal"]) == ("CG@5", "doubts", "confidence=0.8")
@@ -128,7 +128,7 @@ def test_simulate_gives_rows_for_csv(run, folder):
         return list(csv.DictReader(io.StringIO(out)))
 
     assert len(rows("--stop", "judgments=4")) == 5
-    assert len(rows("--compare", "--stop", "judgments=4")) == len(RULES) + 1
+    assert len(rows("--compare", "--stop", "judgments=4")) == len(SELECTION_RULES) + 1
     repeated = rows("--repeat", "2", "--jobs", "1", "--target", "0.7")
     assert [row["moment"] for row in repeated] == ["start"] * 7 + ["end"] * 7
     followed = rows("--repeat", "2", "--jobs", "1", "--at", "0,30")
@@ -199,7 +199,7 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
 
 
 def test_two_rules_are_compared_on_the_same_parts(ask):
-    one, two = (ask(*FOLLOW, "--jobs", "1", "--rule", rule)["curve"] for rule in ("doubts", "random"))
+    one, two = (ask(*FOLLOW, "--jobs", "1", "--selection-rule", rule)["curve"] for rule in ("doubts", "random"))
     # Before anything is judged all is equal, if the parts are; after that it is not.
     assert one[0] == two[0]
     assert one[1]["by_part"] != two[1]["by_part"]
@@ -238,12 +238,12 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--stop", "enough=1"], "unknown goal 'enough=1', expected confidence=0.95, every=0.95, "),
-        (["--stop", "judgments=5", "--stop", "difference=1"], "the size of a goal must be a number, got none"),
+        (["--stop", "enough=1"], "unknown stopping rule 'enough=1', expected confidence=0.95, every=0.95, "),
+        (["--stop", "judgments=5", "--stop", "difference=1"], "the size of a stopping rule must be a number, got none"),
         (["--compare", "--repeat", "2"], "--compare and --repeat cannot be combined; repeat one rule after the other"),
         (
-            ["--rule", "luck"],
-            "unknown rule 'luck', expected one of differences, scores, doubts, drawn, variances, random, ",
+            ["--selection-rule", "luck"],
+            "unknown selection rule 'luck', expected one of differences, scores, doubts, drawn, variances, random, ",
         ),
         (["--repeat", "2", "--queries", "13"], "a part must have 1 to 12 queries, got 13"),
         (["--repeat", "2", "--teams", "5"], "a part must have 1 to 4 teams, got 5"),
@@ -295,7 +295,7 @@ def test_a_wrong_option_of_simulate_is_exit_code_2(run, folder, options):
 
 
 def test_next_by_query_stays_with_few_queries(ask, folder):
-    options = ["--judgments", "none", "--rule", "doubts", "-n", "10"]
+    options = ["--judgments", "none", "--selection-rule", "doubts", "-n", "10"]
     alone, grouped = ask("next", *options), ask("next", *options, "--by-query")
     assert len(grouped) == len(alone) == 10
     queries = [row["query"] for row in grouped]
@@ -322,25 +322,16 @@ def some_judged(folder, tmp_path):
     return path
 
 
-RANKING = [
-    "measure",
-    "model",
-    "judged",
-    "pool",
-    "confidence",
-    "systems",
-    "pairs",
-    "groups",
-    "family_wise",
-    "about",
-    "sentence",
-]
+RANKING = {
+    "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence", "widened",
+    "groups", "family_wise", "about", "sentence",
+}  # fmt: skip
 
 
 def test_the_ideal_of_the_thesis_makes_scores_higher(ask, some_judged):
     options = ["--measure", "nDCG@5", "--judgments", some_judged]
     ordered, independent = ask("estimate", *options), ask("estimate", *options, "--ideal", "independent")
-    assert list(ordered) == list(independent) == RANKING
+    assert set(ordered) == set(independent) == RANKING
     assert independent["measure"] == "nDCG@5"
     low, high = ({row["system"]: row["expectation"] for row in found["systems"]} for found in (ordered, independent))
     assert all(high[system] > low[system] for system in low)
@@ -366,7 +357,7 @@ def test_how_good_simulated_scores_are_is_said(run, folder, some_judged):
 def test_any_measure_can_be_estimated_by_draws(ask, some_judged, folder):
     options = ["--measure", "AP(min=40)@5", "--draws", "200"]
     found = ask("estimate", *options, "--judgments", some_judged)
-    assert set(RANKING) <= set(found)
+    assert set(found) >= RANKING
     assert (found["measure"], found["draws"]) == ("AP(min=40)@5", 200)
     assert found["judged"] == -(-len(grades_of(folder)) // 3)
     assert all(0 < row["expectation"] < 1 for row in found["systems"])
@@ -387,7 +378,7 @@ def test_a_wrong_option_of_estimate_is_exit_code_2(run, folder, options):
 @pytest.mark.parametrize(
     ("command", "example"),
     [
-        ("simulate", "audiosim simulate mirex2011 --repeat 100 --rule doubts"),
+        ("simulate", "audiosim simulate mirex2011 --repeat 100 --selection-rule doubts"),
         ("simulate", "audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stop confidence=0.9"),
         ("simulate", "two models or two rules are compared on the same parts"),
         ("next", "audiosim next mirex2011 -n 20 --judgments none --by-query"),

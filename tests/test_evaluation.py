@@ -10,7 +10,7 @@ from scipy import stats
 from audiosim import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.evaluation import TESTS, evaluate, reliability_of
+from audiosim.evaluation import SYSTEM_TESTS, evaluate, reliability_of
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
@@ -62,7 +62,7 @@ def test_pairs_are_compared_as_scipy_does_the_better_one_first(demo, scores, tes
         assert row["p"] <= row["p_benjamini_hochberg"] <= row["p_holm"] <= 1
 
 
-@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("test", SYSTEM_TESTS)
 def test_every_test_gives_every_pair_a_row_and_draws_the_same_with_the_same_seed(demo, test):
     once, again = (evaluate(demo, "CG@5", test=test, rng=np.random.default_rng(3)).to_dict() for _ in range(2))
     assert len(once["pairs"]) == 45

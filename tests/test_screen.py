@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from audiosim.report.screen import PlainTable, shortened
+from audiosim.report.screen import PlainTable, shortened_to
 from audiosim.report.views import interval_bar
 
 NAMES = [f"system-{i:02d}-{'x' * 26}-{i:02d}" for i in range(40)]
@@ -46,6 +46,6 @@ def test_names_keep_their_ends_even_where_no_table_fits():
 
 
 def test_a_text_is_shortened_in_the_middle():
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghij", 7) == "abc…hij"
-    assert shortened("abcdefghij", 6) == "abc…ij"
+    assert shortened_to("abcdefghij", 10) == "abcdefghij"
+    assert shortened_to("abcdefghij", 7) == "abc…hij"
+    assert shortened_to("abcdefghij", 6) == "abc…ij"

@@ -12,10 +12,10 @@ from rich.console import Console
 from audiosim.report.plots import MARKS, Point, agreement_plot, bands_plot, calibration_plot
 from audiosim.report.simulation import followed_view
 from audiosim.report.simulation_page import followed_page
-from audiosim.selection import parse_stop
+from audiosim.selection import parse_stopping_rule
 from audiosim.simulate import Part
 from audiosim.simulate.observations import Observation
-from audiosim.simulate.trials import Course, Followed
+from audiosim.simulate.trials import Followed, TrialCourse
 
 SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}
 
@@ -38,8 +38,8 @@ LATER = (observation(50, [0.8] * 4, [1, 1, 1, 0]), observation(50, [0.9] * 4, [1
 
 def result(*moments, goals=("confidence=0.7", "every=2")):
     """What campaigns seen at some moments, one observation of each part, are as plain values."""
-    stops = tuple(map(parse_stop, goals))
-    courses = tuple(Course(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))
+    stops = tuple(map(parse_stopping_rule, goals))
+    courses = tuple(TrialCourse(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))
     parts = tuple(Part(frozenset({"q1", "q2"}), frozenset({"a", "b"}), "queries") for _ in courses)
     return SAID | Followed(parts, stops, 0.02, courses).to_dict()
 

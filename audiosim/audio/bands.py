@@ -30,7 +30,7 @@ def band_descriptors(levels: Samples) -> Array:
     """
     bands = np.arange(levels.shape[1], dtype=np.float32)
     relative = levels - levels.max()
-    magnitude = np.power(np.float32(10), relative / np.float32(20))
+    magnitude = np.exp(relative * np.float32(np.log(10) / 20))  # np.power takes five times as long
     power = magnitude * magnitude
     flatness = relative.mean(axis=1) - 10 * np.log10(power.mean(axis=1))
     flux = np.zeros(len(levels), np.float32)
@@ -59,7 +59,7 @@ def band_limit_hz(levels: Samples, parameters: Parameters) -> float | None:
     if (levels[:, top:] > threshold).mean(axis=0).max() > HEARD:
         return None
     heard = np.flatnonzero((levels > threshold).mean(axis=0) > HEARD)
-    mean = 10 * np.log10(np.power(np.float32(10), (levels - loudest) / np.float32(10)).mean(axis=0))
+    mean = 10 * np.log10(np.exp((levels - loudest) * np.float32(np.log(10) / 10)).mean(axis=0))
     last = int(heard[-1]) if len(heard) else 0
     while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
         last -= 1

@@ -30,14 +30,14 @@ CONNECT_S = 10
 JOIN_S = 60  # that the first machine may take to join
 
 
-def spread(
+def spread_on_cluster(
     work: Callable[[Task], Result],
     tasks: Sequence[Task],
     scheduler: str,
     limit_s: Callable[[Task], float],
     lost: Callable[[Task, str], Result],
 ) -> Generator[Result, None, None]:
-    """The result of each task, in the order of the tasks; see `workers.spread`.
+    """The result of each task, in the order of the tasks; see `workers.spread_on_workers`.
 
     scheduler  its address, such as tcp://10.0.0.1:8786
 
@@ -52,6 +52,22 @@ def spread(
             yield from _in_batches(client, partial(_whole, work, limit_s=limit_s, lost=lost), tasks, lost)
         except (CancelledError, CommClosedError):
             raise InputError(f"the scheduler at {scheduler} is gone; what it has answered is kept") from None
+
+
+def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str) -> Iterator[Result]:
+    """The result of each task, in the order of the tasks, each done by a thread of a cluster; see `spread`.
+
+    For a few large tasks that run no code of others: an exception in one is raised here.
+    """
+    with _connect(scheduler) as client:
+        from distributed.comm import CommClosedError
+
+        _threads(client)
+        try:
+            for future in [client.submit(work, task, pure=False, retries=RETRIES) for task in tasks]:
+                yield future.result()
+        except (CancelledError, CommClosedError):
+            raise InputError(f"the scheduler at {scheduler} is gone") from None
 
 
 def _in_batches(
@@ -77,7 +93,7 @@ def _whole(
     limit_s: Callable[[Task], float],
     lost: Callable[[Task, str], Result],
 ) -> list[Result]:
-    return list(workers.spread(work, batch, 1, limit_s, lost))
+    return list(workers.spread_on_workers(work, batch, 1, limit_s, lost))
 
 
 def _results(batch: Sequence[Task], future: "Future", lost: Callable[[Task, str], Result]) -> Iterator[Result]:

@@ -12,7 +12,7 @@ QUANTILE = 0.02  # of an octave's bins that make its peak, and that make its val
 FLOOR, RANGE_DB = 1e-10, 80.0
 
 
-def extremes(powers: Samples, parameters: Parameters, peaks: Samples, valleys: Samples) -> None:
+def octave_extremes(powers: Samples, parameters: Parameters, peaks: Samples, valleys: Samples) -> None:
     """The mean magnitudes of the loudest and of the softest bins of each octave, into (n, 7) each.
 
     powers  (n, bins) of transforms
@@ -28,7 +28,7 @@ def contrast(peaks: Samples, valleys: Samples) -> Array:
 
         10 log10 peak - 10 log10 valley
 
-    peaks, valleys  (frames, 7) see `extremes`; neither is told apart 80 dB below its highest, or below 1e-10
+    peaks, valleys  (frames, 7) see `octave_extremes`; neither is told apart 80 dB below its highest, or below 1e-10
 
     Octaves: 0 to 200 Hz, 200 to 400 Hz, and so on; the last takes all above 6.4 kHz. Within 1e-3 of
     librosa.feature.spectral_contrast with its defaults. Jiang et al. (2002), doi:10.1109/ICME.2002.1035731.

@@ -1,6 +1,6 @@
-"""A sound file -> Signal. The only code that opens sound files."""
+"""A sound file -> Signal. The only code of audiosim that opens sound files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -11,8 +11,9 @@ import numpy as np
 
 from audiosim.audio import more_formats
 from audiosim.audio.completeness import Completeness, completeness
+from audiosim.audio.decoder import SUFFIXES, Decoder
 from audiosim.audio.gathering import Block, Decoded, Gathering, Samples
-from audiosim.audio.sound_limits import STANDARD, Limits
+from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
 from audiosim.errors import InputError, SoundError
 
 if TYPE_CHECKING:
@@ -68,12 +69,15 @@ class Signal:
         return bool(max(self.samples.max() - mean, mean - self.samples.min()) < SILENT)
 
 
-def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) -> Signal:
+def read(
+    path: str | Path, rate_hz: int = RATE_HZ, limits: SoundLimits = STANDARD_LIMITS, decoders: Sequence[Decoder] = ()
+) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
     path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; with audiosim[formats] whatever PyAV reads, such as M4A and WMA
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   how much sound a file may hold
+    decoders of other kinds of file, by their suffixes; libsndfile opens all others
 
     A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow,
     or samples that are NaN or infinite, lasts under 1 s, or less than 90 % of what it promises can be decoded.
@@ -82,14 +86,21 @@ def read(path: str | Path, rate_hz: int = RATE_HZ, limits: Limits = STANDARD) ->
     """
     path = Path(path)
     size_bytes = _check_file(path)
-    decoded = _decode(path, size_bytes, limits)
-    problem = _problem(decoded)
+    decoder = next((decoder for decoder in decoders if decoder.opens(path)), LIBSNDFILE)
+    decoded = decoder.decode(path, size_bytes, limits)
+    problem = limits.problem(len(decoded.samples), 1, decoded.rate_hz, size_bytes) or _problem(decoded)
     if problem:
         raise SoundError(f"{path}: {problem}")
     samples = decoded.samples
     if decoded.rate_hz != rate_hz:
         samples = np.ascontiguousarray(soxr.resample(samples, decoded.rate_hz, rate_hz, quality="HQ"))
     return Signal(samples, rate_hz, _notes(decoded))
+
+
+def load_libraries() -> None:
+    """Load what reads WAV and resamples, which the first file would otherwise pay for."""
+    soundfile.available_formats()
+    soxr.resample(np.zeros(441, np.float32), 44_100, RATE_HZ, quality="HQ")
 
 
 def _check_file(path: Path) -> int:
@@ -106,7 +117,7 @@ def _check_file(path: Path) -> int:
     return status.st_size
 
 
-def _decode(path: Path, size_bytes: int, limits: Limits) -> Decoded:
+def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
     def check(frames: int, channels: int, rate_hz: int) -> None:
         problem = limits.problem(frames, channels, rate_hz, size_bytes)
         if problem:
@@ -114,16 +125,22 @@ def _decode(path: Path, size_bytes: int, limits: Limits) -> Decoded:
 
     try:
         with soundfile.SoundFile(path) as file:
+            if file.format == "RAW":  # libsndfile takes whatever is named .au for a telephone call
+                raise SoundError(f"{path}: cannot be decoded (it has no header), expected {FORMATS}")
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
             decoded = _samples(file, lambda frames: check(frames, file.channels, file.samplerate))
             known = _completeness(completeness(path, file.format), file, decoded)
             return replace(decoded, known=known)
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
         reason = _reason(error)
-    found = more_formats.decode(path, check) if more_formats.installed() else reason
+    found = more_formats.decode_other(path, check) if more_formats.installed() else reason
     if isinstance(found, Decoded):
         return found
     raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
+
+
+LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
+DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
 
 
 def _reason(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Sound files -> one Gaussian each, or the reason why not; in this process, in others, or on a cluster."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from audiosim.audio.frames import Frames, frames
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
-from audiosim.audio.sources import LeftOut, Source
+from audiosim.audio.sources import LeftOut, SoundSource
 from audiosim.errors import InputError, SoundError
 from audiosim.stats.gaussian import Gaussian, triangles
 
@@ -52,7 +52,7 @@ One = Callable[[Recording], Described | Failure]
 Outcomes = Generator[Described | Failure, None, None]
 
 
-def listed(sources: Mapping[str, Source]) -> list[Recording]:
+def listed(sources: Mapping[str, SoundSource]) -> list[Recording]:
     """What is known of the files before they are read.
 
     A file that is missing has size 0. What is not to be opened has the reason as its note.
@@ -60,7 +60,7 @@ def listed(sources: Mapping[str, Source]) -> list[Recording]:
     return [_listed(identifier, source) for identifier, source in sources.items()]
 
 
-def _listed(identifier: str, source: Source) -> Recording:
+def _listed(identifier: str, source: SoundSource) -> Recording:
     if isinstance(source, LeftOut):
         return Recording(identifier, source.path, note=source.reason)
     if is_url(source):
@@ -95,16 +95,27 @@ def describe_all(
     if n_jobs == 0:
         raise InputError("n_jobs must not be 0; -1 means one per processor")
     if n_jobs is None and scheduler is None:
-        return _in_turn(partial(describe, parameters=parameters, read=read), recordings)
+        return _in_turn(partial(describe_file, parameters=parameters, read=read), recordings)
     import joblib
 
     portable = read if read is decode.read else joblib.wrap_non_picklable_objects(read)
     parameters = parameters.portable(joblib.wrap_non_picklable_objects)
-    one = partial(describe, parameters=parameters, read=portable)
+    one = partial(describe_file, parameters=parameters, read=portable)
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
-        return cluster.spread(partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost)
-    return workers.spread(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost)
+        return cluster.spread_on_cluster(
+            partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
+        )
+    prepare = partial(prepare_for, parameters)
+    return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
+
+
+def prepare_for(parameters: Parameters) -> None:
+    """Load what describing takes, and compile what its descriptors compile."""
+    decode.load_libraries()
+    noise = np.random.default_rng(0).standard_normal(parameters.rate_hz).astype(np.float32)
+    with suppress(Exception):  # what is wrong with a descriptor each file will say
+        frames(Signal(noise, parameters.rate_hz), parameters)
 
 
 def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:
@@ -131,7 +142,7 @@ def _lost(recording: Recording, why: str) -> Failure:
     return Failure(recording.path, f"its decoder {why}, expected {decode.FORMATS} that it can read")
 
 
-def describe(recording: Recording, parameters: Parameters, read: Read = decode.read) -> Described | Failure:
+def describe_file(recording: Recording, parameters: Parameters, read: Read = decode.read) -> Described | Failure:
     """The Gaussian of one file, or why there is none.
 
     A recording that has a note before it is described is not opened: the note says why. An assertion that

@@ -6,11 +6,11 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.audio.bands import band_descriptors, band_limit_hz, mirrored_bins
-from audiosim.audio.contrast import contrast, extremes
+from audiosim.audio.contrast import contrast, octave_extremes
 from audiosim.audio.decode import Signal
 from audiosim.audio.gathering import Samples
-from audiosim.audio.mfcc import filtered, hann, levels_of, mfcc
-from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD, Descriptor, Parameters
+from audiosim.audio.mfcc import decibels_of, filtered, hann, mfcc
+from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.spectra import powers
 from audiosim.errors import InputError, SoundError
 
@@ -26,7 +26,7 @@ class Frames(NamedTuple):
     limit_hz: float | None = None
 
 
-def frames(signal: Signal, parameters: Parameters = STANDARD) -> Frames:
+def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
     """The frames of a signal, joined from the descriptors that the parameters name.
 
     signal  n samples at the rate of the parameters
@@ -62,8 +62,8 @@ class _Spectrum:
             block = power if source is None else power[:, source]
             filtered(block, parameters, mel[some])
             if CONTRAST in parameters.names:
-                extremes(block, parameters, self.peaks[some], self.valleys[some])
-        self.levels = levels_of(mel)
+                octave_extremes(block, parameters, self.peaks[some], self.valleys[some])
+        self.levels = decibels_of(mel)
 
 
 def _column(one: str | Descriptor, spectrum: _Spectrum, signal: Signal, parameters: Parameters) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -11,20 +11,22 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio import decode, index_store, packing
+from audiosim.audio.checksums import check_rows
+from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
-from audiosim.audio.parameters import STANDARD, Descriptor, Parameters
+from audiosim.audio.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
-from audiosim.audio.sources import Source, find_sounds
+from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
 from audiosim.stats.kullback_leibler import Packed, Precision, Reals, pack
-from audiosim.stats.nearest import Field
+from audiosim.stats.nearest import SearchField
 
-Progress = Callable[[int, int, int], object]
+ShowProgress = Callable[[int, int, int], object]
 SAVED = 10_000  # recordings written together
 
 
@@ -50,7 +52,7 @@ class AudioIndex:
 
     recordings: Sequence[Recording]
     table: Singles
-    parameters: Parameters = STANDARD
+    parameters: Parameters = STANDARD_FRAMES
     failed: tuple[Failure, ...] = ()
     places: Integers | None = None
     folder: Path | None = None
@@ -66,7 +68,7 @@ class AudioIndex:
             raise InputError(f"two recordings are called {twice!r}")
 
     @classmethod
-    def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD) -> Self:
+    def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD_FRAMES) -> Self:
         """An index of Gaussians that are known already, by identifier."""
         return cls(tuple(map(Recording, gaussians)), _rows(map(pack_row, gaussians.values()), parameters), parameters)
 
@@ -105,9 +107,17 @@ class AudioIndex:
     @cached_property
     def rows(self) -> Singles:
         """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""
-        if self.places is None or np.array_equal(self.places, np.arange(len(self.table))):
-            return self.table
-        return self.table[self.places]
+        table = self._checked_table
+        if self.places is None or np.array_equal(self.places, np.arange(len(table))):
+            return table
+        return table[self.places]
+
+    @cached_property
+    def _checked_table(self) -> Singles:
+        """The table; of one on disk the rows that hold were held against their checksums."""
+        if self.folder is not None and self.places is not None:
+            check_rows(self.folder, self.table, self.places, index_store.ROWS)
+        return self.table
 
     @property
     def means(self) -> Array:
@@ -140,7 +150,7 @@ class AudioIndex:
         precision  of the result; single is within a relative 1e-4, near duplicates too
         """
         places = [None if ids is None and not self._is_large else self._packed_places(ids) for ids in (rows, columns)]
-        return kullback_leibler.divergence(self._packed, places[0], places[1], precision)
+        return kullback_leibler.kullback_leibler_divergence(self._packed, places[0], places[1], precision)
 
     def neighbours(
         self,
@@ -205,7 +215,7 @@ class AudioIndex:
     def _packed(self) -> Packed:
         """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
         if self.folder is not None and self._is_large:
-            return packing.packed_on_disk(self.folder, self.table, self.parameters.dimension)
+            return packing.packed_on_disk(self.folder, self._checked_table, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
 
     @cached_property
@@ -230,10 +240,10 @@ class AudioIndex:
     def _packed_places(self, ids: Iterable[str] | None) -> Integers:
         return self._inside[self.positions(ids)]
 
-    def _field(self, groups: Integers | None) -> Field:
+    def _field(self, groups: Integers | None) -> SearchField:
         """What is searched: recordings that hold and are to be heard, each by default a group of its own."""
         known = self._outside if groups is None else np.where(self._outside < 0, 0, groups[self._outside])
-        return Field(self._packed, known, self._closed, self._outside)
+        return SearchField(self._packed, known, self._closed, self._outside)
 
     def _named(self, near: Ranked) -> tuple[Neighbour, ...]:
         close = [None] * len(near.place) if near.proximity is None else near.proximity.tolist()
@@ -298,18 +308,20 @@ def extract(
     into: str | Path | None = None,
     parameters: Parameters | None = None,
     read: Read = decode.read,
-    progress: Progress | None = None,
+    progress: ShowProgress | None = None,
     scheduler: str | None = None,
     prune: bool = False,
+    decoders: Sequence[Decoder] = (),
 ) -> AudioIndex:
     """Describe sound files: one Gaussian of full covariance per recording.
 
     sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or identifier -> file
     n_jobs      worker processes, as in scikit-learn: None is 1, -1 one per processor
     into        folder of the index; files in it that have not changed are not read again. None: in memory
-    parameters  of the frames; None: those of the index where there is one, else STANDARD: MFCC, spectral contrast
-                and band descriptors. See `described_by` for others
+    parameters  of the frames; None: those of the index where there is one, else STANDARD_FRAMES: MFCC, spectral
+                contrast and band descriptors. See `described_by` for others
     read        what opens a sound file
+    decoders    of kinds of file that audiosim does not open itself; they take the place of `read`
     progress    called with the numbers of files done (those already in the index too), failed, and in all
     scheduler   address of a Dask cluster that does the work instead; see `describe_all`
     prune       whether recordings of the index whose file is gone are removed first; those at URLs stay
@@ -318,7 +330,10 @@ def extract(
     all that is done survives an interruption, and the same call goes on from there; the result holds
     all of the index, sound from earlier calls too.
     """
-    sources: Mapping[str, Source] = sound if isinstance(sound, Mapping) else find_sounds(sound)
+    suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
+    if decoders:
+        read = partial(decode.read, decoders=decoders)
+    sources: Mapping[str, SoundSource] = sound if isinstance(sound, Mapping) else find_sounds(sound, suffixes)
     files, report = listed(sources), progress or _unwatched
     parameters = parameters or _parameters_of(into)
     if into is None:
@@ -339,9 +354,9 @@ def extract(
 
 
 def _parameters_of(folder: str | Path | None) -> Parameters:
-    """Those of an index, STANDARD where there is none."""
+    """Those of an index, STANDARD_FRAMES where there is none."""
     if folder is None or not (Path(folder) / index_store.HEAD).exists():
-        return STANDARD
+        return STANDARD_FRAMES
     parameters = index_store.read_head(Path(folder))
     for one in parameters.descriptors:
         if isinstance(one, Descriptor):
@@ -356,7 +371,7 @@ def _prune(index: Appender) -> None:
 
 
 def _follow(
-    outcomes: Outcomes, done: int, total: int, progress: Progress, keep: Callable[[Described], object]
+    outcomes: Outcomes, done: int, total: int, progress: ShowProgress, keep: Callable[[Described], object]
 ) -> tuple[Failure, ...]:
     """Keep each outcome as it comes, and say how far it has got; what failed."""
     failed: list[Failure] = []

@@ -4,6 +4,7 @@
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
     recordings.jsonl  one line per entry, in the same order
     entries.u64       two numbers per entry: where its line ends; what it is (see `REPLACES`)
+    checks.u32        its checksums; see `audiosim.audio.checksums`
 
 All little endian.
 
@@ -11,6 +12,7 @@ An entry is a row, then its line, then its place in entries.u64. What counts is 
 all three; what a kill leaves beyond them is cut off by the next append. A recording that changed is
 appended again and one that is removed gets an entry that says so, its row zero: both name the entry
 that no longer holds, so that opening reads no line. A power cut may cost the entries since the last close.
+Entries that are damaged are taken out by the next append, so that `extract` describes their recordings again.
 """
 
 import json
@@ -26,9 +28,19 @@ from typing import Self, TypeVar, overload
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from audiosim.arrays import Booleans, Integers
+from audiosim.audio.checksums import (
+    CHECK_BYTES,
+    CHECKS,
+    Entries,
+    check_lines,
+    checks_of,
+    damaged_lines,
+    damaged_rows,
+    lines_of,
+    read_checks,
+)
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.gaussian import Singles, width
@@ -44,8 +56,6 @@ HEAD, ROWS, LINES, ENTRIES = "index.json", "gaussians.f32", "recordings.jsonl", 
 REMOVES, SILENT = np.uint64(1 << 63), np.uint64(1 << 62)
 REPLACES = np.uint64((1 << 62) - 1)
 ENTRY_BYTES = 16
-
-Entries = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +104,7 @@ class Recordings(Sequence[Recording]):
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
         """Read without the rest of the lines, which takes longer."""
-        lines = _parse(self.folder / LINES, self._entries, _NAMED)
+        lines = _parse(self.folder / LINES, self._entries, _NAMED, self._places)
         return tuple(lines[place].identifier for place in self._places)
 
     @property
@@ -105,7 +115,7 @@ class Recordings(Sequence[Recording]):
 
     @cached_property
     def _parsed(self) -> list[Recording]:
-        lines = _parse(self.folder / LINES, self._entries, _RECORDING)
+        lines = _parse(self.folder / LINES, self._entries, _RECORDING, self._places)
         return [lines[place] for place in self._places]
 
 
@@ -156,18 +166,40 @@ class Appender:
         self._columns = width(parameters.dimension)
         _prepare(self.folder, parameters)
         _read_entries(self.folder, self._columns)  # refused before a file is made in place of a lost one
-        self._entries, self._lines, self._rows = ((self.folder / name).open("ab") for name in (ENTRIES, LINES, ROWS))
+        names = (ENTRIES, LINES, ROWS, CHECKS)
+        self._entries, self._lines, self._rows, self._checks = ((self.folder / name).open("ab") for name in names)
         try:
             self._lock()
             entries = _read_entries(self.folder, self._columns)
-            recordings = _parse(self.folder / LINES, entries, _RECORDING)
+            places, damaged = self._sorted_out(entries)
+            recordings = _parse(self.folder / LINES, entries, _RECORDING, places)
         except BaseException:
             self.close()
             raise
         self._count, self._end = len(entries), int(entries[-1, 0]) if len(entries) else 0
-        self._truncate()
-        self._places = {recordings[place].identifier: int(place) for place in _places(entries[:, 1])}
+        self._places = {recordings[place].identifier: int(place) for place in places}
         self._known = {identifier: recordings[place] for identifier, place in self._places.items()}
+        self._take_out(damaged)
+
+    def _sorted_out(self, entries: Entries) -> tuple[Integers, list[int]]:
+        """The entries that hold and are whole, and those that are damaged; all get a checksum."""
+        count, holding = len(entries), _places(entries[:, 1])
+        self._rows.truncate(count * self._columns * 4)
+        self._lines.truncate(int(entries[-1, 0]) if count else 0)
+        self._entries.truncate(count * ENTRY_BYTES)
+        checks, lines = read_checks(self.folder, count), lines_of((self.folder / LINES).read_bytes(), entries)
+        self._checks.truncate(len(checks) * CHECK_BYTES)
+        rows = np.fromfile(self.folder / ROWS, "<f4").reshape(count, self._columns)
+        damaged = {*damaged_rows(rows, checks, holding), *damaged_lines(lines, entries, checks, holding)}
+        new = slice(len(checks), count)
+        self._checks.write(checks_of(rows[new], lines[new], entries[new]).tobytes())
+        return np.array([place for place in holding if place not in damaged], dtype=np.int64), sorted(damaged)
+
+    def _take_out(self, damaged: Sequence[int]) -> None:
+        """Say of damaged entries that they no longer hold."""
+        for place in damaged:
+            line = json.dumps({"identifier": "", "removed": True})
+            self._write(np.zeros((1, self._columns), np.float32), [line], [np.uint64(1 + int(place)) | REMOVES])
 
     @property
     def recordings(self) -> tuple[Recording, ...]:
@@ -207,7 +239,7 @@ class Appender:
 
     def close(self) -> None:
         """Hand everything to the disk, the rows before their lines and these before their entries."""
-        for file in (self._rows, self._lines, self._entries):
+        for file in (self._rows, self._lines, self._checks, self._entries):
             file.flush()
             os.fsync(file.fileno())
             file.close()
@@ -218,19 +250,19 @@ class Appender:
     def _write(self, rows: Singles, lines: Sequence[str], kinds: Sequence[np.uint64]) -> None:
         encoded = [f"{line}\n".encode() for line in lines]
         ends = self._end + np.cumsum([len(line) for line in encoded], dtype=np.uint64)
+        entries: Entries = np.column_stack([ends, kinds]).astype("<u8")
         for file, content in (
             (self._rows, rows.astype("<f4").tobytes()),
             (self._lines, b"".join(encoded)),
-            (self._entries, np.column_stack([ends, kinds]).astype("<u8").tobytes()),
+            (self._checks, checks_of(rows, encoded, entries).tobytes()),
+            (self._entries, entries.tobytes()),
         ):
-            file.write(content)
-            file.flush()
+            try:
+                file.write(content)
+                file.flush()
+            except OSError as error:
+                raise InputError(f"{self.folder}: cannot be written to: {error.strerror}") from None
         self._count, self._end = self._count + len(lines), int(ends[-1]) if len(ends) else self._end
-
-    def _truncate(self) -> None:
-        self._rows.truncate(self._count * self._columns * 4)
-        self._lines.truncate(self._end)
-        self._entries.truncate(self._count * ENTRY_BYTES)
 
     def _lock(self) -> None:
         if sys.platform != "win32":
@@ -295,7 +327,19 @@ def _read_entries(folder: Path, columns: int) -> Entries:
     if count == 0 or LINES not in sizes:
         return np.empty((0, 2), np.uint64)
     entries: Entries = np.memmap(folder / ENTRIES, "<u8", mode="r", shape=(count, 2))
-    return entries[: np.searchsorted(entries[:, 0], np.uint64(sizes[LINES]), side="right")]
+    fits = entries[:, 0] <= np.uint64(sizes[LINES])
+    whole = entries[: len(fits) if fits.all() else int(np.argmin(fits))]
+    ends, replaced = whole[:, 0], whole[:, 1] & REPLACES
+    # A kill, or a power cut, leaves entries without their lines at the end alone.
+    lost = np.flatnonzero(fits[len(whole) :])[:1] + len(whole)
+    rising = ends > np.concatenate([[np.uint64(0)], ends[:-1]])
+    wrong = np.concatenate([np.flatnonzero(~rising | (replaced > np.arange(len(whole)))), lost])
+    if len(wrong):
+        where = f"entry {wrong[0] + 1} is damaged"
+        raise FormatError(
+            folder / ENTRIES, int(wrong[0]) + 1, f"{where}, expected lines in order; extract into a new folder"
+        )
+    return whole
 
 
 def _places(kinds: Entries) -> Integers:
@@ -311,19 +355,27 @@ def _places(kinds: Entries) -> Integers:
     return places[np.argsort(first[places], kind="stable")] if len(changed) else places
 
 
-def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]") -> list[Line]:
-    """The lines of some entries."""
+def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]", places: Integers) -> list[Line]:
+    """The lines of all entries; what stands in those of entries that no longer hold may be anything.
+
+    places  the entries that hold
+    """
     if len(entries) == 0:
         return []
     with path.open("rb") as file:
         text = file.read(int(entries[-1, 0]))
+    check_lines(path, text, entries, places)
     try:
         lines = decoder.decode_lines(text)
     except msgspec.MsgspecError:
         # Names that are not text, or a line that is none of ours: one by one, by a parser that reads both.
         ends: list[int] = entries[:, 0].tolist()
-        bounds = enumerate(pairwise([0, *ends]), start=1)
-        lines = [_parse_line(path, number, text[start:end], decoder) for number, (start, end) in bounds]
+        bounds, held = enumerate(pairwise([0, *ends]), start=1), set((places + 1).tolist())
+        nothing = b'{"identifier": ""}'
+        lines = [
+            _parse_line(path, number, text[start:end] if number in held else nothing, decoder)
+            for number, (start, end) in bounds
+        ]
     if len(lines) != len(entries):
         raise FormatError(path, len(lines) + 1, f"expected a line for each of {len(entries)} entries")
     return lines

@@ -18,7 +18,7 @@ def mfcc(levels: Samples, parameters: Parameters) -> Array:
 
         DCT-II, orthonormal, of L
 
-    levels  (frames, bands) L in dB, see `levels_of`
+    levels  (frames, bands) L in dB, see `decibels_of`
 
     Within 1e-3 of librosa.feature.mfcc with its defaults. McFee et al. (2015), doi:10.25080/Majora-7b98e3ed-003.
     """
@@ -29,7 +29,7 @@ def mfcc(levels: Samples, parameters: Parameters) -> Array:
     return coefficients
 
 
-def levels_of(power: Samples) -> Samples:
+def decibels_of(power: Samples) -> Samples:
     """Levels in dB of the mel power of a recording: max(L, max L - 80), L = 10 log10 max(1e-10, power). In place."""
     np.log10(np.maximum(power, FLOOR, out=power), out=power)
     levels: Samples = np.multiply(power, 10, out=power)

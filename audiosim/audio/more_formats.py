@@ -33,7 +33,7 @@ def installed() -> bool:
     return find_spec("av") is not None
 
 
-def decode(path: Path, check: Callable[[int, int, int], None]) -> Decoded | str:
+def decode_other(path: Path, check: Callable[[int, int, int], None]) -> Decoded | str:
     """All that can be decoded of the first stream of sound in a file, or why nothing can.
 
     check  hears frames, channels and rate in Hz as they are known, and may put an end to it

@@ -14,7 +14,7 @@ from audiosim.audio.describe import Failure
 from audiosim.audio.index import AudioIndex, extract, nearest_run
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
-from audiosim.audio.sources import LeftOut, Source, find_sounds
+from audiosim.audio.sources import LeftOut, SoundSource, find_sounds
 from audiosim.audio.tags import Tags, read_tags
 from audiosim.corpus import formats
 from audiosim.corpus.collection import Collection
@@ -133,9 +133,9 @@ def _write(folder: Path, collection: Collection) -> None:
     )
 
 
-def _named(sounds: dict[str, Source]) -> dict[str, Source]:
+def _named(sounds: dict[str, SoundSource]) -> dict[str, SoundSource]:
     """The files by identifiers that survive a run, a table and an address; a second of one name gets a number."""
-    found: dict[str, Source] = {}
+    found: dict[str, SoundSource] = {}
     for place, source in sounds.items():
         safe = place if isinstance(source, LeftOut) else safe_identifier(place)
         number = 2
@@ -185,7 +185,7 @@ def find_twins(index: AudioIndex) -> tuple[Twins, ...]:
     for one, other in (sorted(pair, key=row.__getitem__) for pair in pairs):
         if abs(seconds[one] - seconds[other]) <= max(SAME_S, SAME_SHARE * seconds[one]):
             own, theirs = rows[row[one]][None], rows[row[other]][None]
-            apart = float(jensen_shannon.divergence(own, theirs, len(places))[0, 0])
+            apart = float(jensen_shannon.jensen_shannon_divergence(own, theirs, len(places))[0, 0])
             if apart < SAME:
                 found.append(Twins(one, other, apart, seconds[one]))
     return tuple(sorted(found, key=lambda pair: (pair.divergence, pair.one, pair.other)))

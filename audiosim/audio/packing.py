@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.stats.gaussian import Singles
-from audiosim.stats.kullback_leibler import PACKED, Packed, Whitener, sides
-from audiosim.stats.threads import spread
+from audiosim.stats.kullback_leibler import PACKED, Packed, Whitener, packed_sides
+from audiosim.stats.threads import spread_on_threads
 
 if sys.platform != "win32":
     import fcntl
@@ -88,9 +88,9 @@ def _sides(rows: Singles, whitener: Whitener) -> Singles:
 
     def fill(start: int) -> None:
         chosen = held[start : start + PACKED]
-        result[chosen] = sides(rows[chosen], whitener)
+        result[chosen] = packed_sides(rows[chosen], whitener)
 
-    spread(fill, range(0, len(held), PACKED))
+    spread_on_threads(fill, range(0, len(held), PACKED))
     return result
 
 

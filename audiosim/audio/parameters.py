@@ -72,7 +72,7 @@ class Parameters:
     descriptors   what the frames hold, in this order: "mfcc"; "contrast", the spectral contrast of seven octaves;
                   "bands", four descriptors of the mel bands; and those from elsewhere
 
-    Plain MFCC unless more is asked for; see STANDARD for what `extract` makes.
+    Plain MFCC unless more is asked for; see STANDARD_FRAMES for what `extract` makes.
     """
 
     rate_hz: int = RATE_HZ
@@ -172,7 +172,7 @@ class Parameters:
 
 
 PLAIN = Parameters()
-STANDARD = Parameters(descriptors=(MFCC, CONTRAST, BANDS))
+STANDARD_FRAMES = Parameters(descriptors=(MFCC, CONTRAST, BANDS))
 
 
 def described_by(*chosen: str | Descriptor | FrameFeature) -> Parameters:

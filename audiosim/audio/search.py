@@ -9,8 +9,8 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.stats import jensen_shannon, kullback_leibler
 from audiosim.stats.gaussian import Singles
-from audiosim.stats.kullback_leibler import of_sides, sides
-from audiosim.stats.nearest import Field, Found, nearest
+from audiosim.stats.kullback_leibler import of_sides, packed_sides
+from audiosim.stats.nearest import NearestFound, SearchField, nearest
 from audiosim.stats.proximity import mutual_proximity
 
 Divergence = Literal["kl", "js"]
@@ -47,7 +47,7 @@ class Queries(NamedTuple):
     place: Integers
 
 
-def search(field: Field, queries: Queries, k: int, divergence: Divergence, proximity: bool) -> Iterator[Ranked]:
+def search(field: SearchField, queries: Queries, k: int, divergence: Divergence, proximity: bool) -> Iterator[Ranked]:
     """The k neighbours of each query, in their order.
 
     Kullback-Leibler without proximity ranks the whole field. The others do in a field of at most 1,000
@@ -63,7 +63,7 @@ def search(field: Field, queries: Queries, k: int, divergence: Divergence, proxi
     for start in range(0, len(queries.rows), together):
         part = slice(start, start + together)
         block = Queries(queries.rows[part], queries.groups[part], queries.place[part])
-        exact = sides(block.rows, field.packed.whitener)
+        exact = packed_sides(block.rows, field.packed.whitener)
         found = nearest(field, exact, block.groups, size)
         apart = found.divergence if divergence == "kl" else _js_apart(field, block, found)
         if references is None:
@@ -72,7 +72,7 @@ def search(field: Field, queries: Queries, k: int, divergence: Divergence, proxi
         yield from _by_proximity(field, block, exact, found, apart, references, divergence, k)
 
 
-def _references(field: Field) -> Integers:
+def _references(field: SearchField) -> Integers:
     """Drawn once and for all from the recordings that are open."""
     chosen = np.flatnonzero(~field.closed)
     if len(chosen) <= SAMPLE:
@@ -81,10 +81,10 @@ def _references(field: Field) -> Integers:
 
 
 def _by_proximity(
-    field: Field,
+    field: SearchField,
     block: Queries,
     exact: Array,
-    found: Found,
+    found: NearestFound,
     apart: Array,
     references: Integers,
     divergence: Divergence,
@@ -95,10 +95,10 @@ def _by_proximity(
     if divergence == "kl":
         fine = field.packed.exact(references)
         from_queries = np.array([of_sides(query[None], fine) for query in exact])
-        profiles = kullback_leibler.divergence(field.packed, candidates, references).astype(float)
+        profiles = kullback_leibler.kullback_leibler_divergence(field.packed, candidates, references).astype(float)
     else:
-        from_queries = jensen_shannon.divergence(block.rows, rows[references], d)
-        profiles = jensen_shannon.divergence(rows[candidates], rows[references], d)
+        from_queries = jensen_shannon.jensen_shannon_divergence(block.rows, rows[references], d)
+        profiles = jensen_shannon.jensen_shannon_divergence(rows[candidates], rows[references], d)
     for query, part in enumerate(_parts(found, len(exact))):
         place = found.place[part]
         counted = (references != place[:, None]) & (references != block.place[query])
@@ -106,22 +106,22 @@ def _by_proximity(
         yield _best(field, place, apart[part], close, k)
 
 
-def _parts(found: Found, queries: int) -> Iterator[slice]:
+def _parts(found: NearestFound, queries: int) -> Iterator[slice]:
     bounds = np.searchsorted(found.query, np.arange(queries + 1))
     return (slice(start, end) for start, end in pairwise(bounds.tolist()))
 
 
-def _best(field: Field, place: Integers, apart: Array, proximity: Array | None, k: int) -> Ranked:
+def _best(field: SearchField, place: Integers, apart: Array, proximity: Array | None, k: int) -> Ranked:
     keys = (field.order[place], apart) if proximity is None else (field.order[place], apart, -proximity)
     best = np.lexsort(keys)[:k]
     return Ranked(place[best], apart[best], None if proximity is None else proximity[best])
 
 
-def _js_apart(field: Field, block: Queries, found: Found) -> Array:
+def _js_apart(field: SearchField, block: Queries, found: NearestFound) -> Array:
     """(m,) Jensen-Shannon divergences of what was found from its query."""
     rows, d = field.packed.rows, len(field.packed.whitener.shift)
     parts = [
-        jensen_shannon.divergence(block.rows[query][None], rows[found.place[part]], d)[0]
+        jensen_shannon.jensen_shannon_divergence(block.rows[query][None], rows[found.place[part]], d)[0]
         for query, part in enumerate(_parts(found, len(block.rows)))
     ]
     return np.concatenate(parts) if parts else np.empty(0)

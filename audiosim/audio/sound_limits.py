@@ -6,7 +6,7 @@ from audiosim.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SoundLimits:
     """What is decoded at most; a file of more is refused, not cut.
 
     seconds    of sound
@@ -47,4 +47,4 @@ class Limits:
 
 
 DENSEST = 100  # samples per byte
-STANDARD = Limits()
+STANDARD_LIMITS = SoundLimits()

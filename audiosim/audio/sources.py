@@ -7,10 +7,10 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from audiosim.audio import more_formats
+from audiosim.audio.decoder import SUFFIXES
 from audiosim.audio.remote import find_remote, is_url
 from audiosim.errors import InputError
 
-SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
 UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes that are no text, line and paragraph ends
 
 
@@ -21,16 +21,17 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-Source = str | Path | LeftOut  # a str where it is a URL
+SoundSource = str | Path | LeftOut  # a str where it is a URL
 
 
-def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Source]:
+def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = ()) -> dict[str, SoundSource]:
     """The sound files that a person means by some paths, in the order found.
 
     paths  each a folder: all below it whose name ends as a sound file's does, of formats that need audiosim[formats]
            too, sorted, hidden ones left out;
            a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
            any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
+    more   suffixes of sound files, beside those that audiosim opens itself
 
     A recording is called by its document, or else by its path below the folder without suffix, or its stem.
     Below a folder a link to a file in it counts as a file. A link to a file outside, and a link to a folder,
@@ -38,25 +39,27 @@ def find_sounds(paths: str | Path | Iterable[str | Path]) -> dict[str, Source]:
     control character or bytes that are no text cannot be an identifier. Each of these is a LeftOut.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: dict[str, Source] = {}
-    for identifier, source in (sound for start in paths for sound in _sounds(start)):
+    opened = (*SUFFIXES, *more)
+    suffixes = (*opened, *more_formats.SUFFIXES)
+    found: dict[str, SoundSource] = {}
+    for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
         if found.setdefault(identifier, source) != source:
             raise InputError(
                 f"two files would be called {identifier!r}: {_place(found[identifier])} and {_place(source)}"
             )
     if not found:
         where = ", ".join(str(path) for path in paths) or "no path"
-        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(SUFFIXES)}")
+        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(opened)}")
     return found
 
 
-def _sounds(start: str | Path) -> Iterator[tuple[str, Source]]:
+def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSource]]:
     if is_url(start):
-        yield from _remote(str(start))
+        yield from _remote(str(start), suffixes)
         return
     start = Path(start)
     if start.is_dir():
-        for path, source in _walk(start):
+        for path, source in _walk(start, suffixes):
             yield _named(path.relative_to(start), source)
     elif start.name.lower().endswith((".tsv", ".tsv.gz")):
         yield from _documents(start)
@@ -64,7 +67,7 @@ def _sounds(start: str | Path) -> Iterator[tuple[str, Source]]:
         yield _named(Path(start.name), start)
 
 
-def _named(place: PurePath, source: Source) -> tuple[str, Source]:
+def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
     """A sound by its identifier; what is left out by its place and a slash, which is like no identifier."""
     identifier = place.with_suffix("").as_posix()
     if not isinstance(source, LeftOut) and not _writable(identifier):
@@ -78,7 +81,7 @@ def _writable(identifier: str) -> bool:
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, Source]]:
+def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, SoundSource]]:
     """The sound files below a folder, in the order of their names."""
     root, waiting = os.path.realpath(folder), _entries(folder)
     while waiting:
@@ -88,9 +91,9 @@ def _walk(folder: Path) -> Iterator[tuple[Path, Source]]:
             yield path, entry
         elif entry.is_dir(follow_symlinks=False):
             waiting += _entries(path)
-        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root)):
+        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root, suffixes)):
             yield path, LeftOut(str(path), reason)
-        elif _is_sound(path):
+        elif _is_sound(path, suffixes):
             yield path, path
 
 
@@ -104,28 +107,28 @@ def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
     return [entry for entry in seen if not entry.name.startswith(".")]
 
 
-def _reason_not_to_follow(link: Path, root: str) -> str:
+def _reason_not_to_follow(link: Path, root: str, suffixes: tuple[str, ...]) -> str:
     """Why a link below a folder is left out; empty where it leads to a file there, or where it does not matter."""
     if link.is_dir():
         return "is a link to a folder, which is not followed; name that folder itself"
-    if _is_sound(link) and os.path.commonpath([root, os.path.realpath(link)]) != root:
+    if _is_sound(link, suffixes) and os.path.commonpath([root, os.path.realpath(link)]) != root:
         return "is a link out of the folder, which is not followed; name that file itself"
     return ""
 
 
-def _is_sound(path: PurePath) -> bool:
-    return path.name.lower().endswith(SUFFIXES + more_formats.SUFFIXES)
+def _is_sound(path: PurePath, suffixes: tuple[str, ...]) -> bool:
+    return path.name.lower().endswith(suffixes)
 
 
-def _remote(url: str) -> Iterator[tuple[str, Source]]:
+def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSource]]:
     files = list(find_remote(url))
     for place, file in files:
         hidden = any(part.startswith(".") for part in place.parts)
-        if file == url or (_is_sound(place) and not hidden):
+        if file == url or (_is_sound(place, suffixes) and not hidden):
             yield _named(place, file)
 
 
-def _documents(table: Path) -> Iterator[tuple[str, Source]]:
+def _documents(table: Path) -> Iterator[tuple[str, SoundSource]]:
     from audiosim.corpus.formats import read_documents  # here, because every worker imports this module
 
     for identifier, document in read_documents(table).items():
@@ -133,5 +136,5 @@ def _documents(table: Path) -> Iterator[tuple[str, Source]]:
             yield identifier, document.path if is_url(document.path) else table.parent / document.path
 
 
-def _place(source: Source) -> str:
+def _place(source: SoundSource) -> str:
     return source.path if isinstance(source, LeftOut) else str(source)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 cv2 = lazy_loader.load("cv2")
 
 Floats = NDArray[np.float32]
-Transform = Callable[[Floats, Floats], None]
+Complex = NDArray[np.complex64]
+Transform = Callable[[Floats, Floats], Complex]
 
 BLOCK = 128  # frames handed out at a time: fewer, and the products with the mel filters are too small to be fast
 PIECE = 65_536  # samples transformed at a time: they stay in cache, and of more OpenCV makes pieces for several threads
@@ -35,16 +36,16 @@ def powers(
     # Made once and small: fresh memory costs as much as the transforms, a padded copy of the samples more.
     stretch, power = np.empty((BLOCK - 1) * hop + frame, np.float32), np.empty((BLOCK, frame // 2 + 1), np.float32)
     windows, tapered = sliding_window_view(stretch, frame)[::hop], np.empty((rows, frame), np.float32)
-    parts = np.zeros((rows, frame + 2), np.float32)
+    parts, squares = np.zeros((rows, frame + 2), np.float32), np.empty((rows, frame // 2 + 1), np.float32)
     for start in range(0, n, BLOCK):
         _cut(samples, start * hop - frame // 2, stretch)
         block = power[: min(BLOCK, n - start)]
         for row in range(0, len(block), rows):
             piece = block[row : row + rows]
             some = windows[row : row + len(piece)]
-            transform(np.multiply(some, taper, out=tapered[: len(piece)]), parts[: len(piece)])
-            squares = np.multiply(parts[: len(piece)], parts[: len(piece)], out=parts[: len(piece)])
-            np.add(squares[:, ::2], squares[:, 1::2], out=piece)
+            found = transform(np.multiply(some, taper, out=tapered[: len(piece)]), parts[: len(piece)])
+            np.square(found.real, out=piece)
+            np.add(piece, np.square(found.imag, out=squares[: len(piece)]), out=piece)
         yield slice(start, start + len(block)), block
 
 
@@ -63,18 +64,22 @@ def fastest() -> Transform:
     return by_opencv if find_spec("cv2") else by_scipy
 
 
-def by_scipy(frames: Floats, parts: Floats) -> None:
-    """Write the transforms of frames (n, frame) as real and imaginary parts in turn, into (n, frame + 2)."""
+def by_scipy(frames: Floats, parts: Floats) -> Complex:
+    """The transforms (n, 1 + frame / 2) of frames (n, frame).
+
+    parts  (n, frame + 2) memory that may be used, of zeros or what was left in it
+    """
     from scipy.fft import rfft  # its import costs as much as all else that a worker loads
 
-    parts[:] = rfft(frames).view(np.float32)
+    transforms: Complex = rfft(frames)
+    return transforms
 
 
-def by_opencv(frames: Floats, parts: Floats) -> None:
-    """Write the same, up to signs.
+def by_opencv(frames: Floats, parts: Floats) -> Complex:
+    """The same, but for the phase of bin 0.
 
-    Rows come packed, without the imaginary parts of the bins 0 and frame / 2, which are 0: at a column's offset each
-    other number falls in its place, and these two beside a zero.
+    Rows come packed: bin 0, the real and imaginary parts of the others in turn, bin frame / 2; those two have no
+    imaginary part. Written between two zeros every number falls in its place, bin 0 in that of an imaginary part.
     """
     cv2.dft(frames, parts[:, 1:-1], cv2.DFT_ROWS)
-    parts[:, [0, -1]] = 0
+    return parts.view(np.complex64)

@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from threading import Thread
@@ -15,6 +16,7 @@ if sys.platform == "win32":
     from multiprocessing.connection import PipeConnection as Connection
 else:
     from multiprocessing.connection import Connection
+    from multiprocessing.reduction import recv_handle
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -23,17 +25,75 @@ Result = TypeVar("Result")
 def serve(file: int) -> None:
     """Answer at a pipe, in a process started for it, until the other end is closed."""
     connection = Connection(file)
-    _mute_libraries()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts means the process that started this one
-    if sys.platform != "win32":
-        Thread(target=_end_with_parent, args=[file], daemon=True).start()
+    _settle()
     try:
-        work = connection.recv()
+        _serve_with(connection, _ready(connection.recv()))
+    except (EOFError, OSError):
+        return
+
+
+def breed(file: int) -> None:
+    """Make ready once, then fork a worker for each pipe that is handed over, until the other end is closed.
+
+    What is received: the work; then a pipe for each worker, answered by its process; or a process and the seconds that
+    it may still take to end by itself, answered by its exit code, negative for a signal.
+    """
+    connection = Connection(file)
+    _settle()
+    try:
+        work = _ready(connection.recv())
+        connection.send(None)
+        while True:
+            order = connection.recv()
+            if order is not None:
+                connection.send(_reaped(*order))
+                continue
+            pipe = recv_handle(connection)
+            if not (process := os.fork()):
+                connection.close()
+                _serve_with(Connection(pipe), work)
+                os._exit(0)
+            os.close(pipe)
+            connection.send(process)
+    except (EOFError, OSError):
+        return
+
+
+def _serve_with(connection: Connection, work: Callable[[Task], Result]) -> None:
+    if sys.platform != "win32":
+        Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
+    try:
         connection.send(None)
         while True:
             connection.send(_answer(work, connection.recv()))
     except (EOFError, OSError):
         return
+
+
+def _settle() -> None:
+    _mute_libraries()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts means the process that started this one
+
+
+def _ready(job: tuple[Callable[[Task], Result], Callable[[], object] | None]) -> Callable[[Task], Result]:
+    """The work of a job, once what it needs has been loaded."""
+    work, prepare = job
+    if prepare is not None:
+        prepare()
+    return work
+
+
+def _reaped(process: int, patience_s: float) -> int:
+    """The exit code of a process, which is killed where it does not end by itself."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        found, status = os.waitpid(process, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= deadline:
+            os.kill(process, signal.SIGKILL)
+            return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        time.sleep(0.005)
 
 
 def _mute_libraries() -> None:

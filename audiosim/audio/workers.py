@@ -12,11 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from multiprocessing.connection import Pipe, wait
+from multiprocessing.connection import Connection, Pipe, wait
 from subprocess import DEVNULL, Popen, TimeoutExpired
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from audiosim.errors import InputError
+
+if sys.platform != "win32":
+    from multiprocessing.reduction import send_handle
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,19 +28,21 @@ AHEAD = 4  # tasks at hand for each worker, so that it need not wait for the nex
 WINDOW = 256  # tasks per worker that may be under way, or done before an earlier one is
 START_S = 120.0  # that a worker may take to start
 END_S = 10.0  # that a worker which has hung up may take to end
-CALL = "import sys; sys.path[:] = {}; from audiosim.audio.worker import serve; serve({})"
+CALL = "import sys; sys.path[:] = {}; from audiosim.audio import worker; worker.{}({})"
+FORKS = sys.platform != "win32"
 # Threads of the arithmetic libraries would fight over the processors that the workers fill already.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 
 
-def spread(
+def spread_on_workers(
     work: Callable[[Task], Result],
     tasks: Iterable[Task],
     workers: int,
     limit_s: Callable[[Task], float],
     lost: Callable[[Task, str], Result],
+    prepare: Callable[[], object] | None = None,
 ) -> Generator[Result, None, None]:
     """The result of each task, in the order of the tasks, each once it and those before it are done.
 
@@ -46,29 +51,127 @@ def spread(
     workers  at least 1; as many are started as there is work for, each keeps to one thread
     limit_s  seconds that a task may take before its worker is ended
     lost     the result of a task that ended its worker, given how: "crashed (...)" or "took more than ... s"
+    prepare  called before the first task, to load what the tasks need: once for all workers, where processes fork
 
     An exception that work raises is raised here in its turn. Closing the generator ends the workers at once;
     they end too when this process does, however it does. They do not run the main module, so that a script
     needs no guard against that.
     """
-    crew = _Crew(work, workers, limit_s, lost)
+    crew = _Crew(_Nursery((work, prepare)), workers, limit_s, lost)
     try:
         yield from crew.results(enumerate(tasks))
     finally:
         crew.end()
 
 
+class _Nursery:
+    """Where workers come from.
+
+    Where processes can be forked, one process loads what the work needs and forks each worker, which costs a twentieth
+    of starting it anew, and keeps this process, with its threads, out of it. Elsewhere each is started by itself.
+    """
+
+    def __init__(self, job: object) -> None:
+        self._job = job
+        self._process: Popen[bytes] | None = None
+        self._connection: Connection | None = None
+
+    def start(self, there: Connection) -> "_Process":
+        """A worker that serves at a pipe."""
+        if not FORKS:
+            return _Started(_start("serve", there.fileno()))
+        try:
+            parent = self._parent()
+            parent.send(None)
+            send_handle(parent, there.fileno(), self._process.pid if self._process else 0)
+            return _Forked(parent, parent.recv())
+        except (EOFError, OSError):
+            raise InputError(f"a worker process cannot be started: it crashed ({_how(self._code())})") from None
+
+    def job(self) -> object:
+        """What a worker that was not forked has to be sent."""
+        return None if FORKS else self._job
+
+    def end(self) -> None:
+        """End the process that forks."""
+        if self._connection is not None:
+            self._connection.close()
+            self._code()
+
+    def _parent(self) -> Connection:
+        if self._connection is None:
+            self._connection, there = Pipe()
+            with there:
+                self._process = _start("breed", there.fileno())
+            self._connection.send(self._job)
+            if not self._connection.poll(START_S):
+                self._process.kill()
+                raise InputError(f"a worker process cannot be started: it took more than {START_S:.0f} s")
+            self._connection.recv()
+        return self._connection
+
+    def _code(self) -> int:
+        if self._process is None:
+            return 0
+        with suppress(TimeoutExpired):
+            return self._process.wait(END_S)
+        self._process.kill()
+        return self._process.wait()
+
+
+class _Process(Protocol):
+    """A worker's process."""
+
+    def end(self, patience_s: float) -> int:
+        """End it where it does not end by itself; its exit code."""
+        ...
+
+
+class _Started:
+    """A process of ours."""
+
+    def __init__(self, process: "Popen[bytes]") -> None:
+        self._process = process
+
+    def end(self, patience_s: float) -> int:
+        """See `_Process`."""
+        with suppress(TimeoutExpired):
+            self._process.wait(patience_s)
+        self._process.kill()
+        return self._process.wait()
+
+
+class _Forked:
+    """A process of the nursery's."""
+
+    def __init__(self, parent: Connection, process: int) -> None:
+        self._parent, self._process = parent, process
+
+    def end(self, patience_s: float) -> int:
+        """See `_Process`."""
+        try:
+            self._parent.send((self._process, patience_s))
+            return int(self._parent.recv())
+        except (EOFError, OSError):
+            return -signal.SIGKILL  # the nursery is gone, and the pipes that keep its workers with it
+
+
+def _how(code: int) -> str:
+    return f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+
+
 class _Worker(Generic[Task]):
     """A process at work, and the numbered tasks that it has not answered yet."""
 
-    def __init__(self, work: Callable[[Task], object]) -> None:
+    def __init__(self, nursery: _Nursery) -> None:
         self.connection, there = Pipe()
         with there:
-            self._process = _start(there.fileno())
+            self._process = nursery.start(there)
         self.tasks: deque[tuple[int, Task]] = deque()
         self.started = False
         self.since = time.monotonic()  # that it was last heard of, or had nothing to do
-        self._send(work)
+        if (job := nursery.job()) is not None:
+            self._send(job)
 
     def add(self, number: int, task: Task) -> None:
         """One more task to do."""
@@ -88,21 +191,20 @@ class _Worker(Generic[Task]):
 
     def end(self, patience_s: float = 0.0) -> str:
         """End the process where it does not end by itself; how it ended."""
-        with suppress(TimeoutExpired):
-            self._process.wait(patience_s)
+        if not patience_s:
+            self.connection.close()
+        code = self._process.end(patience_s)
         self.connection.close()
-        self._process.kill()
-        code = self._process.wait()
-        return f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+        return _how(code)
 
     def _send(self, message: object) -> None:
         with suppress(OSError):  # where the process has ended, the next receipt tells
             self.connection.send(message)
 
 
-def _start(file: int) -> "Popen[bytes]":
-    """A Python that serves at the pipe of that number."""
-    command = [sys.executable, "-c", CALL.format(ascii(sys.path), file)]
+def _start(role: str, file: int) -> "Popen[bytes]":
+    """A Python that serves at the pipe of that number, or forks what serves."""
+    command = [sys.executable, "-c", CALL.format(ascii(sys.path), role, file)]
     environment = os.environ | ONE_THREAD
     if sys.platform == "win32":
         os.set_handle_inheritable(file, True)
@@ -115,12 +217,12 @@ class _Crew(Generic[Task, Result]):
 
     def __init__(
         self,
-        work: Callable[[Task], Result],
+        nursery: _Nursery,
         size: int,
         limit_s: Callable[[Task], float],
         lost: Callable[[Task, str], Result],
     ) -> None:
-        self._work, self._size, self._limit_s, self._lost = work, size, limit_s, lost
+        self._nursery, self._size, self._limit_s, self._lost = nursery, size, limit_s, lost
         self._workers: list[_Worker[Task]] = []
         self._again: deque[tuple[int, Task]] = deque()  # to be given to another worker
         self._done: dict[int, tuple[bool, Any]] = {}  # but not those before
@@ -139,6 +241,7 @@ class _Crew(Generic[Task, Result]):
     def end(self) -> None:
         for worker in self._workers:
             worker.end()
+        self._nursery.end()
 
     def _hand_out(self, tasks: Iterator[tuple[int, Task]]) -> bool:
         """Give every worker what it has room for; whether anything is under way then."""
@@ -160,7 +263,7 @@ class _Crew(Generic[Task, Result]):
 
     def _least_busy(self) -> _Worker[Task]:
         if len(self._workers) < self._size and all(worker.tasks for worker in self._workers):
-            self._workers.append(_Worker(self._work))
+            self._workers.append(_Worker(self._nursery))
             return self._workers[-1]
         return min(self._workers, key=lambda worker: len(worker.tasks))
 

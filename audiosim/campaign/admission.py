@@ -1,8 +1,9 @@
 """What may happen in a campaign now, and what may not."""
 
+from dataclasses import replace
 from datetime import datetime
 
-from audiosim.campaign.event import STATES, Event, write_time
+from audiosim.campaign.event import ANSWERS, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.pool import Pool
 from audiosim.errors import ClosedError, InputError, LeaseError
@@ -33,6 +34,19 @@ def check(event: Event, ledger: Ledger, pool: Pool, now: datetime) -> None:
     if lease is not None and lease.assessor != event.assessor:
         pair = f"document {event.document} for query {event.query}"
         raise LeaseError(f"{pair} is with another assessor until {write_time(lease.until)}")
+
+
+def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
+    """An event as it goes into the log: an answer on a pair that its assessor was never handed is marked, or refused.
+
+    unasked  as in `CampaignSettings`
+    """
+    if event.kind not in ANSWERS or unasked == "count" or ledger.handed(event.pair, event.assessor):
+        return event
+    if unasked == "refuse":
+        pair = f"document {event.document} for query {event.query}"
+        raise LeaseError(f"{pair} was never handed to {event.assessor or 'nobody'}: ask for pairs to judge first")
+    return replace(event, details={**event.details, UNASKED: True})
 
 
 def _check_turn(event: Event, ledger: Ledger) -> None:

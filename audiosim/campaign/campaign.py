@@ -1,14 +1,15 @@
 """A campaign: an append-only log of what assessors say, and the selection that it adds up to."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from audiosim.campaign.admission import check, check_open
+from audiosim.campaign.admission import check, check_open, marked
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
+from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Lease, Ledger
 from audiosim.campaign.log import Log
 from audiosim.campaign.pace import Pace, pace
@@ -72,26 +73,39 @@ class Campaign:
         settings: CampaignSettings | None = None,
         *,
         clock: Clock = utc_now,
+        withheld: Container[Pair] = (),
     ) -> None:
         """Open the campaign on a log, in memory where none is given, and replay what it holds.
 
         model, measure  as for `audiosim.estimate`
         settings        how it goes
         clock           gives the time, with its zone
+        withheld        pairs that nobody is to judge, such as those that cannot be heard
         """
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
         self._pool = build_pool(collection, measure.cutoff)
         self._ledger = Ledger(collection.scale, collection.judgments)
-        self._log = Log(MemoryStore() if store is None else store, self._ledger, self._note, settings.patience_s)
-        self._queue = Queue(self._pool, SecondOpinions(settings.twice, settings.seed), settings.cannot_limit)
+        store = MemoryStore() if store is None else store
+        self._log = Log(store, self._ledger, self._note, settings.patience_s)
+        self._queue = Queue(self._pool, SecondOpinions(settings.twice, settings.seed), settings.cannot_limit, withheld)
         for pair, told in self._ledger.told.items():
             self._queue.note(pair, told)
         start = partial(_start, settings, self._pool, measure)
         self._count = Count(self._pool, built_in(self._pool, model), start, collection.judgments)
         self._log.sync()
+        self._identify(store)
         self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
+
+    def _identify(self, store: Store) -> None:
+        """Hold the collection against the one that the log was written about, and keep what it is now."""
+        now, (about, rules) = Identity.of(self._collection), store.described()
+        if about and not self._settings.adopt:
+            check_same(Identity.load(about), now, self._ledger.told)
+        if about != now.dump():
+            with suppress(StoreError):  # a log that cannot be written may still be read
+                store.describe(now.dump(), rules)
 
     @property
     def standing(self) -> Standing:
@@ -151,6 +165,7 @@ class Campaign:
                   asking again puts off. Without a name nothing is leased, and nothing offered that is somebody's.
         by_query  pairs of as few queries as will do, as for `Selection.ask`
         """
+        assessor = self.known_as(assessor)
 
         def choose() -> list[Pair]:
             check_open(self._ledger)
@@ -180,21 +195,24 @@ class Campaign:
 
         What was sent before, by its key, is not written again: it is answered as it was, marked as replayed.
         """
-        return self.tell_all([said])[0]
+        return self.tell_all([said], vouched=False)[0]
 
-    def tell_all(self, said: Iterable[Judgment | Event]) -> list[Record]:
-        """Take in several at once, all or none."""
+    def tell_all(self, said: Iterable[Judgment | Event], vouched: bool = True) -> list[Record]:
+        """Take in several at once, all or none.
+
+        vouched  whether they count although nobody handed their pairs to the assessors, as somebody vouches for them
+        """
         events = [self._event(one) for one in said]
         if any(event.kind == "lease" for event in events):
             raise InputError("a lease is not told: ask for pairs")
-        return self._write(lambda: events)
+        return self._write(lambda: events, "count" if vouched else self._settings.unasked)
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
         """Take back an answer of this assessor; what it replaced holds again, and the pair is theirs for another try.
 
         number  of the event; the last that counts where None
         """
-        return self._write(lambda: self._undo(assessor, number, key))[0]
+        return self._write(lambda: self._undo(self.known_as(assessor), number, key))[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
         """Neither ask nor tell until `resume`."""
@@ -225,6 +243,14 @@ class Campaign:
     def log_rows(self) -> list[dict[str, Any]]:
         """The log as plain values, one row per line: number, then the fields of the event."""
         return [{"number": record.number} | record.event.row() for record in self.log()]
+
+    def known_as(self, said: str) -> str:
+        """The name under which an assessor is known: case, compatibility forms and what nobody sees make no other."""
+        with self._log.state:
+            name = self._ledger.name(said)
+        if said and not name:
+            raise InputError(f"{said!r:.80} is no name: there is nothing to be seen of it")
+        return name
 
     def answers(self, assessor: str) -> list[Record]:
         """What this assessor answered and has not taken back, revised answers too, oldest first."""
@@ -283,18 +309,16 @@ class Campaign:
                 dropped=len(self.dropped()),
             )
 
-    def _write(self, make: Callable[[], Sequence[Event]]) -> list[Record]:
+    def _write(self, make: Callable[[], Sequence[Event]], unasked: str = "count") -> list[Record]:
         """Write events to the log and count them.
 
-        make  gives the events, as they are to be now
+        make     gives the events, as they are to be now
+        unasked  as in the settings
         """
 
         def checked() -> Sequence[Event]:
-            events, now = make(), self._clock()
-            for event in events:
-                if self._log.earlier(event) is None:
-                    check(event, self._ledger, self._pool, now)
-            return events
+            now = self._clock()
+            return [event if self._log.earlier(event) else self._admitted(event, now, unasked) for event in make()]
 
         records = self._log.append(checked)
         if self._settings.learn_later:
@@ -303,6 +327,10 @@ class Campaign:
             self._count.count(self._settings.patience_s, Reach.ALL)
             self._learn_now()
         return records
+
+    def _admitted(self, event: Event, now: datetime, unasked: str) -> Event:
+        check(event, self._ledger, self._pool, now)
+        return marked(event, self._ledger, unasked)
 
     def _learn_now(self, forgiving: AbstractContextManager[None] | None = None) -> None:
         """Learn what there is to learn, and say so in the log.
@@ -326,7 +354,8 @@ class Campaign:
 
     def _event(self, said: Judgment | Event) -> Event:
         now = write_time(self._clock())
-        return judgment_event(said, self._collection.scale, now) if isinstance(said, Judgment) else said
+        event = judgment_event(said, self._collection.scale, now) if isinstance(said, Judgment) else said
+        return replace(event, assessor=self.known_as(event.assessor))
 
     def _lease(self, pair: Pair, assessor: str) -> Event:
         now = self._clock()

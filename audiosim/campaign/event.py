@@ -15,6 +15,8 @@ ANSWERS = ("judgment", "cannot")
 STATES = {"pause": "paused", "resume": "open", "close": "closed"}
 KINDS = (*ANSWERS, "undo", "lease", "learn", *STATES)
 
+UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # what is made of an answer is among its details
+
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
 TEXT_LIMIT = 4000  # characters of a text among the details, such as a note
 DETAILS_LIMIT = 32
@@ -90,6 +92,11 @@ class Event:
             raise InputError(f"a lease must end after it begins, got {self.time} to {self.until}")
 
     @property
+    def counts(self) -> bool:
+        """Whether anything may rest on it: not where its assessor was never handed the pair, and it is marked so."""
+        return not self.details.get(UNASKED)
+
+    @property
     def pair(self) -> Pair:
         return Pair(self.query, self.document)
 
@@ -100,13 +107,18 @@ class Event:
     def judgment_on(self, scale: Scale) -> Judgment:
         """The judgment on a collection's scale; an error where it has no grade there, or one off the scale."""
         grade = self.grade_on(scale)
+        if self.grades.get("grade", grade) != grade:
+            raise InputError(
+                f"grade {self.grades['grade']:g} contradicts {scale.name} {grade:g}: both are on one scale"
+            )
         if grade is None:
             raise InputError(f"expected a grade on the {scale.name} scale, got only {' and '.join(self.grades)}")
         return Judgment(self.query, self.document, scale.check(grade), self.assessor, self.time)
 
     def repeats(self, other: "Event") -> bool:
-        """Whether this is the other event sent once more: all but the time is the same."""
-        return replace(self, time=other.time) == other
+        """Whether this is the other event sent once more: all but the time and the marks on it is the same."""
+        marked = {name: value for name, value in other.details.items() if name in MARKS}
+        return replace(self, time=other.time, details={**self.details, **marked}) == other
 
     def row(self) -> dict[str, Any]:
         """All fields as plain values, a column for each scale; None or empty where there is nothing to say."""

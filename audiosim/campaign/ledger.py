@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
+from audiosim.campaign.names import name_key, normal_name
+from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, Scale
 from audiosim.errors import InputError
 
@@ -44,9 +46,7 @@ def tell(told: Told, change: Change) -> None:
 
 def tell_all(judgments: Iterable[Judgment], changes: Iterable[Change] = ()) -> Told:
     """The grades by pair and assessor that judgments and then changes leave."""
-    told: Told = {}
-    for judgment in judgments:
-        told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+    told = grades_by_assessor(judgments)
     for change in changes:
         tell(told, change)
     return told
@@ -80,11 +80,14 @@ class Ledger:
         self._answers: dict[tuple[Pair, str], list[int]] = {}  # that are not undone, oldest first
         self._counting: dict[str, dict[int, None]] = {}  # the same, of all pairs, by assessor
         self._leases: dict[Pair, Lease] = {}
+        self._handed: set[tuple[Pair, str]] = set()  # ever
+        self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
 
     def apply(self, number: int, event: Event) -> Change | None:
         """Take the next line in; the change of a grade that it means, if it means one."""
         self.number = number
         self._events[number] = event
+        self._names.setdefault(name_key(event.assessor), event.assessor)
         if event.key:
             self._keys[event.assessor, event.key] = number
         if event.kind in ANSWERS:
@@ -118,6 +121,7 @@ class Ledger:
         before = self._leases.get(event.pair)
         if before is not None and before.assessor != event.assessor:
             del self._leases[event.pair]  # so that it is the last of the new holder's
+        self._handed.add((event.pair, event.assessor))
         self._leases[event.pair] = Lease(event.pair, event.assessor, parse_time(event.until))
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
@@ -141,10 +145,18 @@ class Ledger:
             given = self._given.get((pair, assessor))
             return None if given is None else given.grade
         event = self._events[number]
-        grade = event.grade_on(self.scale) if event.kind == "judgment" else None
+        grade = event.grade_on(self.scale) if event.kind == "judgment" and event.counts else None
         if grade is not None and grade not in self.scale:
             raise InputError(f"event {number} of the log: grade {grade:g} is not on the {self.scale.name} scale")
         return grade
+
+    def name(self, said: str) -> str:
+        """The name under which an assessor is known, whatever the case and the form in which it is said."""
+        return self._names.get(name_key(said)) or normal_name(said)
+
+    def handed(self, pair: Pair, assessor: str) -> bool:
+        """Whether an assessor was ever handed a pair."""
+        return (pair, assessor) in self._handed
 
     def earlier(self, assessor: str, key: str) -> Record | None:
         """The event that an assessor sent with a key, None where there is none."""
@@ -192,7 +204,7 @@ class Ledger:
         for number in numbers:
             event = self._events[number]
             holds = self._answers[event.pair, event.assessor][-1] == number and event.kind == "judgment"
-            if holds and event.grade_on(self.scale) is not None:
+            if holds and event.counts and event.grade_on(self.scale) is not None:
                 yield event.pair, event.assessor, number
 
     def judgments(self) -> tuple[Judgment, ...]:

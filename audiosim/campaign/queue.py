@@ -1,6 +1,6 @@
 """Which pairs an assessor is offered."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
@@ -18,12 +18,12 @@ class Queue:
     """The pairs of a pool in the order in which an assessor is offered them.
 
     cannot_limit  a pair that so many assessors cannot judge leaves the queue
+    withheld      pairs that nobody is offered
     """
 
-    def __init__(self, pool: Pool, seconds: SecondOpinions, cannot_limit: int) -> None:
-        if cannot_limit < 1:
-            raise InputError(f"cannot_limit must be at least 1, got {cannot_limit}")
+    def __init__(self, pool: Pool, seconds: SecondOpinions, cannot_limit: int, withheld: Container[Pair] = ()) -> None:
         self._pool, self._seconds, self._cannot_limit = pool, seconds, cannot_limit
+        self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
 
     def note(self, pair: Pair, told: Mapping[str, float]) -> None:
         """Take in that these are now the grades of a pair, by assessor."""
@@ -47,6 +47,7 @@ class Queue:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
         held = {lease.pair: lease.assessor for lease in ledger.leases(now)}
         out = {pair for pair, by in ledger.cannot.items() if assessor in by or len(by) >= self._cannot_limit}
+        out |= self._withheld
         first = (pair for pair in self._first(held, assessor) if pair not in out and pair in self._pool.positions)
         pairs = list(islice(first, count))
         if len(pairs) < count:

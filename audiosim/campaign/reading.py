@@ -1,6 +1,7 @@
 """The log of a campaign as the judgments of a collection."""
 
 from audiosim.campaign.database import DatabaseStore
+from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
@@ -16,6 +17,9 @@ def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
         ledger = Ledger(collection.scale, collection.judgments)
         for number, event in store.read():
             ledger.apply(number, event)
+        about, _ = store.described()
+        if about:
+            check_same(Identity.load(about), Identity.of(collection), ledger.told)
     finally:
         store.close()
     return ledger.judgments()

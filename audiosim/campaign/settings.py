@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from audiosim.errors import InputError
-from audiosim.selection import Rule
+from audiosim.selection import SelectionRule
 
 LEASE_S = 1800.0
+UNASKED = ("count", "mark", "refuse")
 CANNOT_LIMIT = 2
 PATIENCE_S = 10.0
 
@@ -22,16 +23,21 @@ class CampaignSettings:
     seed          draws the pairs to judge twice, and what the selection draws
     learn_later   whether the estimator learns anew when `Campaign.teach` says so, not before `tell` returns
     patience_s    how long to wait for others who write, before a BusyError
+    unasked       what is made of a judgment of a pair that its assessor was never handed: "count" it, "mark" it, so
+                  that it is kept but nothing rests on it, or "refuse" it
+    adopt         whether to go on with a log that was written about another collection
     """
 
     batch: int = 1
     lease_s: float = LEASE_S
     twice: float = 0.0
     cannot_limit: int = CANNOT_LIMIT
-    rule: str | Rule | None = None
+    rule: str | SelectionRule | None = None
     seed: int = 0
     learn_later: bool = False
     patience_s: float = PATIENCE_S
+    unasked: str = "count"
+    adopt: bool = False
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -42,3 +48,5 @@ class CampaignSettings:
             raise InputError(f"the share of pairs judged twice must be in [0, 1], got {self.twice:g}")
         if self.cannot_limit < 1:
             raise InputError(f"cannot_limit must be at least 1, got {self.cannot_limit}")
+        if self.unasked not in UNASKED:
+            raise InputError(f"unknown way with unasked judgments {self.unasked!r}, expected {', '.join(UNASKED)}")

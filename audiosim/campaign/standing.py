@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from audiosim.arrays import Array
 from audiosim.campaign.ledger import Change, tell_all
+from audiosim.corpus.grades import mean_grade
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import is_moment, mean_grade, relearned
+from audiosim.relevance.relearning import is_moment, relearned
 from audiosim.selection import Selection
 
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it

@@ -34,6 +34,14 @@ class Store(Protocol):
         """The events whose number is higher than `after`, with their numbers."""
         ...
 
+    def described(self) -> tuple[str, str]:
+        """What was kept beside the log: a description of the collection, and rules; empty where there is nothing."""
+        ...
+
+    def describe(self, about: str, rules: str) -> None:
+        """Keep a description of the collection, and rules."""
+        ...
+
 
 class MemoryStore:
     """A log that lives as long as the process."""
@@ -42,6 +50,7 @@ class MemoryStore:
         self._events: list[Event] = []
         self._keys: dict[tuple[str, str], int] = {}
         self._lock = Lock()
+        self._described = ("", "")
 
     def append(self, event: Event) -> int:
         with self._lock:
@@ -60,6 +69,12 @@ class MemoryStore:
 
     def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         return iter(enumerate(self._events[after:], start=after + 1))
+
+    def described(self) -> tuple[str, str]:
+        return self._described
+
+    def describe(self, about: str, rules: str) -> None:
+        self._described = (about, rules)
 
     def _add(self, event: Event) -> int:
         self._events.append(event)

@@ -10,6 +10,7 @@ import typer
 
 import audiosim
 from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, planning, serving, simulating, sound
+from audiosim.deprecation import UNTIL
 from audiosim.errors import AudiosimError
 
 app = typer.Typer(
@@ -67,8 +68,12 @@ for name, command in COMMANDS.items():
 app.add_typer(access_tokens.app, name="token")
 
 
+FORMER = {"--rule": "--selection-rule"}  # options by the names they have up to the next version
+
+
 def main() -> None:
     """Run the command; what is wrong with the input is one line on stderr and exit code 1."""
+    sys.argv[1:] = [_renamed(argument) for argument in sys.argv[1:]]
     try:
         try:
             app()
@@ -92,6 +97,15 @@ def _drop_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _renamed(argument: str) -> str:
+    """An argument with the name that an option has now; who uses the old one is told."""
+    option, equals, value = argument.partition("=")
+    if option not in FORMER:
+        return argument
+    sys.stderr.write(f"note: {option} is deprecated and goes with audiosim {UNTIL}: use {FORMER[option]}\n")
+    return f"{FORMER[option]}{equals}{value}"
 
 
 def _fail(message: str) -> None:

@@ -18,8 +18,8 @@ from audiosim.cli.options import (
     MeasureName,
     ModelName,
     NamedBy,
-    RuleName,
     Seed,
+    SelectionRuleName,
     known_pairs,
     open_collection,
     opened,
@@ -29,10 +29,10 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
-from audiosim.expected.ranking import Distribution
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
-from audiosim.plugins import find_measure, find_rule
+from audiosim.plugins import find_measure, find_selection_rule
 from audiosim.relevance.any_pair import portions
 from audiosim.report.views import ranking_view, rows_view, verdict_view
 from audiosim.selection import Selection
@@ -96,7 +96,8 @@ def estimate(
     ideal: IdealName = "ordered",
     draws: Annotated[int, typer.Option(help="Draws of grades, for measures that are simulated.", min=2)] = DRAWS,
     distribution: Annotated[
-        Distribution, typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper.")
+        DifferenceDistribution,
+        typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper."),
     ] = "t",
     system_from: NamedBy = None,
     form: As = Format.table,
@@ -111,7 +112,9 @@ def estimate(
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool, ideal, draws)
-    ranking = estimate_pool(expected, estimator, pool.spread(collection.grades()), distribution)
+    grades = collection.grades()
+    order = pool.locate([pair for pair in grades if pair in pool.positions])
+    ranking = estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
     verdicts = Verdicts(ranking)
     value = verdicts.to_dict()
     print_result(form, value, value["systems"], lambda: ranking_view(ranking, verdicts=verdicts))
@@ -159,7 +162,7 @@ def next_pairs(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
-    rule: RuleName = None,
+    rule: SelectionRuleName = None,
     by_query: ByQuery = False,
     seed: Seed = 0,
     judgments: JudgmentsFile = None,
@@ -168,15 +171,15 @@ def next_pairs(
 ) -> None:
     """Which pairs to judge next, the most informative first.
 
-    The weight is what the rule makes of the pair: with `--rule differences` on CG, the number of pairs of systems whose
-    difference the judgment bears on.
+    The weight is what the rule makes of the pair: with `--selection-rule differences` on CG, the number of pairs of
+    systems whose difference the judgment bears on.
 
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
     what = find_measure(measure)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool)
-    chosen = None if rule is None else find_rule(rule, expected, seed)
+    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
     selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()

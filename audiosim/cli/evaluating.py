@@ -1,6 +1,7 @@
 """Commands on full judgments and on people: evaluate, report, reliability, satisfaction, reproduce."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,15 +11,18 @@ import typer
 from audiosim.cli.options import (
     As,
     CollectionFolder,
+    Complete,
     Format,
     JudgmentsFile,
     ModelName,
     NamedBy,
     load_collection,
+    only_complete,
     print_result,
 )
+from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
-from audiosim.evaluation import TESTS, reliability_of
+from audiosim.evaluation import SYSTEM_TESTS, reliability_of
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.measures.judged import Unjudged
@@ -41,18 +45,21 @@ def evaluate(
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     judgments: JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
-    test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(TESTS)}.")] = "t",
+    complete: Complete = False,
+    test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)}.")] = "t",
     seed: Annotated[int, typer.Option(help="For the tests that draw.", min=0)] = 0,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Score systems whose documents are all judged: means, people satisfied, tests between all pairs.
 
-    Intervals are of 95 %. P-values are adjusted for all pairs by Holm and by Benjamini and Hochberg.
+    With --unjudged zero the table says, too, what each score would be at least and at most, were all judged; --complete
+    leaves out the systems and queries whose rankings have holes, and says which. Intervals are of 95 %. P-values are
+    adjusted for all pairs by Holm and by Benjamini and Hochberg.
 
     Example: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test permutation`
     """
-    collection = load_collection(folder, judgments, system_from)
+    collection = _judged(load_collection(folder, judgments, system_from), measures, complete)
     found = {
         measure: evaluate_systems(
             collection, find_measure(measure), unjudged=unjudged, test=test, rng=np.random.default_rng(seed)
@@ -103,6 +110,7 @@ def reliability(
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     judgments: JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
+    complete: Complete = False,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
@@ -110,10 +118,17 @@ def reliability(
 
     Example: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
     """
-    collection = load_collection(folder, judgments, system_from)
+    collection = _judged(load_collection(folder, judgments, system_from), measures, complete)
     found = {measure: reliability_of(collection, find_measure(measure), unjudged) for measure in measures}
     rows = [{"measure": measure} | study for measure, study in found.items()]
     print_result(form, found, rows, lambda: reliability_view(found))
+
+
+def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
+    """The collection, or where asked for its part that is judged down to the deepest cutoff."""
+    return (
+        only_complete(collection, max(find_measure(measure).cutoff for measure in measures)) if complete else collection
+    )
 
 
 def satisfaction(

@@ -13,6 +13,7 @@ from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale, parse_scale
 from audiosim.errors import InputError
+from audiosim.plugins import load_features
 from audiosim.relevance.published import save_model
 from audiosim.report.page import training_page
 from audiosim.report.screen import progress
@@ -93,6 +94,7 @@ def train(
     """
     if output.suffix != ".json":
         raise InputError(f"{output}: the name of a model file must end in .json")
+    load_features()
     shares = () if judged is None else parse_shares(judged)
     terms, joint = parse_terms(features), is_joint(features)
     plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)

@@ -67,6 +67,12 @@ NamedBy = Annotated[
         show_default=False,
     ),
 ]
+Complete = Annotated[
+    bool,
+    typer.Option(
+        "--complete", help="Only systems and queries that are judged down to the cutoff; how many are left is said."
+    ),
+]
 IdealName = Annotated[
     Ideal,
     typer.Option(
@@ -75,10 +81,10 @@ IdealName = Annotated[
         "the thesis, which is too high; correlated, between the two.",
     ),
 ]
-RuleName = Annotated[
+SelectionRuleName = Annotated[
     str | None,
     typer.Option(
-        "--rule",
+        "--selection-rule",
         help="What makes a pair worth judging: differences or scores (the thesis's weights, to rank the systems or to "
         "know their scores), doubts or variances (the same goals, asking only for what is still open), drawn (by lot, "
         "in proportion to doubts), random, pooled, or an installed one. Not given: drawn with a joint model, "
@@ -107,6 +113,15 @@ def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom
         collection = Collection.load(folder, judgments=judgments, system_from=system_from)
     say_read(collection)
     return collection
+
+
+def only_complete(collection: Collection, cutoff: int) -> Collection:
+    """The systems and queries of a collection that are judged down to a cutoff; how many is said on stderr."""
+    from audiosim.corpus.complete import complete_part
+
+    part, sentence = complete_part(collection, cutoff)
+    sys.stderr.write(f"note: {sentence}\n")
+    return part
 
 
 def say_read(collection: Collection) -> None:

@@ -21,7 +21,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
-from audiosim.simulate.effort import CAMPAIGNS
+from audiosim.simulate.effort import SIMULATED_CAMPAIGNS
 from audiosim.simulate.effort import plan as plan_effort
 
 
@@ -38,7 +38,9 @@ def plan(
         typer.Option(help="That a judgment takes; not given: the pace of the judgments there are, or 30.", min=0.1),
     ] = None,
     batch: Annotated[int, typer.Option(help="Pairs asked for at a time.", min=1)] = 20,
-    campaigns: Annotated[int, typer.Option(help="Played on, with grades drawn from the belief.", min=1)] = CAMPAIGNS,
+    campaigns: Annotated[
+        int, typer.Option(help="Played on, with grades drawn from the belief.", min=1)
+    ] = SIMULATED_CAMPAIGNS,
     time_limit: Annotated[float, typer.Option(help="Seconds after which no more is played.", min=1)] = 120,
     judgments: JudgmentsFile = None,
     seed: Seed = 0,

@@ -16,8 +16,8 @@ from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
 from audiosim.report.simulation_page import followed_page
-from audiosim.selection import Stop
-from audiosim.simulate import HeldOut, Part, Trial, follow, repeat
+from audiosim.selection import StoppingRule
+from audiosim.simulate import HeldOutKind, Part, Trial, follow, repeat
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
@@ -41,7 +41,7 @@ Learn = Annotated[
     ),
 ]
 Held = Annotated[
-    HeldOut | None,
+    HeldOutKind | None,
     typer.Option(
         "--held-out",
         help="With --repeat, what a learned model has not seen. queries: a part is of some queries, the rest is the "
@@ -133,7 +133,7 @@ class Batch:
     jobs: int | None
     said: Mapping[str, Any]
 
-    def to_goal(self, goal: Stop, form: Format) -> None:
+    def to_goal(self, goal: StoppingRule, form: Format) -> None:
         """Play each part until a goal is met, and print how right it was."""
         with progress("repeating") as show:
             found = repeat(self.trial, self.parts, goal, self._jobs, show)
@@ -142,7 +142,12 @@ class Batch:
         print_result(form, result, bins, lambda: repeats_view(result))
 
     def at(
-        self, moments: Sequence[int], goals: Sequence[Stop], near: float, form: Format, report: Path | None = None
+        self,
+        moments: Sequence[int],
+        goals: Sequence[StoppingRule],
+        near: float,
+        form: Format,
+        report: Path | None = None,
     ) -> None:
         """Play each part to the last of some moments, and print how right it was at each and at each goal.
 

@@ -18,6 +18,14 @@ class LogForm(StrEnum):
     json = "json"
 
 
+class UnaskedForm(StrEnum):
+    """What becomes of judgments of pairs that their assessors were not handed."""
+
+    counted = "count"
+    marked = "mark"
+    refused = "refuse"
+
+
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Take a file's settings as defaults: what the command line or the environment says goes before."""
     if path is None or context.resilient_parsing:
@@ -124,7 +132,13 @@ Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second asse
 CannotLimit = Annotated[
     int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
 ]
-RuleName = Annotated[str | None, _option("RULE", "What makes a pair worth judging, as for `audiosim next`.")]
+SelectionRuleName = Annotated[
+    str | None,
+    typer.Option(
+        help="What makes a pair worth judging, as for `audiosim next`.",
+        envvar=["AUDIOSIM_SELECTION_RULE", "AUDIOSIM_RULE"],  # the second up to version 0.2
+    ),
+]
 QuestionsFile = Annotated[
     Path | None,
     _option(
@@ -136,5 +150,43 @@ QuestionsFile = Annotated[
         dir_okay=False,
     ),
 ]
+Unasked = Annotated[
+    UnaskedForm,
+    _option(
+        "UNASKED",
+        "Judgments of pairs that were not handed out: count, mark (kept, but nothing rests on them) or refuse.",
+        metavar="WAY",
+    ),
+]
+Listen = Annotated[
+    float | None,
+    _option(
+        "LISTEN",
+        "How long each clip is to be heard; an answer after less is marked rushed. Kept with the campaign; 5 where "
+        "there are sounds and nothing was said.",
+        metavar="SECONDS",
+        min=0,
+        max=600,
+    ),
+]
+SoundFolders = Annotated[
+    list[Path] | None,
+    _option(
+        "SOUNDS",
+        "A folder whose files may be heard, beside the collections' own; again for more.",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+    ),
+]
+Adopt = Annotated[
+    bool,
+    typer.Option(
+        "--adopt",
+        help="Go on with a campaign that was begun on another collection of this name, or on this one as it was.",
+        envvar="AUDIOSIM_ADOPT",
+    ),
+]
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]

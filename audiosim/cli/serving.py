@@ -11,9 +11,9 @@ from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
-from audiosim.selection import parse_stop
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -65,11 +65,9 @@ def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
     say(f"judge pairs at {pages['judge']}, watch the ranking settle at {pages['organise']}")
 
     def make() -> "FastAPI":
-        app = create_app([collection], judging=judging, folders={collection.identifier: folder})
-        webbrowser.open(pages["judge"])
-        return app
+        return create_app([collection], judging=judging, folders={collection.identifier: folder})
 
-    run_server(make, port=port)
+    run_server(make, port=port, show=lambda root: webbrowser.open(f"{root}judge/{collection.identifier}"))
 
 
 def serve(
@@ -89,12 +87,20 @@ def serve(
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
     cannot_limit: settings.CannotLimit = 2,
-    rule: settings.RuleName = None,
+    selection_rule: settings.SelectionRuleName = None,
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
+    unasked: settings.Unasked = settings.UnaskedForm.marked,
+    listen: settings.Listen = None,
+    sounds: settings.SoundFolders = None,
+    adopt: settings.Adopt = False,
     log: settings.Log = settings.LogForm.text,
+    open_page: settings.OpenPage = False,
 ) -> None:
-    """Serve predictions, judging and rankings over HTTP; /openapi.json describes the routes.
+    """Serve predictions, judging and rankings over HTTP.
+
+    People begin at the start page, http://127.0.0.1:8000/, which leads to /judge/COLLECTION for assessors and to
+    /organise/COLLECTION for organisers; --open shows it in a browser. For programs /openapi.json describes the routes.
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
     of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. What a database held
@@ -117,8 +123,10 @@ def serve(
         parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
-    going = CampaignSettings(batch, lease, twice, cannot_limit, rule, seed, True, WAIT_S)
-    judging = Judging(db, measure, parse_stop(goal), own, going)
+    going = CampaignSettings(
+        batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S, unasked=unasked.value, adopt=adopt
+    )
+    judging = Judging(db, measure, find_stopping_rule(goal), own, going, tuple(sounds or ()), listen)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
@@ -126,7 +134,7 @@ def serve(
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 
-    run_server(make, host, port, log.value, proxies)
+    run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None)
 
 
 def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -> "Access":

@@ -12,15 +12,17 @@ from audiosim.cli.options import (
     As,
     ByQuery,
     CollectionFolder,
+    Complete,
     Format,
     IdealName,
     JudgmentsFile,
     MeasureName,
     ModelName,
     NamedBy,
-    RuleName,
     Seed,
+    SelectionRuleName,
     load_collection,
+    only_complete,
     print_result,
 )
 from audiosim.corpus.collection import Collection
@@ -29,13 +31,13 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ratio import Ideal
 from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure, find_rule, make_estimator
+from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
 from audiosim.report.simulation import comparison_view
 from audiosim.report.views import replay_view
-from audiosim.selection import RULES, Selection, Stop, default_rule, parse_stop
+from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
 from audiosim.selection.stopping import AnyOf, Confidence
 from audiosim.simulate import Replay, Trial, draw_parts, replay
@@ -60,7 +62,7 @@ def simulate(
     measure: MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stop: Goals = None,
-    rule: RuleName = None,
+    rule: SelectionRuleName = None,
     batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
     by_query: ByQuery = False,
     compare: Annotated[bool, typer.Option("--compare", help="Play every rule, and show what each costs.")] = False,
@@ -75,19 +77,20 @@ def simulate(
     jobs: repeating.Jobs = None,
     ideal: IdealName = "ordered",
     seed: Seed = 0,
+    complete: Complete = False,
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
-    Every pair of the pool must be judged. With --repeat the stated confidence is held against the true accuracy on
-    many random parts of the collection, before anything is judged and at the stop, or at the moments of --at. Which
-    parts are drawn depends on --seed, on their number and sizes and on what is held out, and on nothing else: two
-    models or two rules are compared on the same parts.
+    Every pair of the pool must be judged; --complete leaves out the systems and queries that are not. With --repeat the
+    stated confidence is held against the true accuracy on many random parts of the collection, before anything is
+    judged and at the stop, or at the moments of --at. Which parts are drawn depends on --seed, on their number and
+    sizes and on what is held out, and on nothing else: two models or two rules are compared on the same parts.
 
     Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`,
-    `audiosim simulate mirex2011 --repeat 100 --rule doubts`,
+    `audiosim simulate mirex2011 --repeat 100 --selection-rule doubts`,
     `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stop confidence=0.9`,
     `audiosim simulate mirex2011 --compare --stop judgments=200`
     """
@@ -98,6 +101,8 @@ def simulate(
     goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
     collection = load_collection(folder, judgments, system_from)
+    if complete:
+        collection = only_complete(collection, find_measure(measure).cutoff)
     name = repeating.LEARNED if learner else model or JOINT
     rule = rule or _default_rule(collection, name, learner)
     game = _Game(name, find_measure(measure), rule, batch, ideal, seed)
@@ -118,7 +123,7 @@ def simulate(
 def _default_rule(collection: Collection, model: str, learner: repeating.Learner | None) -> str:
     if learner is None:
         pool = build_pool(collection)
-        return default_rule(make_estimator(pool, model).predict(np.full(len(pool.pairs), np.nan)))
+        return default_selection_rule(make_estimator(pool, model).predict(np.full(len(pool.pairs), np.nan)))
     return DrawnByDoubt.name if learner.plan.joint else AffectedDifferences.name
 
 
@@ -137,19 +142,19 @@ class _Game:
         """Where a campaign on a part starts, with the model that was learned for it or the one that is named."""
         pool = build_pool(part, self.measure.cutoff)
         expected = expected_scores(self.measure, pool, self.ideal)
-        rule = find_rule(self.rule, expected, self.seed)
+        rule = find_selection_rule(self.rule, expected, self.seed)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
         return Selection.start(pool, expected, estimator, batch=self.batch, rule=rule, seed=self.seed)
 
     def play(
-        self, collection: Collection, goals: Sequence[Stop], by_query: bool, show: Callable[[int, int], None]
+        self, collection: Collection, goals: Sequence[StoppingRule], by_query: bool, show: Callable[[int, int], None]
     ) -> Replay:
         start = self.start(collection)
         truth = start.pool.spread(collection.grades())
         return replay(start, truth, _first_of(goals), lambda moment: show(moment.judged, len(truth)), by_query)
 
 
-def _compare(game: _Game, collection: Collection, goals: Sequence[Stop], form: Format) -> None:
+def _compare(game: _Game, collection: Collection, goals: Sequence[StoppingRule], form: Format) -> None:
     with progress("judging") as show:
         rows = [
             _summary(replace(game, rule=rule).play(collection, goals, by_query, show), rule, by_query)
@@ -158,17 +163,17 @@ def _compare(game: _Game, collection: Collection, goals: Sequence[Stop], form: F
     print_result(form, rows, rows, lambda: comparison_view(rows, str(_first_of(goals))))
 
 
-def _goals(target: float, stop: list[str] | None) -> list[Stop]:
-    return [parse_stop(text) for text in stop or []] or [Confidence(target)]
+def _goals(target: float, stop: list[str] | None) -> list[StoppingRule]:
+    return [find_stopping_rule(text) for text in stop or []] or [Confidence(target)]
 
 
-def _first_of(goals: Sequence[Stop]) -> Stop:
+def _first_of(goals: Sequence[StoppingRule]) -> StoppingRule:
     return AnyOf(tuple(goals)) if len(goals) > 1 else goals[0]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:
     """Each rule, and the one chosen with its batches by query as well."""
-    return [*((name, False) for name in dict.fromkeys([*RULES, rule])), (rule, True)]
+    return [*((name, False) for name in dict.fromkeys([*SELECTION_RULES, rule])), (rule, True)]
 
 
 def _summary(played: Replay, rule: str, by_query: bool) -> dict[str, object]:

@@ -10,7 +10,7 @@ import typer
 
 from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError
-from audiosim.plugins import find_frames, installed_frames
+from audiosim.plugins import find_frames, installed_frames, other_decoders
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
@@ -88,6 +88,7 @@ def extract(
             progress=lambda done, failed, total: show(done + failed, total),
             scheduler=scheduler,
             prune=prune,
+            decoders=other_decoders(),
         )
     for failure in found.failed:
         sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
-from audiosim.corpus.evidence import Evidence, Key, read_evidence, spelled
+from audiosim.corpus.evidence_files import Evidence, Key, read_evidence, spelled
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.errors import InputError
@@ -174,10 +175,7 @@ class Collection:
 
     def grades(self) -> dict[Pair, float]:
         """The grade of each judged pair: the mean over its assessors of the last grade each gave it."""
-        last: dict[Pair, dict[str, float]] = {}
-        for judgment in self.judgments:
-            last.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
-        return {pair: sum(grades.values()) / len(grades) for pair, grades in last.items()}
+        return mean_grades(self.judgments)
 
 
 def _checked(collection: Collection) -> Collection:

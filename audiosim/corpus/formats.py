@@ -6,6 +6,7 @@ as a whole, an InputError that starts with its path.
 
 from pathlib import Path
 
+from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
 from audiosim.corpus.judgments import (
     fits_qrels,
     judgments_csv_lines,
@@ -16,10 +17,7 @@ from audiosim.corpus.judgments import (
     write_qrels,
 )
 from audiosim.corpus.lines import write_text, write_texts
-from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.runs import SystemFrom, read_runs, run_lines, write_run
-from audiosim.corpus.settings import Settings, read_settings, settings_lines
-from audiosim.corpus.tables import (
+from audiosim.corpus.metadata_tables import (
     document_lines,
     query_lines,
     read_documents,
@@ -27,6 +25,8 @@ from audiosim.corpus.tables import (
     read_systems,
     system_lines,
 )
+from audiosim.corpus.mirex import Exclusions
+from audiosim.corpus.runs import SystemFrom, read_runs, run_lines, write_run
 from audiosim.errors import InputError, nearest_name
 
 __all__ = [

@@ -14,19 +14,18 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from audiosim.corpus.lines import columns_hint, finite, read_lines, write_text
+from audiosim.corpus.lines import Lines, columns_hint, finite, read_lines, write_text
+from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
 from audiosim.corpus.runs import check_word
-from audiosim.corpus.tables import check_identifier, read_rows
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-Lines = Iterator[tuple[int, str]]
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")
 # What files of a service say beside; it is passed over.

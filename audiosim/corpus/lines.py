@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 
 from audiosim.errors import FormatError, InputError, quoted
 
+Lines = Iterator[tuple[int, str]]  # with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 2**25  # bytes
 EXPANSION = 200  # times as large as its `.gz` a file may be; runs are 5 to 30 times
@@ -21,7 +22,7 @@ UNPACKED = 2**26  # bytes that any `.gz` may hold
 SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
-def every_line(path: Path) -> Iterator[tuple[int, str]]:
+def every_line(path: Path) -> Lines:
     """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) and byte order mark; `.gz` is opened."""
     number = taken = 0
     try:

@@ -28,12 +28,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from audiosim.corpus.lines import finite
+from audiosim.corpus.lines import Lines, finite
 from audiosim.corpus.model import Run
 from audiosim.errors import FormatError
 
-Lines = Iterator[tuple[int, str]]
-Result = tuple[int, str, list[str]]
+MirexResult = tuple[int, str, list[str]]
 ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")
 
 
@@ -84,7 +83,7 @@ def read_sparse(path: Path, lines: Lines, exclusions: Exclusions) -> Run:
     return _run(path, header, (result for result in results if not wanted or result[1] in wanted), exclusions)
 
 
-def _sparse_result(path: Path, number: int, text: str) -> Result:
+def _sparse_result(path: Path, number: int, text: str) -> MirexResult:
     query, *results = text.rstrip("\t").split("\t")
     documents = []
     if not results:
@@ -133,7 +132,7 @@ def _read_files(path: Path, lines: Lines) -> tuple[dict[str, str], tuple[int, li
 
 def _matrix_results(
     path: Path, lines: Lines, files: dict[str, str], documents: list[str], wanted: Mapping[str, list[str]]
-) -> Iterator[Result]:
+) -> Iterator[MirexResult]:
     for number, text in lines:
         row, *values = text.split()
         if row not in files:
@@ -146,7 +145,7 @@ def _matrix_results(
             yield number, files[row], [documents[i] for i in sorted(range(len(distances)), key=distances.__getitem__)]
 
 
-def _run(path: Path, header: str, results: Iterator[Result], exclusions: Exclusions) -> Run:
+def _run(path: Path, header: str, results: Iterator[MirexResult], exclusions: Exclusions) -> Run:
     rankings: dict[str, tuple[str, ...]] = {}
     lines: dict[str, int] = {}
     queries = exclusions.queries()

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.evidence import Evidence
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 

@@ -13,19 +13,18 @@ systems, as `system_from="file"` has it throughout: a file's name without `.gz` 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from sys import intern
 from typing import Literal, get_args
 
-from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, finite, read_lines, write_text
+from audiosim.corpus.lines import BYTE_ORDER_MARK, Lines, columns_hint, finite, read_lines, write_text
 from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.corpus.model import Run
 from audiosim.errors import FormatError, InputError, quoted
 
-Lines = Iterator[tuple[int, str]]
 Say = Callable[[str], object]
 SystemFrom = Literal["file", "tag"]
 TREC = "query Q0 document rank score system"

@@ -3,18 +3,20 @@
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 from scipy import sparse
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.linear import LinearScores
-from audiosim.expected.ranking import Distribution, Ranking
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.model_check import check_model
 from audiosim.relevance.relearning import after_grades
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 
@@ -74,7 +76,7 @@ def rank(
     model: str,
     scores: Moments,
     judged: int,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
     correlated: bool = False,
 ) -> Ranking:
     """The ranking that some moments of the systems' scores stand for.
@@ -95,7 +97,7 @@ def estimate(
     *,
     ideal: Ideal = "ordered",
     draws: int = DRAWS,
-    distribution: Distribution = "t",
+    distribution: DifferenceDistribution = "t",
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
@@ -111,16 +113,25 @@ def estimate(
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
     estimator = after_grades(pool, built_in(pool, model), grades)
-    return estimate_pool(expected_scores(measure, pool, ideal, draws), estimator, pool.spread(grades), distribution)
+    order = pool.locate([pair for pair in grades if pair in pool.positions])
+    expected = expected_scores(measure, pool, ideal, draws)
+    return estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
 
 
 def estimate_pool(
-    expected: ExpectedScores, estimator: RelevanceEstimator, grades: Array, distribution: Distribution = "t"
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    grades: Array,
+    distribution: DifferenceDistribution = "t",
+    order: Integers | None = None,
 ) -> Ranking:
-    """Rank the systems of a pool from the judgments there are.
+    """Rank the systems of a pool from the judgments there are, and check the model by them.
 
     grades  (n,) NaN where unjudged
+    order   (k,) places of the judged pairs, in the order in which they were judged; that of the pool where None
     """
     belief = estimator.predict(grades)
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
-    return rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
+    ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
+    order = np.flatnonzero(belief.judged) if order is None else order
+    return ranking.with_check(check_model(estimator, grades, order))

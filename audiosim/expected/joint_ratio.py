@@ -7,8 +7,8 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 
-DRAWS = 40
-SEED = 0
+GRADE_DRAWS = 40
+GRADE_SEED = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,6 @@
 """The systems' expected scores, and how sure their order is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,12 +10,13 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.arrays import Array, Integers
 from audiosim.measures.measure import Measure
+from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
 from audiosim.stats.multivariate import Moments
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Distribution = Literal["t", "normal"]
+DifferenceDistribution = Literal["t", "normal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class Ranking:
     distribution  of a mean score and of a difference: Student's t as in the thesis, or normal as in
                   Urbano & Schedl (2013), equations 6 to 8
     correlated    whether the gains were taken to be, so that the scores' variances are to be believed
+    check         of the model by the judgments so far; the scores are wider for it where it fails: see `with_check`
     """
 
     measure: Measure
@@ -43,8 +45,14 @@ class Ranking:
     judged: int
     pool: int
     draws: int | None = None
-    distribution: Distribution = "t"
+    distribution: DifferenceDistribution = "t"
     correlated: bool = False
+    check: ModelCheck = NOT_CHECKED
+
+    def with_check(self, check: ModelCheck) -> "Ranking":
+        """The ranking with a check of its model: where that fails, all deviations are so many times as large."""
+        scores = Moments(self.scores.mean, self.scores.covariance * check.factor**2)
+        return replace(self, scores=scores, check=check)
 
     def __repr__(self) -> str:
         best = self.order[0]
@@ -169,7 +177,7 @@ class Ranking:
 
     @property
     def basis(self) -> str | int:
-        """What the scores rest on: "predicted" where nothing is judged, else how many judged pairs."""
+        """Basis of the scores: "predicted" where nothing is judged, else how many judged pairs."""
         return self.judged or "predicted"
 
     @property
@@ -204,12 +212,13 @@ class Ranking:
             "measure": str(self.measure),
             "model": self.model,
             "judged": self.judged,
-            "basis": self.basis,
             "pool": self.pool,
             **drawn,
             "confidence": self.confidence,
             "systems": self.system_rows(),
             "pairs": self.pair_rows(),
+            "basis": self.basis,
+            **self.check.to_dict(),
         }
 
     def to_frame(self) -> "pd.DataFrame":

@@ -20,7 +20,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ideal import expected_ideal
-from audiosim.expected.joint_ratio import DRAWS, SEED, Ratios, drawn_ratios
+from audiosim.expected.joint_ratio import GRADE_DRAWS, GRADE_SEED, Ratios, drawn_ratios
 from audiosim.expected.linear import gains_of, pairs_of_query, settled, spread_over_ranks
 from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
@@ -142,7 +142,7 @@ class RatioScores:
         if not self._last or self._last[0][0] is not belief:
             gain = gain_of(self.measure)
             highest = gain(np.array(belief.maximum))
-            draws = belief.draw(np.random.default_rng(SEED), DRAWS)
+            draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
             gains = ((rows, gain(grades) / highest) for rows, grades in draws)
             values = gain(belief.levels) / highest
             mean = np.where(belief.judged, gain(belief.grades) / highest, belief.probabilities @ values)

@@ -56,11 +56,22 @@ class SampledScores:
 
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
+        self._check_relevant(belief)
         if belief.prior.correlated:
             return self._correlated(belief)
         sums = [self._query(belief, code) for code in range(len(self.pool.queries))]
         means, covariances = zip(*sums, strict=True)
         return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
+
+    def _check_relevant(self, belief: Belief) -> None:
+        """An error where all that is held possible counts as relevant: every score would be known to be 1."""
+        takes = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
+        if takes and 0 < belief.levels[0] >= self.measure.number("min"):
+            name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
+            raise InputError(
+                f"{self.measure} takes every level of the model as relevant, the lowest being {least:g}; "
+                f"expected a higher min, such as {name}(min=40)@{cutoff}"
+            )
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query is drawn again, all where it says something

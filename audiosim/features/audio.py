@@ -15,7 +15,7 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.feature import once_per_pool
-from audiosim.features.systems import ratio
+from audiosim.features.systems import ratio_or_nan
 from audiosim.stats import jensen_shannon
 from audiosim.stats.proximity import mutual_proximity
 
@@ -30,7 +30,7 @@ SHAPE = 8  # power of the proximity: 4 or 16 do as well; 1 is too wide, the dive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sounds:
+class PoolSounds:
     """The recordings of a pool.
 
     index     N recordings
@@ -50,7 +50,7 @@ class Sounds:
 
 
 @once_per_pool
-def sounds_of(pool: Pool) -> Sounds | None:
+def sounds_of(pool: Pool) -> PoolSounds | None:
     """The index of a pool's recordings, opened, and which of them is whose; None where it has no index."""
     if pool.sounds is None:
         return None
@@ -60,7 +60,7 @@ def sounds_of(pool: Pool) -> Sounds | None:
     places = {identifier: place for place, identifier in enumerate(index.ids)}
     document = np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64)
     query = np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64)
-    return Sounds(index, document, query)
+    return PoolSounds(index, document, query)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ class Surroundings:
 
     def _between(self, rows: Integers, columns: Integers) -> Array:
         table, d = self.index.rows, self.index.parameters.dimension
-        return jensen_shannon.divergence(np.asarray(table[rows]), np.asarray(table[columns]), d)
+        return jensen_shannon.jensen_shannon_divergence(np.asarray(table[rows]), np.asarray(table[columns]), d)
 
 
 @once_per_pool
@@ -113,7 +113,7 @@ def surroundings_of(pool: Pool) -> Surroundings | None:
     table, block = sounds.index.rows, max(1, DIVERGENCES // max(1, len(references)))
     far = np.asarray(table[references])
     parts = [
-        jensen_shannon.divergence(np.asarray(table[places[start : start + block]]), far, d)
+        jensen_shannon.jensen_shannon_divergence(np.asarray(table[places[start : start + block]]), far, d)
         for start in range(0, len(places), block)
     ]
     apart = np.concatenate(parts) if parts else np.empty((0, len(references)))
@@ -261,4 +261,4 @@ def _mean_by_closeness(apart: Array, grades: Array, chosen: Booleans) -> Array:
     distance = np.where(np.isnan(grades), np.inf, scaled)
     least = distance.min(axis=1, keepdims=True)
     weights = np.exp(np.where(np.isfinite(least), least, 0.0) - distance)
-    return ratio((weights * np.nan_to_num(grades)).sum(axis=1), weights.sum(axis=1))
+    return ratio_or_nan((weights * np.nan_to_num(grades)).sum(axis=1), weights.sum(axis=1))

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.evidence import Evidence
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.audio import REFERENCES, SEED, SHAPE, query_proximity, sounds_of
 from audiosim.features.feature import once_per_pool
-from audiosim.features.systems import ratio
+from audiosim.features.systems import ratio_or_nan
 from audiosim.stats.proximity import mutual_proximity
 
 SOUND = "sound"
@@ -79,7 +79,9 @@ def _own(pool: Pool, piece: Evidence) -> Array:
     else:
         of_systems = np.array([by_key.get(system, np.nan) for system in pool.systems])
         is_known = ~np.isnan(of_systems)
-        numbers = ratio(np.where(is_known, of_systems, 0.0) @ pool.retrieved, is_known.astype(float) @ pool.retrieved)
+        numbers = ratio_or_nan(
+            np.where(is_known, of_systems, 0.0) @ pool.retrieved, is_known.astype(float) @ pool.retrieved
+        )
     return _normal_scores(numbers, pool.found)
 
 

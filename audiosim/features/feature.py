@@ -10,7 +10,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 
-Kind = Literal["output", "judgment", "audio"]
+FeatureKind = Literal["output", "judgment", "audio"]
 Reads = Literal["nothing", "own query", "other queries", "all queries"]
 Result = TypeVar("Result")
 
@@ -44,7 +44,7 @@ class Feature:
     """
 
     name: str
-    kind: Kind
+    kind: FeatureKind
     reads: Reads
     version: int
     meaning: str

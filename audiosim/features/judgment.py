@@ -15,7 +15,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import UNKNOWN, Groups, Pool
 from audiosim.features.feature import once_per_pool
-from audiosim.features.systems import mean_of_systems_elsewhere, pairs_of_same_systems, ratio, systems_of_pairs
+from audiosim.features.systems import mean_of_systems_elsewhere, pairs_of_same_systems, ratio_or_nan, systems_of_pairs
 
 STEP = 2.0**-26
 
@@ -44,7 +44,7 @@ class MeanOfGroup:
         group, count = groups.group, len(groups.sizes)
         total = np.bincount(group, value, count)[group[rows]] - value[rows]
         times = np.bincount(group, judged, count)[group[rows]] - judged[rows]
-        return np.where(groups.known[rows], ratio(total, times), np.nan)
+        return np.where(groups.known[rows], ratio_or_nan(total, times), np.nan)
 
     def touched(self, pool: Pool, index: int) -> Integers:
         groups = self.groups(pool)
@@ -71,7 +71,7 @@ class MeanElsewhere:
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
         key, groups = self.key(pool), self.groups(pool)
         total, times = (self._elsewhere(key, groups, weights, rows) for weights in reversed(_split(grades)))
-        return np.where(key[rows] == UNKNOWN, np.nan, ratio(total, times))
+        return np.where(key[rows] == UNKNOWN, np.nan, ratio_or_nan(total, times))
 
     def touched(self, pool: Pool, index: int) -> Integers:
         key = self.key(pool)
@@ -102,7 +102,7 @@ class MeanOfSystems:
         times = np.diff(chosen.indptr)
         total = chosen @ (pool.retrieved @ value) - times * value[rows]
         count = chosen @ (pool.retrieved @ judged) - times * judged[rows]
-        return ratio(total, count)
+        return ratio_or_nan(total, count)
 
     def touched(self, pool: Pool, index: int) -> Integers:
         same = pairs_of_same_systems(pool, index)

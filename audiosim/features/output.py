@@ -8,7 +8,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import UNKNOWN, Groups, Pool
-from audiosim.features.systems import mean_of_systems_elsewhere, ratio
+from audiosim.features.systems import mean_of_systems_elsewhere, ratio_or_nan
 
 
 def system_share(pool: Pool) -> Array:
@@ -31,7 +31,7 @@ def overlap(pool: Pool) -> Array:
 
 def mean_rank(pool: Pool) -> Array:
     """aRANK: the mean rank, from 1, at which systems retrieved the document for the query; NaN where none did."""
-    return ratio(pool.ranks.sum(axis=0), pool.retrieved.sum(axis=0))
+    return ratio_or_nan(pool.ranks.sum(axis=0), pool.retrieved.sum(axis=0))
 
 
 def same_genre(pool: Pool) -> Array:
@@ -90,7 +90,7 @@ def hubness(pool: Pool) -> Array:
     _, document = np.unique([pair.document for pair in pool.pairs], return_inverse=True)
     others = pool.answered - (pool.query_sizes > 0)
     elsewhere = np.bincount(document, pool.found)[document] - pool.found
-    return ratio(elsewhere, others)
+    return ratio_or_nan(elsewhere, others)
 
 
 def _share_of_query(pool: Pool, groups: Groups) -> Array:
@@ -103,4 +103,4 @@ def _coherence(pool: Pool, groups: Groups) -> Array:
     sizes = groups.sizes * groups.known[first]
     same = np.bincount(pool.query[first], sizes * (sizes - 1.0))
     known = np.bincount(pool.query, groups.known & pool.found)
-    return ratio(same, known * (known - 1))[pool.query]
+    return ratio_or_nan(same, known * (known - 1))[pool.query]

@@ -39,7 +39,7 @@ def mean_of_systems_elsewhere(pool: Pool, values: Array, rows: Integers) -> Arra
     row = np.repeat(np.arange(len(rows)), np.diff(chosen.indptr))
     found = worth[chosen.indices, pool.query[rows][row]]
     known = ~np.isnan(found)
-    return ratio(np.bincount(row[known], found[known], len(rows)), np.bincount(row[known], minlength=len(rows)))
+    return ratio_or_nan(np.bincount(row[known], found[known], len(rows)), np.bincount(row[known], minlength=len(rows)))
 
 
 def _worth_elsewhere(pool: Pool, values: Array) -> Array:
@@ -49,7 +49,7 @@ def _worth_elsewhere(pool: Pool, values: Array) -> Array:
     known = ~np.isnan(values)
     total = np.bincount(cell, np.where(known, values, 0.0)[pair], shape[0] * shape[1]).reshape(shape)
     count = np.bincount(cell, known[pair], shape[0] * shape[1]).reshape(shape)
-    return ratio(total.sum(axis=1, keepdims=True) - total, count.sum(axis=1, keepdims=True) - count)
+    return ratio_or_nan(total.sum(axis=1, keepdims=True) - total, count.sum(axis=1, keepdims=True) - count)
 
 
 def pairs_of_same_systems(pool: Pool, index: int) -> Integers:
@@ -61,7 +61,7 @@ def pairs_of_same_systems(pool: Pool, index: int) -> Integers:
     return np.flatnonzero(found)
 
 
-def ratio(total: ArrayLike, count: ArrayLike) -> Array:
+def ratio_or_nan(total: ArrayLike, count: ArrayLike) -> Array:
     """Quotients, NaN where the count is 0."""
     known = np.asarray(count) > 0
     return np.asarray(np.divide(total, count, out=np.full(known.shape, np.nan), where=known), dtype=np.float64)

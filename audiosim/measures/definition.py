@@ -9,7 +9,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 
-Value = str | float
+ParameterValue = str | float
 NAME = r"[A-Za-z][A-Za-z0-9]*"
 
 
@@ -27,21 +27,21 @@ class Parameter:
     """
 
     name: str
-    default: Value | None
+    default: ParameterValue | None
     expected: str
     choices: tuple[str, ...] = ()
     low: float = 0.0
     high: float = math.inf
     closed: bool = False
 
-    def check(self, measure: str, value: Value) -> Value:
+    def check(self, measure: str, value: ParameterValue) -> ParameterValue:
         """The value itself, a number as a float, if it may be written for this measure."""
         meant = value if self.choices else _number(value)
         if not (meant in self.choices or self._holds(meant)):
             raise InputError(f"{self.name} of {measure} must be {self.expected}, got {_spell(value)}")
         return meant
 
-    def _holds(self, number: Value) -> bool:
+    def _holds(self, number: ParameterValue) -> bool:
         if isinstance(number, str):
             return False
         return self.low < number < self.high or (self.closed and number == self.low)
@@ -124,8 +124,8 @@ class Measure:
 
     definition: Definition
     cutoff: int
-    parameters: tuple[tuple[str, Value], ...] = ()
-    _chosen: Mapping[str, Value] = field(init=False, repr=False, compare=False)
+    parameters: tuple[tuple[str, ParameterValue], ...] = ()
+    _chosen: Mapping[str, ParameterValue] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.definition, Definition):
@@ -156,7 +156,7 @@ class Measure:
         """Whether the weighted sum of gains is a share of that of the ideal ranking of the judged documents."""
         return self.definition.relative is not None and self.definition.relative(self)
 
-    def _checked(self, written: Mapping[str, Value]) -> dict[str, Value]:
+    def _checked(self, written: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
         """The parameters that are not at their default."""
         known = {parameter.name: parameter for parameter in self.definition.parameters}
         for name in written:
@@ -175,7 +175,7 @@ class Measure:
         value = self._value(name)
         return value if isinstance(value, float) else 0.0
 
-    def _value(self, name: str) -> Value | None:
+    def _value(self, name: str) -> ParameterValue | None:
         defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}
         return self._chosen.get(name, defaults.get(name))
 
@@ -184,7 +184,7 @@ class Measure:
         return f"{self.name}({written})@{self.cutoff}" if written else f"{self.name}@{self.cutoff}"
 
 
-def _number(value: Value) -> float:
+def _number(value: ParameterValue) -> float:
     """The number that a parameter spells; NaN, which no rule allows, where it spells none."""
     try:
         # Python reads 1_0 as ten; nobody else does.
@@ -193,5 +193,5 @@ def _number(value: Value) -> float:
         return math.nan
 
 
-def _spell(value: Value) -> str:
+def _spell(value: ParameterValue) -> str:
     return value if isinstance(value, str) else repr(value).removesuffix(".0")

@@ -14,7 +14,7 @@ from audiosim.measures.definition import (
     Definition,
     Measure,
     Parameter,
-    Value,
+    ParameterValue,
     judged_ideal,
 )
 
@@ -28,7 +28,7 @@ __all__ = [
     "Definition",
     "Measure",
     "Parameter",
-    "Value",
+    "ParameterValue",
     "as_measure",
     "judged_ideal",
     "parse_measure",
@@ -67,8 +67,8 @@ def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Meas
     return Measure(known[name], int(parts["cutoff"]), chosen)
 
 
-def _parse_parameters(text: str, written: str | None) -> dict[str, Value]:
-    parameters: dict[str, Value] = {}
+def _parse_parameters(text: str, written: str | None) -> dict[str, ParameterValue]:
+    parameters: dict[str, ParameterValue] = {}
     for part in [] if written is None else written.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):

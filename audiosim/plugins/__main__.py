@@ -1,11 +1,16 @@
-"""`python -m audiosim.plugins [NAME...]`: check what packages have installed; exit code 1 if something is wrong.
+"""`python -m audiosim.plugins [NAME...]`: check what is at the extension points; exit code 1 if something is wrong.
 
-NAME  of an estimator, a measure, a rule or a descriptor, NAME:TEXT for an estimator that needs a text; not given,
-      all that is installed by other packages than audiosim
+NAME  of anything at an extension point, such as CG or fSYS; NAME:TEXT for an estimator that needs a text, NAME:FILE for
+      a decoder and a sound file; not given, all that is installed by other packages than audiosim
 """
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,96 +18,117 @@ from audiosim import shipped
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.expected.estimation import expected_scores
-from audiosim.measures.measure import MEASURES, parse_measure
+from audiosim.expected.estimation import ExpectedScores, expected_scores
+from audiosim.measures.measure import parse_measure
+from audiosim.plugins.decoder_contract import check_decoder
 from audiosim.plugins.estimator_contract import check_estimator
-from audiosim.plugins.frame_descriptors import DESCRIPTORS, OWN_NAMES, check_descriptor, load_descriptor
+from audiosim.plugins.feature_contract import check_feature
+from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
 from audiosim.plugins.installed import (
-    ESTIMATORS,
-    MEASURE_GROUP,
-    OWN,
-    choose,
-    installed,
-    load_definition,
-    load_factory,
-    package_of,
-    published_names,
-    told,
+    DECODER_POINT,
+    ESTIMATOR_POINT,
+    FEATURE_POINT,
+    MEASURE_POINT,
+    SELECTION_RULE_POINT,
+    STOPPING_RULE_POINT,
 )
 from audiosim.plugins.measure_contract import check_measure
-from audiosim.plugins.rule_contract import SELECTIONS, check_rule, load_rule
-from audiosim.selection.rules import RULES
+from audiosim.plugins.points import OWN, ExtensionPoint, package_of, told
+from audiosim.plugins.selection_contract import check_selection_rule
+from audiosim.plugins.stopping_contract import check_stopping_rule
 
-KINDS = {ESTIMATORS: "estimator", MEASURE_GROUP: "measure", SELECTIONS: "rule", DESCRIPTORS: "descriptor"}
+Check = Callable[[Any, str, np.random.Generator], None]
 SEED = 0
 
 
-def main() -> None:
-    """Say of each plugin whether it keeps its contract."""
-    found = wanted(sys.argv[1:])
-    if not found:
-        sys.stdout.write("no other package has installed an estimator, a measure, a rule or a descriptor\n")
-    complaints = [complaint(point, text) for point, text in found]
-    for (point, _), wrong in zip(found, complaints, strict=True):
-        result = "keeps its contract" if wrong is None else f"does not keep its contract: {wrong}"
-        sys.stdout.write(f"{KINDS[point.group]} {point.name} of {package_of(point)} {result}\n")
-    sys.exit(any(complaints))
-
-
-def wanted(names: list[str]) -> list[tuple[EntryPoint, str]]:
-    """The plugins that are asked for, all of other packages where none is, with the text for each."""
-    points = [point for group in KINDS for point in installed(group)]
-    if not names:
-        return [(point, "") for point in points if package_of(point) != OWN]
-    found = []
-    for name, _, text in (name.partition(":") for name in names):
-        named = [(point, text) for point in points if point.name == name]
-        if not named:
-            known = ", ".join(dict.fromkeys(point.name for point in points))
-            raise InputError(f"no package has installed {name!r}, expected one of {known}")
-        found += named
-    return found
-
-
-def complaint(point: EntryPoint, text: str) -> str | None:
-    """What a plugin does wrong, None if nothing."""
-    try:
-        if is_hidden(point):
-            raise InputError(f"{told(point)} is never used, as the name is taken; choose another name")
-        check(point, text)
-    except AudiosimError as error:
-        return str(error)
-    return None
-
-
-def check(point: EntryPoint, text: str) -> None:
-    """Check a plugin against its contract, where that needs a pool on that of the demo."""
-    rng = np.random.default_rng(SEED)
-    if point.group == MEASURE_GROUP:
-        check_measure(load_definition(point), rng)
-    elif point.group == ESTIMATORS:
-        check_estimator(load_factory(point), text, demo_pool(), rng)
-    elif point.group == DESCRIPTORS:
-        check_descriptor(load_descriptor(point))
-    else:
-        pool = demo_pool()
-        check_rule(load_rule(point), expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool), rng)
-
-
+@cache
 def demo_pool() -> Pool:
     """The pool of the collection that comes with audiosim."""
     return build_pool(Collection.load(shipped.folder("fixtures") / "demo"))
 
 
-def is_hidden(point: EntryPoint) -> bool:
-    """Whether something that comes with audiosim has the name."""
-    taken = {
-        ESTIMATORS: published_names(),
-        MEASURE_GROUP: set(MEASURES),
-        SELECTIONS: set(RULES),
-        DESCRIPTORS: OWN_NAMES,
-    }
-    return point.name in taken[point.group] or choose(installed(point.group), point.name) != point
+def demo_scores() -> ExpectedScores:
+    """Expected CG in that pool."""
+    return expected_scores(parse_measure(f"CG@{demo_pool().cutoff}"), demo_pool())
+
+
+CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
+    (ESTIMATOR_POINT, lambda factory, text, rng: check_estimator(factory, text, demo_pool(), rng)),
+    (MEASURE_POINT, lambda definition, _, rng: check_measure(definition, rng)),
+    (FEATURE_POINT, lambda feature, _, rng: check_feature(feature, demo_pool(), rng)),
+    (DECODER_POINT, lambda decoder, text, rng: check_decoder(decoder, Path(text) if text else None, rng)),
+    (DESCRIPTOR_POINT, lambda descriptor, _, rng: check_descriptor(descriptor)),
+    (SELECTION_RULE_POINT, lambda factory, _, rng: check_selection_rule(factory, demo_scores(), rng)),
+    (
+        STOPPING_RULE_POINT,
+        lambda definition, _, rng: check_stopping_rule(definition, demo_scores(), rng),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One thing to check: at which point, by which name, with which text, and the entry point it comes by, if any."""
+
+    point: ExtensionPoint[Any]
+    check: Check
+    name: str
+    text: str
+    entry: EntryPoint | None
+
+    def __str__(self) -> str:
+        return f"{self.point.kind} {self.name} of {OWN if self.entry is None else package_of(self.entry)}"
+
+    def complaint(self) -> str | None:
+        """What it does wrong, None if nothing."""
+        try:
+            if self.entry is not None and self.point.hidden(self.entry):
+                raise InputError(f"{told(self.entry)} is never used, as the name is taken; choose another name")
+            thing = self.point.find(self.name) if self.entry is None else self.point.load(self.entry)
+            self.check(thing, self.text, np.random.default_rng(SEED))
+        except AudiosimError as error:
+            return str(error)
+        return None
+
+
+def main() -> None:
+    """Say of each plugin whether it keeps its contract."""
+    asked = wanted(sys.argv[1:])
+    if not asked:
+        kinds = ", ".join(point.kind for point, _ in CHECKS)
+        sys.stdout.write(f"no other package has installed anything: {kinds}\n")
+    complaints = [one.complaint() for one in asked]
+    for one, wrong in zip(asked, complaints, strict=True):
+        result = "keeps its contract" if wrong is None else f"does not keep its contract: {wrong}"
+        sys.stdout.write(f"{one} {result}\n")
+    sys.exit(any(complaints))
+
+
+def wanted(names: list[str]) -> list[Asked]:
+    """What is asked for; all of other packages where no name is."""
+    if not names:
+        return [one for point, check in CHECKS for one in _installed(point, check, "") if _is_of_others(one)]
+    return [one for name, _, text in (name.partition(":") for name in names) for one in _named(name, text)]
+
+
+def _is_of_others(one: Asked) -> bool:
+    """Whether another package than audiosim brings it."""
+    return one.entry is not None and package_of(one.entry) != OWN
+
+
+def _installed(point: ExtensionPoint[Any], check: Check, text: str) -> list[Asked]:
+    return [Asked(point, check, entry.name, text, entry) for entry in point.installed()]
+
+
+def _named(name: str, text: str) -> list[Asked]:
+    found = [Asked(point, check, name, text, None) for point, check in CHECKS if name in point.own()]
+    taken = {one.point.group for one in found}
+    entries = [one for point, check in CHECKS for one in _installed(point, check, text) if one.name == name]
+    found += [one for one in entries if _is_of_others(one) or one.point.group not in taken]
+    if not found:
+        others = ", ".join(one.name for one in wanted([])) or "nothing"
+        raise InputError(f"nothing is called {name!r}; other packages have installed {others}")
+    return found
 
 
 if __name__ == "__main__":

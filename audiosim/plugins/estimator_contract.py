@@ -14,7 +14,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.plugins.installed import one_line
+from audiosim.plugins.points import one_line
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
 

@@ -1,20 +1,18 @@
 """Descriptors of sound that packages install, and the contract that they keep."""
 
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
 
 from audiosim.audio.index_store import HEAD, read_head
-from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD, Descriptor, Parameters
+from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError
-from audiosim.plugins.installed import choose, installed, load, one_line, told
+from audiosim.plugins.points import ExtensionPoint, one_line
 
-DESCRIPTORS = "audiosim.descriptors"
-OWN_FRAMES = {"standard": STANDARD, "mfcc": PLAIN}
-OWN_NAMES = {*OWN_FRAMES, MFCC, CONTRAST, BANDS}
-RATE_HZ, HOP = STANDARD.rate_hz, STANDARD.hop
+OWN_FRAMES = {"standard": STANDARD_FRAMES, "mfcc": PLAIN}
+OWN_NAMES = frozenset({*OWN_FRAMES, MFCC, CONTRAST, BANDS})
+RATE_HZ, HOP = STANDARD_FRAMES.rate_hz, STANDARD_FRAMES.hop
 
 
 def find_frames(text: str) -> Parameters:
@@ -25,36 +23,31 @@ def find_frames(text: str) -> Parameters:
     """
     if text in OWN_FRAMES:
         return OWN_FRAMES[text]
+    own = (MFCC, CONTRAST, BANDS)
     names = [name.strip() for name in text.split(",")]
-    return Parameters(descriptors=tuple(name if name in (MFCC, CONTRAST, BANDS) else _named(name) for name in names))
+    return Parameters(descriptors=tuple(name if name in own else DESCRIPTOR_POINT.find(name) for name in names))
 
 
 def installed_frames(folder: Path) -> Parameters:
     """The parameters of the index in a folder, its descriptors with what is installed under their names.
 
-    STANDARD where there is no index.
+    STANDARD_FRAMES where there is no index.
     """
     if not (folder / HEAD).exists():
-        return STANDARD
+        return STANDARD_FRAMES
     parameters = read_head(folder)
     return replace(parameters, descriptors=find_frames(",".join(parameters.names)).descriptors)
 
 
-def _named(name: str) -> Descriptor:
-    points = installed(DESCRIPTORS)
-    point = choose(points, name)
-    if point is None:
-        known = dict.fromkeys([*OWN_FRAMES, CONTRAST, BANDS, *(point.name for point in points)])
-        raise InputError(f"unknown descriptor {name!r}, expected one of {', '.join(known)}, or several with commas")
-    return load_descriptor(point)
+def _accepted(loaded: object, name: str) -> Descriptor:
+    if not callable(loaded):
+        raise InputError("a function of y and sr")
+    return Descriptor.of(loaded, name)
 
 
-def load_descriptor(point: EntryPoint) -> Descriptor:
-    """The descriptor that an entry point of `audiosim.descriptors` stands for."""
-    function = load(point)
-    if not callable(function):
-        raise InputError(f"{told(point)} must be a function of y and sr, got {type(function).__name__}")
-    return Descriptor.of(function, point.name)
+DESCRIPTOR_POINT: ExtensionPoint[Descriptor] = ExtensionPoint(
+    "audiosim.descriptors", "descriptor", dict, _accepted, taken=OWN_NAMES
+)
 
 
 def check_descriptor(descriptor: Descriptor) -> None:

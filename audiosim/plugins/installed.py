@@ -1,64 +1,82 @@
-"""What packages install: entry points, found by name, loaded one at a time.
+"""What there is at each extension point, ours and that of installed packages, found by name."""
 
-Names that come with audiosim are its own: what another package installs under one of them is never loaded.
-"""
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
-from collections.abc import Sequence
-from importlib.metadata import EntryPoint, entry_points
-
+from audiosim.audio.decode import DECODERS
+from audiosim.audio.decoder import Decoder
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, did_you_mean
+from audiosim.expected.estimation import ExpectedScores
+from audiosim.features.feature import Feature
+from audiosim.features.registry import BUILT_IN, register_feature
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
+from audiosim.plugins.points import OWN, ExtensionPoint, one_line, package_of
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.published import model_names
+from audiosim.selection import stopping_definition
+from audiosim.selection.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
+from audiosim.selection.stopping import StoppingRule
+from audiosim.selection.stopping_definition import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
 
-ESTIMATORS = "audiosim.estimators"
-MEASURE_GROUP = "audiosim.measures"
-OWN = "audiosim"
-
-
-def package_of(point: EntryPoint) -> str:
-    """The name of the package that installed an entry point."""
-    return "unknown" if point.dist is None else point.dist.name
+Kind = TypeVar("Kind")
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def installed(group: str) -> list[EntryPoint]:
-    """What is installed for one extension point, by name."""
-    return sorted(entry_points(group=group), key=lambda point: (point.name, package_of(point)))
+def an_instance(kind: type[Kind], words: str) -> Callable[[object, str], Kind]:
+    """Accepts a value of a class.
+
+    words  for it, in a complaint
+    """
+
+    def accept(loaded: object, _: str) -> Kind:
+        if not isinstance(loaded, kind):
+            raise InputError(words)
+        return loaded
+
+    return accept
 
 
-def choose(points: Sequence[EntryPoint], name: str) -> EntryPoint | None:
-    """What is installed under a name, None if nothing is; audiosim's own comes before that of any other package."""
-    named = [point for point in points if point.name == name]
-    own = [point for point in named if package_of(point) == OWN]
-    if len(named) > 1 and not own:
-        packages = " and ".join(map(package_of, named))
-        raise InputError(f"{name} is installed by {packages}, expected one package; uninstall the others")
-    return next(iter(own or named), None)
+def _estimator_factory(loaded: object, _: str) -> EstimatorFactory:
+    if not callable(loaded):
+        raise InputError("a function of a pool and a text")
+    factory: EstimatorFactory = loaded
+    return factory
 
 
-def load(point: EntryPoint) -> object:
-    """What an entry point stands for; whatever goes wrong in the package is one line."""
-    try:
-        loaded: object = point.load()
-    except Exception as error:  # it is another's code, so it may raise anything
-        raise InputError(f"{told(point)} cannot be loaded: {one_line(error)}") from error
-    return loaded
+def _rule_factory(loaded: object, _: str) -> SelectionRuleFactory:
+    if not callable(loaded):
+        raise InputError("a function of expected scores and a seed")
+    factory: SelectionRuleFactory = loaded
+    return factory
 
 
-def told(point: EntryPoint) -> str:
-    """An entry point in words, for complaints."""
-    return f"{point.name} ({point.value}) of package {package_of(point)}"
-
-
-def one_line(error: Exception) -> str:
-    """What an exception of another's code says, and of which kind it is."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-
-
-def published_names() -> set[str]:
+def _published() -> Mapping[str, EstimatorFactory]:
     """The published models, with and without their scale."""
-    return {name for model in model_names() for name in (model, model.rpartition("-")[0])}
+    names = {name for model in model_names() for name in (model, model.rpartition("-")[0])}
+    return {name: partial(_shipped_model, name) for name in sorted(names)}
+
+
+def _shipped_model(name: str, pool: Pool, _: str) -> RelevanceEstimator:
+    return estimator_of(pool, name)
+
+
+ESTIMATOR_POINT = ExtensionPoint("audiosim.estimators", "estimator", _published, _estimator_factory)
+MEASURE_POINT = ExtensionPoint(
+    "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
+)
+FEATURE_POINT = ExtensionPoint("audiosim.features", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
+DECODER_POINT = ExtensionPoint("audiosim.decoders", "decoder", lambda: DECODERS, an_instance(Decoder, "a Decoder"))
+SELECTION_RULE_POINT = ExtensionPoint(
+    "audiosim.selection_rules", "selection rule", lambda: SELECTION_RULES, _rule_factory, "audiosim.selections"
+)
+STOPPING_RULE_POINT = ExtensionPoint(
+    "audiosim.stopping_rules",
+    "stopping rule",
+    lambda: STOPPING_RULES,
+    an_instance(StoppingDefinition, "a StoppingDefinition"),
+)
 
 
 def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
@@ -67,25 +85,20 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
     name  a name in models/ with or without its scale, a file that ends in .json, or an installed
           estimator: its name, or NAME:TEXT
     """
-    if name.endswith(".json") or name in published_names():
+    if name.endswith(".json"):
+        load_features()
         return estimator_of, name
+    own = _published()
+    if name in own:
+        return own[name], ""
     head, _, text = name.partition(":")
-    points = installed(ESTIMATORS)
-    point = choose(points, head)
+    point = ESTIMATOR_POINT.choose(head)
     if point is None:
-        known = {model.rpartition("-")[0] for model in model_names()} | {point.name for point in points}
+        known = {model.rpartition("-")[0] for model in model_names()}
+        known |= {installed.name for installed in ESTIMATOR_POINT.installed()}
         expected = f"a .json file or one of {', '.join(sorted(known))}{did_you_mean(name, known)}"
         raise InputError(f"unknown model {name!r}, expected {expected}")
-    return load_factory(point), text
-
-
-def load_factory(point: EntryPoint) -> EstimatorFactory:
-    """The factory that an entry point of `audiosim.estimators` stands for."""
-    loaded = load(point)
-    if not callable(loaded):
-        raise InputError(f"{told(point)} must be a function of a pool and a text, got {type(loaded).__name__}")
-    factory: EstimatorFactory = loaded
-    return factory
+    return ESTIMATOR_POINT.load(point), text
 
 
 def make_estimator(pool: Pool, name: str) -> RelevanceEstimator:
@@ -95,27 +108,51 @@ def make_estimator(pool: Pool, name: str) -> RelevanceEstimator:
 
 
 def find_measure(text: str) -> Measure:
-    """The measure that a `--measure` names, with its parameters: one of audiosim's, or an installed one.
-
-    Looks at what is installed only where the name is none of audiosim's.
-    """
+    """The measure that a `--measure` names, with its parameters: one of audiosim's, or an installed one."""
     written = WRITTEN.fullmatch(text)
-    if written is None or written["name"] in MEASURES:
+    if written is None:
         return parse_measure(text)
-    points = installed(MEASURE_GROUP)
-    point = choose(points, written["name"])
-    if point is None:
-        known = dict.fromkeys([*MEASURES, *(point.name for point in points)])
-        expected = f"one of {', '.join(known)}{did_you_mean(written['name'], known)}"
-        raise InputError(f"unknown measure {written['name']!r}, expected {expected}")
-    return parse_measure(text, {point.name: load_definition(point)})
+    return parse_measure(text, {written["name"]: MEASURE_POINT.find(written["name"])})
 
 
-def load_definition(point: EntryPoint) -> Definition:
-    """The definition that an entry point of `audiosim.measures` stands for."""
-    loaded = load(point)
-    if not isinstance(loaded, Definition):
-        raise InputError(f"{told(point)} must be a Definition of a measure, got {type(loaded).__name__}")
-    if loaded.name != point.name:
-        raise InputError(f"{told(point)} must be installed under its own name, got {loaded.name}")
-    return loaded
+def find_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> SelectionRule:
+    """The rule that a `--selection-rule` names: one of audiosim's, or an installed one.
+
+    seed  of what it may draw
+    """
+    return made_rule(SELECTION_RULE_POINT.find(name), expected, seed)
+
+
+def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int) -> SelectionRule:
+    """The selection rule that a factory makes; what goes wrong in it is one line."""
+    try:
+        rule = factory(expected, seed)
+    except Exception as error:  # it is another's code, so it may raise anything
+        raise InputError(f"a selection rule cannot be made: {one_line(error)}") from error
+    if not isinstance(getattr(rule, "name", None), str) or not rule.name:
+        raise InputError("a selection rule must have a name")
+    return rule
+
+
+def find_stopping_rule(text: str) -> StoppingRule:
+    """The stopping rule that a `--stop` says: one of audiosim's, or an installed one."""
+    parts = stopping_definition.WRITTEN.fullmatch(text.replace(" ", ""))
+    if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
+        return parse_stopping_rule(text)
+    return parse_stopping_rule(text, {parts["name"]: STOPPING_RULE_POINT.find(parts["name"])})
+
+
+def load_features() -> None:
+    """Make the features of installed packages known in this process."""
+    for feature in _of_others(FEATURE_POINT):
+        register_feature(feature)
+
+
+def other_decoders() -> tuple[Decoder, ...]:
+    """The decoders that packages have installed, for kinds of file that audiosim does not open itself."""
+    return _of_others(DECODER_POINT)
+
+
+def _of_others(point: ExtensionPoint[Kind]) -> tuple[Kind, ...]:
+    entries = [entry for entry in point.installed() if package_of(entry) != OWN and entry.name not in point.own()]
+    return tuple(point.find(name) for name in dict.fromkeys(entry.name for entry in entries))

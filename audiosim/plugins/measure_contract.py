@@ -26,9 +26,9 @@ from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 from audiosim.expected.linear import weights_of_ranks
 from audiosim.measures.gains import discounted, gain_of, share_of
-from audiosim.measures.measure import Definition, Measure, Value
+from audiosim.measures.measure import Definition, Measure, ParameterValue
 from audiosim.measures.scores import score
-from audiosim.plugins.installed import one_line
+from audiosim.plugins.points import one_line
 from audiosim.users.satisfaction import user_form
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9
@@ -60,7 +60,7 @@ def _choices(definition: Definition, rng: np.random.Generator) -> Iterator[Measu
     for parameter in definition.parameters:
         low = parameter.low if math.isfinite(parameter.low) else min(parameter.high, 0.0) - 2
         for value in parameter.choices or (float(rng.uniform(low, min(parameter.high, low + 2))),):
-            chosen: tuple[tuple[str, Value], ...] = ((parameter.name, value),)
+            chosen: tuple[tuple[str, ParameterValue], ...] = ((parameter.name, value),)
             yield Measure(definition, CUTOFF, chosen)
 
 

@@ -16,6 +16,12 @@ from audiosim.stats.ordinal import expectation, variance
 
 FREEDOM = 10  # 5 to 30 predict single grades about as well
 FEW = 8  # judgments that are cheaper to condition on one by one than all at once
+WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
+REACH = 4.0  # deviations that the end of a level may be off
+HALVINGS = 30
+STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
+SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
+LEAST = 1e-9  # chance of a level that none is taken to fall below
 SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
 
@@ -32,6 +38,9 @@ class Belief:
     maximum    the highest grade of the scale
     evidence   combinations of what spoke, such as "output, genre"
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
+    shape      (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
+               deviations before any judgment; see `probabilities`. None: not at all
+    stretch    by how much less surely than by the gains levels are told apart
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
@@ -46,10 +55,11 @@ class Belief:
     maximum: float
     evidence: tuple[str, ...] = ()
     spoke: Integers | None = None
+    shape: Array | None = None
+    stretch: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_levels(self.levels, self.maximum)
-        _check_marginals(self.marginals, len(self.levels))
+        _check_marginals(self.levels, self.marginals, self.maximum)
         _check_models(self.models, self.model, len(self.marginals))
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
@@ -73,12 +83,20 @@ class Belief:
 
         model  the first one spoke for every pair where None
         """
-        _check_levels(levels, maximum)
-        _check_marginals(probabilities, len(levels))
+        _check_marginals(levels, probabilities, maximum)
         mean, spread = expectation(probabilities, levels), variance(probabilities, levels)
         prior = IndependentNormal(mean / maximum, spread / maximum**2)
-        model = np.zeros(len(probabilities), dtype=np.int64) if model is None else model
-        return cls(levels, probabilities, models, model, prior, grades, maximum)
+        model = np.zeros(len(mean), dtype=np.int64) if model is None else model
+        _check_models(models, model, len(mean))
+        grades = _checked_grades(grades, len(mean), maximum)
+        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0)
+
+    @classmethod
+    def _checked(cls, *parts: object) -> "Belief":
+        """Belief of parts, in the order of the fields, that were checked already: it takes as long as predicting."""
+        made = object.__new__(cls)
+        vars(made).update(zip((field.name for field in fields(cls)), parts, strict=True))
+        return made
 
     @cached_property
     def judged(self) -> Booleans:
@@ -97,8 +115,9 @@ class Belief:
 
         The marginals where no pair says anything of another. Where pairs do,
 
-            P(level <= l) = distribution function of Student's t of  (end_l - mean) / deviation,
-            end_l = expectation by the marginals + deviation before any judgment x normal quantile of P(level <= l)
+            P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
+            end_l = expectation by the marginals + deviation before any judgment x (normal quantile of P(level <= l)
+                    + shape_l)
 
         mean and deviation being those of the gain, for a judged pair given all judgments but its own. Gains that move
         shift and stretch what the marginals say, and it stays on the scale. The tails are those of FREEDOM degrees of
@@ -121,8 +140,11 @@ class Belief:
         mean[judged], spread[judged] = self.prior.held_out(judged, self.grades[judged] / self.maximum)
         below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
         own = expectation(self.marginals, self.levels) / self.maximum
-        ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * ndtri(below)
-        return np.asarray((ends - mean[:, None]) / np.sqrt(spread)[:, None])
+        shape = np.zeros(len(self.levels) - 1) if self.shape is None else self.shape
+        ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * np.maximum.accumulate(
+            ndtri(below) + shape, axis=1
+        )
+        return np.asarray((ends - mean[:, None]) / (self.stretch * np.sqrt(spread))[:, None])
 
     @cached_property
     def expectation(self) -> Array:
@@ -133,6 +155,36 @@ class Belief:
     def variance(self) -> Array:
         """(n,) variance of the grade of each pair given the judgments of all others."""
         return variance(self.probabilities, self.levels)
+
+    def shaped(self) -> "Belief":
+        """The same belief with levels as frequent, and as surely told apart, as the judgments have them.
+
+            mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
+
+        each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
+        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
+        beforehand. A grade between two levels is of the nearer one.
+        """
+        judged = np.flatnonzero(self.judged)
+        plain = replace(self, shape=None, stretch=1.0)
+        ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
+        ratio = (own / np.sqrt(self.prior.held_out(judged, self.grades[judged] / self.maximum)[1]))[:, None]
+        middles = (self.levels[1:] + self.levels[:-1]) / 2
+        below = self.grades[judged][:, None] <= middles
+        target = (WEIGHT * stdtr(FREEDOM, ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(judged))
+        best, found = -np.inf, (np.zeros(len(middles)), 1.0)
+        for stretch in STRETCHES:
+            shape = _shape(ends / stretch, ratio / stretch, target)
+            reached = np.zeros((len(judged), len(self.levels) + 1))
+            reached[:, 1:-1] = stdtr(FREEDOM, (ends + ratio * shape) / stretch)
+            reached[:, -1] = 1
+            chance = np.diff(reached, axis=1)[np.arange(len(judged)), len(middles) - below.sum(axis=1)]
+            likely = np.log(np.maximum(chance, LEAST)).sum() - (np.log(stretch) / SPREAD) ** 2 / 2
+            if likely > best:
+                best, found = likely, (shape, stretch)
+        after = plain.revise(self.grades)
+        vars(after).update(shape=found[0], stretch=found[1])
+        return after
 
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.
@@ -154,10 +206,9 @@ class Belief:
 
         Nothing is computed before it is looked at.
         """
-        after = object.__new__(Belief)
-        checked = _checked_grades(grades, len(self.marginals), self.maximum)
-        vars(after).update({field.name: getattr(self, field.name) for field in fields(self)}, grades=checked)
-        return after
+        grades = _checked_grades(grades, len(self.marginals), self.maximum)
+        parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
+        return self._checked(*parts, self.shape, self.stretch)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -245,27 +296,38 @@ class Belief:
         ]
 
 
+def _shape(ends: Array, ratio: Array, target: Array) -> Array:
+    """(l - 1,) by how much ends (k, l - 1) move for their mean chances to be those of a target (l - 1,).
+
+    ratio  (k, 1) by how much the ends of each row move with the shape
+    """
+    low, high = np.full(len(target), -REACH), np.full(len(target), REACH)
+    for _ in range(HALVINGS):
+        shape = (low + high) / 2
+        above = stdtr(FREEDOM, ends + ratio * shape).mean(axis=0) > target
+        low, high = np.where(above, low, shape), np.where(above, shape, high)
+    return np.asarray((low + high) / 2)
+
+
 def _check_array(what: str, value: object, kind: str) -> None:
     if not isinstance(value, np.ndarray) or value.dtype != kind:
         came = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise InputError(f"{what} must be an array of {kind}, got {came}")
 
 
-def _check_levels(levels: Array, maximum: float) -> None:
+def _check_marginals(levels: Array, probabilities: Array, maximum: float) -> None:
     _check_array("levels", levels, "float64")
     if levels.ndim != 1 or not len(levels):
         raise InputError(f"levels must be one row of grades, got shape {levels.shape}")
     if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= maximum:
         raise InputError(f"levels must rise within the scale, got {levels.tolist()}")
 
-
-def _check_marginals(probabilities: Array, count: int) -> None:
     _check_array("probabilities", probabilities, "float64")
-    if probabilities.ndim != 2 or probabilities.shape[1] != count:
-        raise InputError(f"probabilities must be (n, {count}) to match the levels, got {probabilities.shape}")
-    right = np.all(probabilities >= 0, axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= SUMMING)
-    if not np.all(right):
-        row = int(np.argmin(right))
+    if probabilities.ndim != 2 or probabilities.shape[1] != len(levels):
+        raise InputError(f"probabilities must be (n, {len(levels)}) to match the levels, got {probabilities.shape}")
+    sums = np.abs(probabilities @ np.ones(len(levels)) - 1) <= SUMMING
+    if not (np.all(sums) and np.min(probabilities, initial=0) >= 0):
+        row = int(np.argmin(sums & np.all(probabilities >= 0, axis=1)))
         raise InputError(
             f"each row of probabilities must be 0 or more and sum to 1, row {row} has least "
             f"{probabilities[row].min():g} and sum {probabilities[row].sum():g}"

@@ -230,6 +230,8 @@ class JointEstimator:
         left = {name: min(spread[name], found.errors[name] / found.sizes[name]) for name in held.centre}
         other = copy(self)
         other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
+        shaped = other._start.revise(grades).shaped()
+        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch)
         return other
 
     def _with_trend(self) -> Layout:

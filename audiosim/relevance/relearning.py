@@ -4,7 +4,6 @@ At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign s
 its judgments.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
@@ -13,7 +12,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.estimators import RelevanceEstimator
 
-FIRST = 25
+FIRST_LEARNING = 25
 
 
 @runtime_checkable
@@ -36,7 +35,7 @@ def is_moment(judged: int) -> bool:
 def last_moment(judged: int) -> int:
     """The last moment of learning until so many pairs are judged; 0 before the first."""
     moment = 0
-    while (following := max(FIRST, 2 * moment)) <= judged:
+    while (following := max(FIRST_LEARNING, 2 * moment)) <= judged:
         moment = following
     return moment
 
@@ -44,11 +43,6 @@ def last_moment(judged: int) -> int:
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
     """What has learned from these judgments (n,), if it does."""
     return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
-
-
-def mean_grade(said: Mapping[str, float]) -> float:
-    """The mean grade of a pair over its assessors; NaN where nobody has said anything."""
-    return sum(said.values()) / len(said) if said else math.nan
 
 
 def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:

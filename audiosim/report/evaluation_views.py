@@ -1,5 +1,6 @@
 """Terminal views of the commands on full judgments."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,13 +23,18 @@ def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
 def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
     rows, people = one.system_rows(), one.satisfied is not None
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    extra = ["Satisfied", "Success"] if people else []
+    extra = [*(["Satisfied", "Success"] if people else []), *(["if all judged"] if one.bounds is not None else [])]
     table = PlainTable("", ("System", "left"), measure, ("95 % interval", "whole"), *extra, ("", "bar"))
     for place, row in enumerate(rows, start=1):
         cells = [str(place), row["system"], f"{row['mean']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
         cells += [f"{row['satisfied']:.1%}", f"{row['success']:.1%}"] if people else []
+        cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
         table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
     return [table, *_pairs(one), Text("")]
+
+
+def _bounds(least: float, most: float) -> str:
+    return "not known" if math.isnan(least) else f"{least:.3f} – {most:.3f}"
 
 
 def _pairs(one: Evaluation) -> list[RenderableType]:

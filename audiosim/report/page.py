@@ -8,8 +8,8 @@ from audiosim.report.plots import agreement_plot, bar_plot
 from audiosim.report.training_views import (
     COEFFICIENT_HEADS,
     COEFFICIENTS,
+    COMPONENT_COLUMNS,
     COMPONENT_HEADS,
-    COMPONENTS,
     COMPONENTS_MEAN,
     COMPONENTS_TITLE,
     EFFECT_HEADS,
@@ -26,9 +26,9 @@ from audiosim.report.training_views import (
     STEPS,
     VERSION_HEADS,
     VERSIONS,
-    component_rows,
+    component_table,
+    fit_summary,
     spell,
-    summary,
     trend,
 )
 from audiosim.training.findings import Findings, Training
@@ -40,7 +40,7 @@ def training_page(trained: Training) -> str:
     findings = trained.findings
     parts = [
         f'<p class="alarm">{escape(WARNING)}.</p>' if findings.own_judgment else "",
-        f"<p>{escape(summary(trained))}</p>",
+        f"<p>{escape(fit_summary(trained))}</p>",
         _notes(findings),
         _scores(findings),
         _intervals(findings),
@@ -75,7 +75,7 @@ def _components(trained: Training) -> str:
     findings = trained.findings
     if not findings.components:
         return ""
-    rows = component_rows(findings)
+    rows = component_table(findings)
     bars = [(row["component"], row["size"], spell("points", row["points"])) for row in rows]
     drawing = bar_plot(bars, "Sizes of the components", [row["standard_error"] for row in rows])
     caption = (
@@ -85,7 +85,7 @@ def _components(trained: Training) -> str:
     return joined(
         [
             f"<h2>{COMPONENTS_TITLE}</h2>{figure(drawing, caption)}",
-            table(COMPONENTS, COMPONENT_HEADS, rows, spell),
+            table(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
             f'<p class="soft">{escape(COMPONENTS_MEAN)} {escape(trend(trained))}</p>',
         ]
     )

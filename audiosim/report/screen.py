@@ -59,7 +59,7 @@ class PlainTable:
         yield table
 
     def _cell(self, cell: str | Text, column: int, width: int) -> str | Text:
-        return shortened(cell, width) if self.settings[column] == "left" and isinstance(cell, str) else cell
+        return shortened_to(cell, width) if self.settings[column] == "left" and isinstance(cell, str) else cell
 
 
 def _whole(widths: list[int], kept: list[int]) -> int:
@@ -67,7 +67,7 @@ def _whole(widths: list[int], kept: list[int]) -> int:
     return sum(widths[column] for column in kept) + GAP * (len(kept) - 1)
 
 
-def shortened(text: str, width: int) -> str:
+def shortened_to(text: str, width: int) -> str:
     """A text of at most so many characters, at least 3: its beginning and its end, with … between."""
     if len(text) <= width:
         return text

@@ -29,7 +29,7 @@ SCORES = (
 SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
 VERSIONS = ("own_judgment", "rows", "r_squared", "rmse", "mean_variance", "coverage_95")
 VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
-COMPONENTS = ("component", "meaning", "size", "standard_error", "points", "points_error")
+COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points", "points_error")
 COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
 MEANINGS = {
     "query": "one query",
@@ -74,11 +74,14 @@ def training_view(trained: Training) -> RenderableType:
     """The model's terms, what each explains, and how good it is."""
     findings = trained.findings
     parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
-    parts += [Text(summary(trained)), _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows())]
+    parts += [
+        Text(fit_summary(trained)),
+        _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows()),
+    ]
     parts += [_titled("What each term explains", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
     if findings.components:
-        rows = component_rows(findings)
-        parts += [_titled(COMPONENTS_TITLE, COMPONENTS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
+        rows = component_table(findings)
+        parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
         parts.append(Text(trend(trained)))
     parts += [*_scores(findings), Text(SCORES_MEAN)]
     if findings.intervals:
@@ -109,12 +112,12 @@ def trend(trained: Training) -> str:
     )
 
 
-def component_rows(findings: Findings) -> list[dict[str, Any]]:
+def component_table(findings: Findings) -> list[dict[str, Any]]:
     """The components of a joint model, with what their pairs have in common."""
     return [row._asdict() | {"meaning": MEANINGS[row.component]} for row in findings.components]
 
 
-def summary(trained: Training) -> str:
+def fit_summary(trained: Training) -> str:
     """Model and data of a fit, in one line."""
     model, findings = trained.model, trained.findings
     collections = (

@@ -40,7 +40,8 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
-    notes = ["" if verdicts is None else verdicts.sentence, _drawn(ranking), note]
+    fit = ranking.check.sentence if ranking.judged else ""
+    notes = ["" if verdicts is None else verdicts.sentence, fit, _drawn(ranking), note]
     return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
 
 

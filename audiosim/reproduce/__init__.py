@@ -1,6 +1,6 @@
 """The published numbers that public data allows to compute again, each beside what comes out here."""
 
 from audiosim.reproduce.publications import SOURCES, rows
-from audiosim.reproduce.row import Row
+from audiosim.reproduce.row import PrintedRow
 
-__all__ = ["SOURCES", "Row", "rows"]
+__all__ = ["SOURCES", "PrintedRow", "rows"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from audiosim.evaluation import reliability
 from audiosim.measures.judged import scores
 from audiosim.reproduce.data import mirex_2011
-from audiosim.reproduce.row import THESIS, Row
+from audiosim.reproduce.row import THESIS, PrintedRow
 
 # measure on the Fine scale: Table 6.1, shares of systems, queries and residual; Table 6.2, E rho^2 and the queries
 # for .95; Table 6.3, Phi and the queries for .95; MIREX 2011
@@ -32,10 +32,10 @@ STABILITY = {
 }
 
 
-def stability_of_mirex_2011(folder: Path) -> Iterator[Row]:
+def stability_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Chapter 6 of the thesis, the rows of 2011 for Fine and for l_min = 40."""
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_6.items():
         study = reliability(scores(collection, name)) if collection else {}
         for number, (key, (table, what, digits)) in zip(printed, STABILITY.items(), strict=True):
-            yield Row(f"{THESIS}, Table {table}", f"2011, {name}: {what}", number, study.get(key), digits)
+            yield PrintedRow(f"{THESIS}, Table {table}", f"2011, {name}: {what}", number, study.get(key), digits)

@@ -15,8 +15,8 @@ from audiosim.expected.ratio import Ideal
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce.data import mirex_2011
-from audiosim.reproduce.row import THESIS, Row
-from audiosim.selection import Selection, Stop
+from audiosim.reproduce.row import THESIS, PrintedRow
+from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Error
 from audiosim.simulate import Replay, replay
 
@@ -46,7 +46,7 @@ CHAPTER_8 = {
 GOAL = 0.05
 
 
-def rankings_of_mirex_2011(folder: Path) -> Iterator[Row]:
+def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Tables 8.1 and 8.3: the ranking without judgments, and with as many as it takes to a confidence of .95."""
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
@@ -56,12 +56,12 @@ def rankings_of_mirex_2011(folder: Path) -> Iterator[Row]:
         first = found.curve[0] if found else None
         computed = (first.confidence, first.accuracy, 2 * first.accuracy - 1) if first else (None, None, None)
         for what, number, value in zip(("confidence", "accuracy", "tau"), printed.start, computed, strict=True):
-            yield Row(f"{THESIS}, Table 8.1", f"2011, {name}: {what}, nothing judged", number, value, 3)
+            yield PrintedRow(f"{THESIS}, Table 8.1", f"2011, {name}: {what}, nothing judged", number, value, 3)
         judged = float(found.selection.judged) if found else None
-        yield Row(f"{THESIS}, Table 8.3", f"2011, {name}: judgments until .95", printed.judged, judged, 0)
+        yield PrintedRow(f"{THESIS}, Table 8.3", f"2011, {name}: judgments until .95", printed.judged, judged, 0)
 
 
-def scores_of_mirex_2011(folder: Path) -> Iterator[Row]:
+def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Tables 8.5 and 8.6: how far off the scores are where judging stops at an expected error of .05.
 
     The correction is the one that comes with audiosim, learned on simulated campaigns with its own form of the ideal
@@ -77,13 +77,13 @@ def scores_of_mirex_2011(folder: Path) -> Iterator[Row]:
         yield from _stopped(f"{THESIS}, Table 8.6", f"2011, {name}, +-.05 corrected", printed.settled, corrected)
 
 
-def _stopped(source: str, what: str, printed: tuple[int, float], found: Replay | None) -> Iterator[Row]:
+def _stopped(source: str, what: str, printed: tuple[int, float], found: Replay | None) -> Iterator[PrintedRow]:
     last = found.curve[-1] if found else None
-    yield Row(source, f"{what}: judgments", printed[0], float(last.judged) if last else None, 0)
-    yield Row(source, f"{what}: mean absolute error", printed[1], last.error if last else None, 3)
+    yield PrintedRow(source, f"{what}: judgments", printed[0], float(last.judged) if last else None, 0)
+    yield PrintedRow(source, f"{what}: mean absolute error", printed[1], last.error if last else None, 3)
 
 
-def _campaign(collection: Collection, measure: str, rule: str, stop: Stop, ideal: Ideal) -> Replay:
+def _campaign(collection: Collection, measure: str, rule: str, stop: StoppingRule, ideal: Ideal) -> Replay:
     """As in chapter 8, predictions renewed after every 20 judgments."""
     pool = build_pool(collection, 5)
     expected = expected_scores(parse_measure(measure), pool, ideal)

@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.corpus.model import FINE, Pair
 from audiosim.measures.measure import Measure, parse_measure
 from audiosim.reproduce.data import mirex_2011
-from audiosim.reproduce.row import THESIS, Row
+from audiosim.reproduce.row import THESIS, PrintedRow
 from audiosim.users.answers import Answers, read_answers
 from audiosim.users.preferences import Preferences, preferences
 from audiosim.users.satisfaction import number_satisfied, published_mapping, user_form, user_scores
@@ -59,7 +59,7 @@ SAID = {
 }
 
 
-def satisfaction_and_agreement(folder: Path) -> Iterator[Row]:
+def satisfaction_and_agreement(folder: Path) -> Iterator[PrintedRow]:
     """Chapters 3 and 4 of the thesis on the Broad scale, from people's answers."""
     path = folder / "preferences" / "answers.tsv"
     answers = read_answers(path, "broad") if path.is_file() else None
@@ -69,42 +69,44 @@ def satisfaction_and_agreement(folder: Path) -> Iterator[Row]:
         for name, printed in CHAPTER_3.items():
             study = found[name]
             computed = None if study is None else value(study)
-            yield Row(f"{THESIS}, Table {table}", f"{name}, Broad: {what}", printed[position], computed, 4)
+            yield PrintedRow(f"{THESIS}, Table {table}", f"{name}, Broad: {what}", printed[position], computed, 4)
     for name in RESIDUALS:
         yield from _cubic(name, found[name])
 
 
-def _answers(answers: Answers | None) -> Iterator[Row]:
+def _answers(answers: Answers | None) -> Iterator[PrintedRow]:
     for what, (choices, printed) in SAID.items():
         computed = None if answers is None else float(answers.said(*choices).sum())
-        yield Row(f"{THESIS}, section 3.3", f"answers: {what}", printed, computed, 0)
+        yield PrintedRow(f"{THESIS}, section 3.3", f"answers: {what}", printed, computed, 0)
 
 
-def _cubic(name: str, found: Preferences | None) -> Iterator[Row]:
+def _cubic(name: str, found: Preferences | None) -> Iterator[PrintedRow]:
     fit = found.cubic if found else None
     residual = fit.residual if fit else None
-    yield Row(f"{THESIS}, Table 4.2", f"{name}, Broad: residual of the cubic", RESIDUALS[name], residual, 4)
+    yield PrintedRow(f"{THESIS}, Table 4.2", f"{name}, Broad: residual of the cubic", RESIDUALS[name], residual, 4)
     for power, printed in enumerate(published_mapping(user_form(name), "broad").coefficients):
         computed = fit.mapping.coefficients[power] if fit else None
-        yield Row(f"{THESIS}, Table 4.3", f"{name}, Broad: a{power}", printed, computed, 4)
+        yield PrintedRow(f"{THESIS}, Table 4.3", f"{name}, Broad: a{power}", printed, computed, 4)
 
 
 # The public files have this name in place of the query's, d007449.
 STBD1_QUERY = "71cdbd"
 
 
-def satisfaction_examples(folder: Path) -> Iterator[Row]:
+def satisfaction_examples(folder: Path) -> Iterator[PrintedRow]:
     """The worked examples of section 4.1."""
     source, q = f"{THESIS}, section 4.1", parse_measure("Q(ideal=user)@5")
     score = _score(folder, "STBD1", STBD1_QUERY, q)
     share = None if score is None else float(published_mapping(q, "fine").probability(np.array(score)))
     # The text goes on with the probability as it prints it.
     ten = None if share is None else float(number_satisfied(np.array(round(share, 1)), 15)[10])
-    yield Row(source, "STBD1, query d007449, Fine: Q@5", 0.6095, score, 4)
-    yield Row(source, "STBD1, query d007449, Fine: P(Sat) from Q@5", 0.7, share, 1)
-    yield Row(source, "STBD1, query d007449: 10 of 15 users satisfied, with P(Sat) rounded as above", 0.2061, ten, 4)
+    yield PrintedRow(source, "STBD1, query d007449, Fine: Q@5", 0.6095, score, 4)
+    yield PrintedRow(source, "STBD1, query d007449, Fine: P(Sat) from Q@5", 0.7, share, 1)
+    yield PrintedRow(
+        source, "STBD1, query d007449: 10 of 15 users satisfied, with P(Sat) rounded as above", 0.2061, ten, 4
+    )
     gap = float(published_mapping("GAP(ideal=user)@5", "broad").probability(np.array(0.32)))
-    yield Row(source, "P(Sat) from GAP@5 = .32, Broad", 0.5116, gap, 4)
+    yield PrintedRow(source, "P(Sat) from GAP@5 = .32, Broad", 0.5116, gap, 4)
 
 
 def _score(folder: Path, system: str, query: str, measure: Measure) -> float | None:

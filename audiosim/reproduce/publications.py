@@ -8,9 +8,9 @@ from audiosim.reproduce.generalizability import stability_of_mirex_2011
 from audiosim.reproduce.low_cost import rankings_of_mirex_2011, scores_of_mirex_2011
 from audiosim.reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
 from audiosim.reproduce.relevance import relevance_examples
-from audiosim.reproduce.row import Row
+from audiosim.reproduce.row import PrintedRow
 
-SOURCES: tuple[Callable[[Path], Iterator[Row]], ...] = (
+SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
     satisfaction_and_agreement,
     satisfaction_examples,
     stability_of_mirex_2011,
@@ -20,7 +20,7 @@ SOURCES: tuple[Callable[[Path], Iterator[Row]], ...] = (
 )
 
 
-def rows(folder: str | Path) -> Iterator[Row]:
+def rows(folder: str | Path) -> Iterator[PrintedRow]:
     """All rows of all sources.
 
     folder  has the published data in subfolders: mirex2011, a collection, and preferences/answers.tsv

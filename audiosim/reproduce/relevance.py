@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.relevance.published import load_model
-from audiosim.reproduce.row import THESIS, Row
+from audiosim.reproduce.row import THESIS, PrintedRow
 from audiosim.stats.ordinal import expectation, variance
 
 # model: source, features, E and Var of the worked example, on the Broad scale
@@ -17,11 +17,11 @@ EXAMPLES = {
 SHARED_FEATURES = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
 
 
-def relevance_examples(_: Path) -> Iterator[Row]:
+def relevance_examples(_: Path) -> Iterator[PrintedRow]:
     """The worked examples of both appendices, which go on with probabilities of four decimals."""
     for name, (source, features, mean, spread) in EXAMPLES.items():
         model = load_model(name)
         table = {key: np.array([value]) for key, value in (SHARED_FEATURES | features).items()}
         probabilities, levels = model.probabilities(table, 1).round(4), np.array(model.levels)
-        yield Row(source, f"{name}: expectation", mean, float(expectation(probabilities, levels)[0]), 4)
-        yield Row(source, f"{name}: variance", spread, float(variance(probabilities, levels)[0]), 4)
+        yield PrintedRow(source, f"{name}: expectation", mean, float(expectation(probabilities, levels)[0]), 4)
+        yield PrintedRow(source, f"{name}: variance", spread, float(variance(probabilities, levels)[0]), 4)

@@ -7,7 +7,7 @@ THESIS = "Urbano (2013)"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """A printed number and what comes out here.
 
     source    where it is printed

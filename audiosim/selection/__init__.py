@@ -1,7 +1,38 @@
-"""Which pair is worth judging next, and when enough is judged."""
+"""Selection rules, which say which pair to judge next, and stopping rules, which say when enough is judged."""
 
-from audiosim.selection.rules import RULES, Rule, default_rule, make_rule
+from typing import TYPE_CHECKING
+
+from audiosim.deprecation import old_names
+from audiosim.selection.rules import (
+    SELECTION_RULES,
+    SelectionRule,
+    default_selection_rule,
+    make_selection_rule,
+)
 from audiosim.selection.selection import Selection, confidences
-from audiosim.selection.stopping import Stop, parse_stop
+from audiosim.selection.stopping import StoppingRule
+from audiosim.selection.stopping_definition import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
 
-__all__ = ["RULES", "Rule", "Selection", "Stop", "confidences", "default_rule", "make_rule", "parse_stop"]
+__all__ = [
+    "SELECTION_RULES",
+    "STOPPING_RULES",
+    "Selection",
+    "SelectionRule",
+    "StoppingDefinition",
+    "StoppingRule",
+    "confidences",
+    "default_selection_rule",
+    "make_selection_rule",
+    "parse_stopping_rule",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(
+        __name__,
+        RULES="SELECTION_RULES",
+        Rule="SelectionRule",
+        Stop="StoppingRule",
+        default_rule="default_selection_rule",
+        make_rule="make_selection_rule",
+        parse_stop="parse_stopping_rule",
+    )

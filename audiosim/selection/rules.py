@@ -1,4 +1,4 @@
-"""Rules that weigh the pairs of a pool by what their judgments are worth."""
+"""Selection rules: weights of the pairs of a pool by what their judgments would tell."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -18,11 +18,11 @@ SCORED = 0.1  # share of the draws for the scores themselves, not their differen
 AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
 
 
-class Rule(Protocol):
+class SelectionRule(Protocol):
     """Weighs pairs by what their judgments would tell.
 
-    Entry-point group `audiosim.selections`: each entry is a function that takes the ExpectedScores of a measure in a
-    pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_rule`.
+    Entry-point group `audiosim.selection_rules`: each entry is a function that takes the ExpectedScores of a measure
+    in a pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_selection_rule`.
     """
 
     @property
@@ -37,7 +37,7 @@ class Rule(Protocol):
         ...
 
 
-RuleFactory = Callable[[ExpectedScores, int], Rule]
+SelectionRuleFactory = Callable[[ExpectedScores, int], SelectionRule]
 
 
 class AffectedDifferences:
@@ -246,7 +246,7 @@ class PoolOrder:
         return self._weights
 
 
-RULES: Mapping[str, RuleFactory] = {
+SELECTION_RULES: Mapping[str, SelectionRuleFactory] = {
     rule.name: rule
     for rule in (
         AffectedDifferences,
@@ -260,17 +260,20 @@ RULES: Mapping[str, RuleFactory] = {
 }
 
 
-def default_rule(belief: Belief) -> str:
+def default_selection_rule(belief: Belief) -> str:
     """The rule where none is named: `drawn` where gains are correlated, else the thesis's `differences`."""
     return DrawnByDoubt.name if belief.prior.correlated else AffectedDifferences.name
 
 
-def make_rule(name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, RuleFactory] = RULES) -> Rule:
+def make_selection_rule(
+    name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, SelectionRuleFactory] = SELECTION_RULES
+) -> SelectionRule:
     """The rule of a name.
 
     seed   of what it may draw
     known  more than audiosim's own where a program brings others
     """
     if name not in known:
-        raise InputError(f"unknown rule {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
+        names = f"{', '.join(known)}{did_you_mean(name, known)}"
+        raise InputError(f"unknown selection rule {name!r}, expected one of {names}")
     return known[name](expected, seed)

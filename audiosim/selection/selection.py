@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.grades import grades_by_assessor, mean_grade, mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
@@ -15,9 +16,10 @@ from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import after_grades, is_moment, last_moment, mean_grade, relearned
-from audiosim.selection.rules import Rule, default_rule, make_rule
-from audiosim.selection.stopping import Confidence, Stop
+from audiosim.relevance.model_check import check_model
+from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
+from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
+from audiosim.selection.stopping import Confidence, StoppingRule
 from audiosim.stats.multivariate import Moments
 
 
@@ -40,7 +42,7 @@ class Selection:
 
     expected: ExpectedScores
     estimator: RelevanceEstimator
-    rule: Rule
+    rule: SelectionRule
     batch: int
     ties: Array
     told: Mapping[Pair, Mapping[str, float]]
@@ -58,7 +60,7 @@ class Selection:
         estimator: RelevanceEstimator,
         judgments: Iterable[Judgment] = (),
         batch: int = 1,
-        rule: str | Rule | None = None,
+        rule: str | SelectionRule | None = None,
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
         learns: bool = True,
@@ -66,7 +68,7 @@ class Selection:
         """The selection after these judgments; those of pairs outside the pool are left out.
 
         measure  or how it is expected, where that is not as `expected_scores` has it
-        rule     name in RULES, or a rule for these expected scores; None: see `default_rule`
+        rule     name in SELECTION_RULES, or a rule for these expected scores; None: see `default_selection_rule`
         seed     of the draw that breaks ties, and of what the rule draws
         learned  grades that the estimator learns from; where None those of the judgments, in their order
         learns   whether it learns anew by itself as it goes on
@@ -74,15 +76,12 @@ class Selection:
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
-        told: dict[Pair, dict[str, float]] = {}
-        for judgment in judgments:
-            if judgment.pair in pool.positions:
-                told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+        told = grades_by_assessor(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = {pair: mean_grade(said) for pair, said in told.items()}
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
         belief = estimator.predict(pool.spread(grades))
-        rule = default_rule(belief) if rule is None else rule
-        rule = make_rule(rule, expected, seed) if isinstance(rule, str) else rule
+        rule = default_selection_rule(belief) if rule is None else rule
+        rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
         return cls(expected, estimator, rule, batch, ties, told, belief, expected.scores(belief), learns=learns)
 
@@ -112,6 +111,12 @@ class Selection:
         correlated = self.belief.prior.correlated
         return rank(self.expected, self.estimator.name, self.scores, self.judged, correlated=correlated)
 
+    @cached_property
+    def checked(self) -> Ranking:
+        """The ranking with a check of the model by the judgments so far; see `ModelCheck`."""
+        order = self.pool.locate(list(self.told))
+        return self.ranking.with_check(check_model(self.estimator, self.grades, order))
+
     @property
     def confidence(self) -> float:
         """The mean confidence in the order of two systems now."""
@@ -122,12 +127,12 @@ class Selection:
         """(n,) what the judgment of each pair was worth when the rule was last asked."""
         return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
 
-    def reached(self, stop: float | Stop) -> bool:
+    def reached(self, stop: float | StoppingRule) -> bool:
         """Whether judging may stop: a goal is met, or no judgment is worth anything any more.
 
         stop  a goal, or a mean confidence
         """
-        stop = stop if isinstance(stop, Stop) else Confidence(stop)
+        stop = stop if isinstance(stop, StoppingRule) else Confidence(stop)
         return stop.reached(self) or not self.weights[~self.belief.judged].any()
 
     def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:
@@ -206,7 +211,7 @@ class Selection:
 def confidences(
     pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
 ) -> list[tuple[int, float]]:
-    """How the confidence in the ranking grew while judgments were made: (judgments, confidence) at some moments.
+    """Course of the confidence in the ranking while judgments were made: (judgments, confidence) at some moments.
 
     judgments  in the order in which they were made
     moments    how many, evenly spaced, before the first judgment and after the last among them
@@ -215,7 +220,7 @@ def confidences(
     learned: dict[int, RelevanceEstimator] = {}
     found = []
     for place in places:
-        grades = {judgment.pair: judgment.grade for judgment in judgments[:place] if judgment.pair in pool.positions}
+        grades = mean_grades(judgment for judgment in judgments[:place] if judgment.pair in pool.positions)
         moment = last_moment(len(grades))
         if moment not in learned:
             learned[moment] = after_grades(pool, estimator, grades)

@@ -1,4 +1,4 @@
-"""When enough is judged: goals, each a value that is written and parsed like a measure.
+"""Stopping rules, which say when enough is judged: values that are written and parsed like measures.
 
 confidence=0.95             the mean confidence in which of two systems is better
 every=0.95                  that confidence for every pair of systems
@@ -12,8 +12,6 @@ None but the last is met before some pairs are judged that check the model: CHEC
 `floor` asks for another number: confidence(floor=0)=0.95 believes the model unseen.
 """
 
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -27,14 +25,13 @@ from audiosim.selection.correction import corrected_deviation
 from audiosim.stats.multivariate import Moments
 from audiosim.users.satisfaction import published_mapping
 
-WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
 CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
 SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
-LEVEL = 0.95  # of the intervals that a goal for the error speaks of; Urbano (2013), section 8.4
+LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
 
 
-class Standing(Protocol):
-    """What a goal looks at: a judging loop at one moment, such as a `Selection`."""
+class LoopState(Protocol):
+    """What a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
 
     @property
     def ranking(self) -> Ranking: ...
@@ -44,15 +41,18 @@ class Standing(Protocol):
 
 
 @runtime_checkable
-class Stop(Protocol):
-    """A goal of judging."""
+class StoppingRule(Protocol):
+    """Says when enough is judged.
 
-    def level(self, standing: Standing) -> float:
-        """Where judging stands, in the unit of the goal's target."""
+    Entry-point group `audiosim.stopping_rules`, see `StoppingDefinition`.
+    """
+
+    def level(self, standing: LoopState) -> float:
+        """Where judging stands, in the unit of the rule's target."""
         ...
 
-    def reached(self, standing: Standing) -> bool:
-        """Whether the goal is met."""
+    def reached(self, standing: LoopState) -> bool:
+        """Whether enough is judged."""
         ...
 
 
@@ -70,10 +70,10 @@ class Confidence:
     def __post_init__(self) -> None:
         _check_floor(self.floor)
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return standing.ranking.confidence
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -90,12 +90,12 @@ class EveryConfidence:
     def __post_init__(self) -> None:
         _check_floor(self.floor)
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         ranking = standing.ranking
         known = ranking.differences[1] == 0
         return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -121,10 +121,10 @@ class Difference:
         if not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return _mean(standing.ranking.settled(self.size))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -151,10 +151,10 @@ class Users:
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return _mean(satisfied_users(standing.ranking, standing.pool.scale.name).settled(self.share))
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
@@ -183,15 +183,15 @@ class Error:
         if not self.size > 0:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
-    def level(self, standing: Standing) -> float:
-        """The error that the goal counts with now: half the width of a 95 % interval, corrected if asked for."""
+    def level(self, standing: LoopState) -> float:
+        """The error that the rule counts with now: half the width of a 95 % interval, corrected if asked for."""
         deviation = float(np.sqrt(standing.ranking.scores.variance.mean()))
         return deviation / self._deviation(standing) * self.size
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return checked(standing, self.floor) and self.level(standing) <= self.size
 
-    def _deviation(self, standing: Standing) -> float:
+    def _deviation(self, standing: LoopState) -> float:
         if self.corrected and standing.ranking.correlated:
             return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
@@ -212,10 +212,10 @@ class Judgments:
         if self.count < 0:
             raise InputError(f"a number of judgments must be 0 or more, got {self.count}")
 
-    def level(self, standing: Standing) -> float:
+    def level(self, standing: LoopState) -> float:
         return standing.ranking.judged
 
-    def reached(self, standing: Standing) -> bool:
+    def reached(self, standing: LoopState) -> bool:
         return self.level(standing) >= self.count
 
     def __str__(self) -> str:
@@ -224,19 +224,19 @@ class Judgments:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of several goals is met, such as a confidence or the end of a budget."""
+    """One of several rules is met, such as a confidence or the end of a budget."""
 
-    goals: tuple[Stop, ...]
+    rules: tuple[StoppingRule, ...]
 
-    def level(self, standing: Standing) -> float:
-        """Where judging stands with the first goal."""
-        return self.goals[0].level(standing)
+    def level(self, standing: LoopState) -> float:
+        """Where judging stands with the first rule."""
+        return self.rules[0].level(standing)
 
-    def reached(self, standing: Standing) -> bool:
-        return any(goal.reached(standing) for goal in self.goals)
+    def reached(self, standing: LoopState) -> bool:
+        return any(rule.reached(standing) for rule in self.rules)
 
     def __str__(self) -> str:
-        return " or ".join(map(str, self.goals))
+        return " or ".join(map(str, self.rules))
 
 
 def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
@@ -253,7 +253,7 @@ def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
 
 
 def _written(number: float) -> str:
-    """A number with all its digits, so that what is printed is parsed as the same goal."""
+    """A number with all its digits, so that what is printed is parsed as the same rule."""
     return repr(float(number)).removesuffix(".0")
 
 
@@ -261,7 +261,7 @@ def _mean(probabilities: Array) -> float:
     return float(probabilities.mean()) if len(probabilities) else 1.0
 
 
-def checked(standing: Standing, floor: int) -> bool:
+def checked(standing: LoopState, floor: int) -> bool:
     """Whether enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
     ranking = standing.ranking
     return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
@@ -269,7 +269,7 @@ def checked(standing: Standing, floor: int) -> bool:
 
 def _check_floor(floor: int) -> None:
     if floor < 0:
-        raise InputError(f"the floor of a goal must be 0 or more judgments, got {floor}")
+        raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
 
 
 def _said(floor: int, corrected: bool = True, **numbers: float) -> str:
@@ -278,71 +278,3 @@ def _said(floor: int, corrected: bool = True, **numbers: float) -> str:
     parts += [] if corrected else ["corrected=no"]
     parts += [] if floor == CHECKED else [f"floor={floor}"]
     return f"({','.join(parts)})" if parts else ""
-
-
-Parameters = dict[str, str]
-# name: the parameters it may have, and how a goal is made of those that are written and the target
-GOALS: Mapping[str, tuple[tuple[str, ...], Callable[[Parameters, float], Stop]]] = {
-    "confidence": (("floor",), lambda of, target: Confidence(target, _floor(of))),
-    "every": (("floor",), lambda of, target: EveryConfidence(target, _floor(of))),
-    "difference": (
-        ("size", "floor"),
-        lambda of, target: Difference(_number("size", of.get("size")), target, _floor(of)),
-    ),
-    "users": (("share", "floor"), lambda of, target: Users(_number("share", of.get("share")), target, _floor(of))),
-    "error": (("corrected", "floor"), lambda of, target: Error(target, _yes(of.get("corrected")), _floor(of))),
-    "judgments": ((), lambda _, target: Judgments(_whole(target))),
-}
-
-
-def parse_stop(text: str) -> Stop:
-    """The goal that is written so, such as confidence=0.95 or difference(size=0.02)=0.95."""
-    parts = WRITTEN.fullmatch(text.replace(" ", ""))
-    if parts is None or parts["name"] not in GOALS:
-        raise InputError(f"unknown goal {text!r}, expected {', '.join(map(_spelled, GOALS))}")
-    known, make = GOALS[parts["name"]]
-    written: Parameters = {}
-    for part in (parts["parameters"] or "").split(",") if parts["parameters"] else []:
-        key, equals, value = part.partition("=")
-        if not (key and equals and value) or "=" in value:
-            raise InputError(f"unknown goal {text!r}, expected {', '.join(map(_spelled, GOALS))}")
-        if key not in known:
-            raise InputError(f"{parts['name']} has no parameter {key!r}, expected {_spelled(parts['name'])}")
-        if key in written:
-            raise InputError(f"{text}: {key} is written twice, expected it once")
-        written[key] = value
-    target = _number("target", parts["target"])
-    if not target > 0 and parts["name"] != "judgments":
-        raise InputError(f"the target of {parts['name']} must be above 0, got {target:g}")
-    return make(written, target)
-
-
-def _floor(written: Parameters) -> int:
-    return _whole(_number("floor", written["floor"])) if "floor" in written else CHECKED
-
-
-def _spelled(name: str) -> str:
-    example = {"difference": "(size=0.02)", "users": "(share=0.05)"}.get(name, "")
-    return f"{name}{example}={ {'judgments': 200, 'error': 0.05}.get(name, 0.95) }"
-
-
-def _number(name: str, value: str | None) -> float:
-    try:
-        number = float(value or "")
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise InputError(f"the {name} of a goal must be a number, got {value or 'none'}")
-    return number
-
-
-def _whole(target: float) -> int:
-    if target != int(target):
-        raise InputError(f"a number of judgments must be whole, got {target:g}")
-    return int(target)
-
-
-def _yes(value: str | None) -> bool:
-    if value not in {None, "yes", "no"}:
-        raise InputError(f"corrected must be yes or no, got {value}")
-    return value != "no"

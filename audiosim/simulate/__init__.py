@@ -3,25 +3,25 @@
 from audiosim.simulate.calibration import Claims
 from audiosim.simulate.collections import Design, Effects, synthetic_collection
 from audiosim.simulate.observations import Observation, Truth
-from audiosim.simulate.parts import HeldOut, Part, draw_parts, part_of
-from audiosim.simulate.replay import Moment, Replay, agreement, moment, replay, true_scores
-from audiosim.simulate.trials import Course, Followed, Repeats, Trial, follow, repeat
+from audiosim.simulate.parts import HeldOutKind, Part, draw_parts, part_of
+from audiosim.simulate.replay import Replay, ReplayMoment, agreement_with_truth, moment, replay, true_scores
+from audiosim.simulate.trials import Followed, Repeats, Trial, TrialCourse, follow, repeat
 
 __all__ = [
     "Claims",
-    "Course",
     "Design",
     "Effects",
     "Followed",
-    "HeldOut",
-    "Moment",
+    "HeldOutKind",
     "Observation",
     "Part",
     "Repeats",
     "Replay",
+    "ReplayMoment",
     "Trial",
+    "TrialCourse",
     "Truth",
-    "agreement",
+    "agreement_with_truth",
     "draw_parts",
     "follow",
     "moment",

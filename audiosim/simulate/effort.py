@@ -19,14 +19,15 @@ from audiosim.errors import InputError
 from audiosim.measures.judged import judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
-from audiosim.selection import Selection, Stop
-from audiosim.selection.stopping import Confidence, parse_stop
+from audiosim.selection import Selection, StoppingRule
+from audiosim.selection.stopping import Confidence
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from audiosim.simulate.remaining import drawn_grades, played
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CAMPAIGNS = 20
+SIMULATED_CAMPAIGNS = 20
 SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
@@ -105,9 +106,9 @@ def plan(
     model: str | RelevanceEstimator | None = None,
     measure: str | Measure = "CG@5",
     *,
-    goal: str | float | Stop = SETTLED,
+    goal: str | float | StoppingRule = SETTLED,
     batch: int = 20,
-    campaigns: int = CAMPAIGNS,
+    campaigns: int = SIMULATED_CAMPAIGNS,
     seconds: float | None = None,
     listeners: int = 1,
     rng: np.random.Generator | None = None,
@@ -127,7 +128,13 @@ def plan(
     It is the model's own opinion: where the belief is wrong, so is this.
     """
     collection, measure = as_collection(collection), as_measure(measure)
-    stop = parse_stop(goal) if isinstance(goal, str) else Confidence(goal) if isinstance(goal, int | float) else goal
+    stop = (
+        parse_stopping_rule(goal)
+        if isinstance(goal, str)
+        else Confidence(goal)
+        if isinstance(goal, int | float)
+        else goal
+    )
     for name, value in (("campaigns", campaigns), ("listeners", listeners)):
         if value < 1:
             raise InputError(f"the number of {name} must be at least 1, got {value}")

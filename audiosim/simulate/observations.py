@@ -94,7 +94,7 @@ def claims_of(seen: Sequence[Observation]) -> Claims:
     )
 
 
-def summary(seen: Sequence[Observation], near: float) -> dict[str, Any]:
+def observation_summary(seen: Sequence[Observation], near: float) -> dict[str, Any]:
     """Several campaigns at the same moment of each, as plain values; errors are standard errors over them.
 
     near  pairs of systems that truly differ by more than this are clear

@@ -11,7 +11,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 
-HeldOut = Literal["queries", "teams"]
+HeldOutKind = Literal["queries", "teams"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Part:
 
     queries: frozenset[str]
     teams: frozenset[str]
-    held_out: HeldOut
+    held_out: HeldOutKind
 
     def of(self, collection: Collection) -> Collection:
         """Part that a campaign is played on."""
@@ -54,7 +54,7 @@ def draw_parts(
     rng: np.random.Generator,
     queries: int | None = None,
     teams: int | None = None,
-    held_out: HeldOut = "teams",
+    held_out: HeldOutKind = "teams",
 ) -> tuple[Part, ...]:
     """Parts drawn at random, the queries and the teams of each without replacement.
 

@@ -10,9 +10,9 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 
-DRAWS = 20
+REMAINING_DRAWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Remaining:
 
 def remaining(
     selection: Selection,
-    stop: float | Stop,
+    stop: float | StoppingRule,
     rng: np.random.Generator,
-    draws: int = DRAWS,
+    draws: int = REMAINING_DRAWS,
     proceed: Callable[[], bool] = lambda: True,
 ) -> Remaining:
     """Play a campaign on to its goal, several times, as its model takes the rest to be.
@@ -81,7 +81,7 @@ def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
 
 
 def played(
-    selection: Selection, grades: Array, stop: float | Stop, proceed: Callable[[], bool]
+    selection: Selection, grades: Array, stop: float | StoppingRule, proceed: Callable[[], bool]
 ) -> tuple[Selection, int, bool]:
     """Campaign played on to its goal: where it ended, how many judgments were made, and true if that was enough.
 

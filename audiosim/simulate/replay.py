@@ -11,11 +11,11 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ReplayMoment:
     """One moment of a replay.
 
     judged      number of pairs judged
@@ -47,7 +47,7 @@ class Replay:
     start: Selection
     selection: Selection
     scores: Array
-    curve: tuple[Moment, ...]
+    curve: tuple[ReplayMoment, ...]
     asked: tuple[Judgment, ...]
     tau: float
 
@@ -77,8 +77,8 @@ class Replay:
 def replay(
     selection: Selection,
     truth: Array,
-    stop: float | Stop,
-    progress: Callable[[Moment], None] = lambda _: None,
+    stop: float | StoppingRule,
+    progress: Callable[[ReplayMoment], None] = lambda _: None,
     by_query: bool = False,
 ) -> Replay:
     """Judge with known grades until a goal is met.
@@ -100,7 +100,7 @@ def replay(
             progress(curve[-1])
             if selection.reached(stop):
                 break
-    tau = agreement(selection.ranking, scores)[1]
+    tau = agreement_with_truth(selection.ranking, scores)[1]
     return Replay(start, selection, scores, tuple(curve), tuple(asked), tau)
 
 
@@ -123,7 +123,7 @@ def true_scores(selection: Selection, truth: Array) -> Array:
     return selection.expected.scores(selection.belief.certain(truth)).mean
 
 
-def moment(selection: Selection, scores: Array) -> Moment:
+def moment(selection: Selection, scores: Array) -> ReplayMoment:
     """Confidence and accuracy of a selection.
 
     scores  (s,) the true ones
@@ -131,10 +131,12 @@ def moment(selection: Selection, scores: Array) -> Moment:
     ranking = selection.ranking
     deviation = float(np.sqrt(ranking.scores.variance.mean()))
     error = float(np.abs(ranking.scores.mean - scores).mean())
-    return Moment(selection.judged, ranking.confidence, agreement(ranking, scores)[0], deviation, error)
+    return ReplayMoment(
+        selection.judged, ranking.confidence, agreement_with_truth(ranking, scores)[0], deviation, error
+    )
 
 
-def agreement(ranking: Ranking, scores: Array) -> tuple[float, float]:
+def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]:
     """The accuracy of a ranking, and its Kendall correlation tau a with the truth.
 
         accuracy = mean over pairs of systems of (1 + sign(expected) sign(true)) / 2

@@ -13,9 +13,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from audiosim.selection import Selection, Stop
+from audiosim.selection import Selection, StoppingRule
 from audiosim.simulate.calibration import Claims
-from audiosim.simulate.observations import Observation, Truth, claims_of, summary
+from audiosim.simulate.observations import Observation, Truth, claims_of, observation_summary
 from audiosim.simulate.parts import Part
 from audiosim.simulate.replay import check_complete
 
@@ -84,7 +84,7 @@ class Repeats:
 def repeat(
     trial: Trial,
     parts: Sequence[Part],
-    goal: Stop,
+    goal: StoppingRule,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Repeats:
@@ -100,7 +100,7 @@ def repeat(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class TrialCourse:
     """A campaign at its moments and where it reached its goals.
 
     moments  one observation for each number of judgments, of the last there was where the pool has fewer pairs
@@ -122,13 +122,16 @@ class Followed:
     """
 
     parts: tuple[Part, ...]
-    goals: tuple[Stop, ...]
+    goals: tuple[StoppingRule, ...]
     near: float
-    courses: tuple[Course, ...]
+    courses: tuple[TrialCourse, ...]
 
     def curve(self) -> list[dict[str, Any]]:
-        """One row for each moment; see `observations.summary`."""
-        return [summary(seen, self.near) for seen in zip(*(course.moments for course in self.courses), strict=True)]
+        """One row for each moment; see `observations.observation_summary`."""
+        return [
+            observation_summary(seen, self.near)
+            for seen in zip(*(course.moments for course in self.courses), strict=True)
+        ]
 
     def goal_rows(self) -> list[dict[str, Any]]:
         """One row for each goal: in how many campaigns it was reached, and the means over these when it was."""
@@ -147,7 +150,7 @@ def follow(
     trial: Trial,
     parts: Sequence[Part],
     at: Sequence[int],
-    goals: Sequence[Stop] = (),
+    goals: Sequence[StoppingRule] = (),
     near: float = NEAR,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -173,7 +176,7 @@ class _ToGoal:
 
     trial: Trial
     parts: tuple[Part, ...]
-    goal: Stop
+    goal: StoppingRule
 
     def __call__(self, number: int) -> tuple[Observation, Observation]:
         """The start and the end."""
@@ -194,12 +197,12 @@ class _ToMoments:
     trial: Trial
     parts: tuple[Part, ...]
     at: tuple[int, ...]
-    goals: tuple[Stop, ...]
+    goals: tuple[StoppingRule, ...]
 
-    def __call__(self, number: int) -> Course:
+    def __call__(self, number: int) -> TrialCourse:
         truth, states = self.trial.play(self.parts[number])
         seen: list[Observation] = []
-        reached: dict[Stop, Observation] = {}
+        reached: dict[StoppingRule, Observation] = {}
         for state in states:
             for goal in self.goals:
                 if goal not in reached and goal.reached(state):
@@ -209,7 +212,7 @@ class _ToMoments:
             if len(seen) == len(self.at):
                 break
         seen += [truth.beside(state) for _ in self.at[len(seen) :]]
-        return Course(tuple(seen), tuple(map(reached.get, self.goals)))
+        return TrialCourse(tuple(seen), tuple(map(reached.get, self.goals)))
 
 
 def _each(

@@ -36,7 +36,7 @@ class Gaussian:
             raise InputError(f"covariance must be positive definite; {d} coefficients need well over {d} frames")
 
 
-def fit(frames: Array) -> Gaussian:
+def fit_gaussian(frames: Array) -> Gaussian:
     """The Gaussian of a recording's frames: their mean and their covariance.
 
     frames  (n, d) one row per frame, n well over d

@@ -22,7 +22,7 @@ from audiosim.stats.stability import (
     coefficient_of_ratio,
     divided,
     fewest,
-    sides,
+    interval_sides,
     tolerated,
 )
 
@@ -90,7 +90,7 @@ class Crossed:
         An end below 0 is 0. Feldt (1965), doi:10.1007/BF02289499, carried from q to n queries.
         """
         lower, upper = (
-            coefficient_of_ratio(self._to_relative_noise(p), self._sizes(queries)) for p in sides(confidence)
+            coefficient_of_ratio(self._to_relative_noise(p), self._sizes(queries)) for p in interval_sides(confidence)
         )
         return lower, upper
 
@@ -104,7 +104,7 @@ class Crossed:
         Methods 11(15), 1643-1658, as Brennan (2001) has it in chapter 6, carried from q to n queries.
         """
         lower, upper = (
-            coefficient_of_ratio(self._to_absolute_noise(p), self._sizes(queries)) for p in sides(confidence)
+            coefficient_of_ratio(self._to_absolute_noise(p), self._sizes(queries)) for p in interval_sides(confidence)
         )
         return lower, upper
 
@@ -243,7 +243,7 @@ class Nested:
         shrunk = np.array(self.mean_squares) * freedom / rng.chisquare(freedom, size=(draws, 5))
         sizes = self.systems, self.queries, self.assessors
         s, q, a, sq, e = (np.maximum(part, 0.0)[:, None] for part in _nested_components(shrunk.T, *sizes))
-        ends = sides(confidence)[::-1]
+        ends = interval_sides(confidence)[::-1]
         relative = np.quantile(coefficient(s, (sq + e / h) / n), ends, axis=0)
         absolute = np.quantile(coefficient(s, (q + sq + (a + e) / h) / n), ends, axis=0)
         points = self.relative(n, h), self.absolute(n, h)

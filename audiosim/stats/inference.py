@@ -25,7 +25,7 @@ from audiosim.stats.resampling import (
     permutation_p_values,
     permutations,
 )
-from audiosim.stats.score_matrix import Differences, check_scores, pair_names, paired_differences, ratio
+from audiosim.stats.score_matrix import Differences, check_scores, pair_names, paired_differences, ratio_or_infinity
 from audiosim.stats.signed_rank import signed_rank_p_values, signed_ranks, walsh_intervals
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ TESTS: dict[str, Callable[[Array, np.random.Generator, int], Array]] = {
 
 
 def _t_p_values(differences: Differences, alternative: Alternative) -> tuple[Array, Array]:
-    statistic = ratio(differences.means(), differences.deviations() / np.sqrt(differences.queries))
+    statistic = ratio_or_infinity(differences.means(), differences.deviations() / np.sqrt(differences.queries))
     freedom = differences.queries - 1
     if alternative == "two-sided":
         p_values: Array = 2 * stdtr(freedom, -np.abs(statistic))

@@ -4,7 +4,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.stats.gaussian import Singles, from_rows
-from audiosim.stats.threads import spread
+from audiosim.stats.threads import spread_on_threads
 
 COLUMNS = 128  # factorised together: they stay in cache
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
@@ -12,7 +12,7 @@ CORNER = 1e6  # above any v' M^-1 v that can be told from infinite; it costs 1e-
 SPARE = 1e-8  # divergence from which that is nothing
 
 
-def divergence(first: Singles, second: Singles | None, dimension: int) -> Array:
+def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension: int) -> Array:
     """Jensen-Shannon divergence of Gaussians, their mixture replaced by the Gaussian of its moments, in nats.
 
         (ln det C - (ln det S_i + ln det S_j) / 2) / 2,   C = M + v v',  M = (S_i + S_j) / 2,  v = (m_i - m_j) / 2
@@ -43,7 +43,7 @@ def divergence(first: Singles, second: Singles | None, dimension: int) -> Array:
             np.add(across, own[i], out=mixed)
             result[i, left : left + len(strip)] = _divergences(mixed, first[i], strip, dimension)
 
-    spread(fill, range(0, len(others), COLUMNS)[::-1])
+    spread_on_threads(fill, range(0, len(others), COLUMNS)[::-1])
     if second is None:
         lower = np.tril_indices(len(first), -1)
         result[lower] = result.T[lower]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.stats.gaussian import Singles, from_rows, triangles, upper_triangle
-from audiosim.stats.threads import spread
+from audiosim.stats.threads import spread_on_threads
 
 Reals = NDArray[np.float32 | np.float64]
-Kind = np.dtype[np.float32 | np.float64]
+FloatKind = np.dtype[np.float32 | np.float64]
 Precision = Literal["single", "double"]
 
 BLOCK = 640  # rows and columns of a tile: large enough for the product, small enough for the cache
@@ -77,7 +77,7 @@ class Packed:
         """Some of the sides in double precision."""
         if self.precise is not None:
             return self.precise[places]
-        return sides(self.rows[places], self.whitener)
+        return packed_sides(self.rows[places], self.whitener)
 
     def exact_pairs(self, i: Integers, j: Integers) -> tuple[Array, Array]:
         """The sides of some pairs in double precision, each Gaussian packed once."""
@@ -95,11 +95,13 @@ def pack(rows: Singles, dimension: int) -> Packed:
         return Packed(rows, Whitener(np.zeros(dimension), np.eye(dimension)), empty.astype(np.float32), empty)
     whitener = Whitener.of(rows, dimension)
     starts = range(0, len(rows), PACKED)
-    precise = np.concatenate(spread(lambda start: sides(rows[start : start + PACKED], whitener), starts))
+    precise = np.concatenate(
+        spread_on_threads(lambda start: packed_sides(rows[start : start + PACKED], whitener), starts)
+    )
     return Packed(rows, whitener, precise.astype(np.float32), precise)
 
 
-def sides(rows: Singles, whitener: Whitener) -> Array:
+def packed_sides(rows: Singles, whitener: Whitener) -> Array:
     """A, B and their lengths, of some rows: (n, 2 w + 2); see `Packed`.
 
     Each depends on its own row alone, to the last bit: equal rows have equal sides.
@@ -141,7 +143,7 @@ def check_definite(means: Array, covariances: Array) -> None:
         raise InputError(f"covariance {worst} must be finite and positive definite")
 
 
-def divergence(
+def kullback_leibler_divergence(
     packed: Packed, rows: Integers | None = None, columns: Integers | None = None, precision: Precision = "single"
 ) -> Reals:
     """Symmetrised Kullback-Leibler divergence of Gaussians, in nats.
@@ -160,7 +162,7 @@ def divergence(
     Kullback & Leibler (1951), doi:10.1214/aoms/1177729694, where it is J(1, 2).
     """
     if len(_places(packed, rows)) < len(_places(packed, columns)):
-        return divergence(packed, columns, rows, precision).T  # the longer side is read where it lies
+        return kullback_leibler_divergence(packed, columns, rows, precision).T  # the longer side is read where it lies
     symmetric = _same(rows, columns)
     i, j = _places(packed, rows), _places(packed, columns)
     result: Reals = np.empty((len(i), len(j)), np.float32 if precision == "single" else np.float64)
@@ -168,7 +170,7 @@ def divergence(
     def fill(left: int) -> None:
         _fill(packed, i, j, slice(left, min(len(j), left + BLOCK)), symmetric, result)
 
-    spread(fill, range(0, len(j), BLOCK)[::-1])  # the longest first, which ends the threads together
+    spread_on_threads(fill, range(0, len(j), BLOCK)[::-1])  # the longest first, which ends the threads together
     return result
 
 
@@ -209,7 +211,7 @@ def of_sides(first: Array, second: Array) -> Array:
     return np.abs(divergences)  # of -0.0
 
 
-def doubt(kind: Kind) -> float:
+def doubt(kind: FloatKind) -> float:
     """The error of an inner product A . B over |A| |B|, at most."""
     return ROUNDING * float(np.finfo(kind).eps) / 2
 
@@ -224,7 +226,7 @@ def _places(packed: Packed, chosen: Integers | None) -> Integers:
     return np.arange(len(packed)) if chosen is None else chosen
 
 
-def _chosen(packed: Packed, places: Integers, kind: Kind) -> Reals:
+def _chosen(packed: Packed, places: Integers, kind: FloatKind) -> Reals:
     """Some sides, where they lie if they lie side by side."""
     run = slice(places[0], places[-1] + 1)
     if len(places) == run.stop - run.start and (np.diff(places) == 1).all():

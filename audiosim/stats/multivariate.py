@@ -174,7 +174,8 @@ def _projected(weights: sparse.csr_array, variances: Array) -> Array:
     """(s, s) W diag(v) W', by sparse products where few sums share an unknown, by dense blocks where many do."""
     sums, unknowns = weights.shape
     if weights.nnz**2 * DENSE_IS_FASTER < (sums * unknowns) ** 2:
-        return np.asarray((weights.multiply(variances).tocsr() @ weights.T).toarray())
+        scaled = (weights.data * variances[weights.indices], weights.indices, weights.indptr)
+        return np.asarray((sparse.csr_array(scaled, shape=weights.shape) @ weights.T).toarray())
     covariance, columns = np.zeros((sums, sums)), weights.tocsc()
     step = max(1, AT_ONCE // max(1, sums))
     for start in range(0, unknowns, step):

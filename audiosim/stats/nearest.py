@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.stats.gaussian import Singles
 from audiosim.stats.kullback_leibler import PACKED, PADDING, Packed, doubt, of_sides
-from audiosim.stats.threads import spread
+from audiosim.stats.threads import spread_on_threads
 
 QUERIES = 512  # compared at a time
 TILE = 1_000_000  # divergences held at a time by a thread
@@ -18,7 +18,7 @@ SINGLE = np.dtype(np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class SearchField:
     """Among what is searched.
 
     packed  (n) the Gaussians
@@ -34,7 +34,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class NearestFound:
     """Of each query its neighbours, nearest first, as one list.
 
     query       (m,) which query, rising
@@ -47,7 +47,7 @@ class Found:
     divergence: Array
 
 
-def nearest(field: Field, queries: Array, groups: Integers, k: int) -> Found:
+def nearest(field: SearchField, queries: Array, groups: Integers, k: int) -> NearestFound:
     """The k Gaussians of least symmetrised Kullback-Leibler divergence from each query; fewer where there are no more.
 
     queries  (q, 2 w + 2) sides of the queries by the field's whitener, see `Packed`
@@ -60,34 +60,34 @@ def nearest(field: Field, queries: Array, groups: Integers, k: int) -> Found:
     blocks = [slice(start, start + QUERIES) for start in range(0, len(queries), QUERIES)]
     parts = [_nearest(field, queries[block], groups[block], min(k, len(field.groups))) for block in blocks]
     if not parts:
-        return Found(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    return Found(
+        return NearestFound(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    return NearestFound(
         np.concatenate([part.query + block.start for part, block in zip(parts, blocks, strict=True)]),
         np.concatenate([part.place for part in parts]),
         np.concatenate([part.divergence for part in parts]),
     )
 
 
-def _nearest(field: Field, queries: Array, groups: Integers, k: int) -> Found:
+def _nearest(field: SearchField, queries: Array, groups: Integers, k: int) -> NearestFound:
     n = len(field.groups)
     count = min(SPANS, max(1, n // SPAN))
     spans = [slice(n * part // count, n * (part + 1) // count) for part in range(count)]
-    scans = spread(lambda span: _scan(field, queries, groups, k, span), spans)
+    scans = spread_on_threads(lambda span: _scan(field, queries, groups, k, span), spans)
     limit = np.sort(np.concatenate([upper for *_, upper in scans], axis=1), axis=1)[:, k - 1]
     query, place, lower = (np.concatenate([scan[part] for scan in scans]) for part in range(3))
     possible = lower <= limit[query]
     return _ranked(field, queries, query[possible], place[possible], k)
 
 
-def _ranked(field: Field, queries: Array, query: Integers, place: Integers, k: int) -> Found:
+def _ranked(field: SearchField, queries: Array, query: Integers, place: Integers, k: int) -> NearestFound:
     """The k best of some candidates of each query, by what double precision says."""
     starts = range(0, len(query), PACKED)
     parts = [slice(start, start + PACKED) for start in starts]
-    exact = spread(lambda part: of_sides(queries[query[part]], field.packed.exact(place[part])), parts)
+    exact = spread_on_threads(lambda part: of_sides(queries[query[part]], field.packed.exact(place[part])), parts)
     divergence = np.concatenate(exact) if exact else np.empty(0)
     order = np.lexsort((field.order[place], divergence, query))
     first = order[_kept(query[order], k)]
-    return Found(query[first], place[first], divergence[first])
+    return NearestFound(query[first], place[first], divergence[first])
 
 
 def _kept(query: Integers, k: int) -> Booleans:
@@ -96,7 +96,7 @@ def _kept(query: Integers, k: int) -> Booleans:
 
 
 def _scan(
-    field: Field, queries: Array, groups: Integers, k: int, span: slice
+    field: SearchField, queries: Array, groups: Integers, k: int, span: slice
 ) -> tuple[Integers, Integers, Array, Array]:
     """Candidates within a span, as query, place and lower bound; and the k least upper bounds of each query (q, k)."""
     asked, best = _asked(queries), np.full((len(queries), k), np.inf)
@@ -142,7 +142,7 @@ def _true(chosen: Booleans) -> tuple[Integers, Integers]:
     return flat // chosen.shape[1], flat % chosen.shape[1]
 
 
-def _bounds(field: Field, queries: Array, query: Integers, place: Integers) -> Array:
+def _bounds(field: SearchField, queries: Array, query: Integers, place: Integers) -> Array:
     lengths = queries[query, :-3:-1] * field.packed.sides[place, -2:]
     doubted: Array = doubt(SINGLE) * lengths.sum(axis=1)
     return doubted

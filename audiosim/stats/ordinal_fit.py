@@ -19,7 +19,7 @@ FLAT = 1e-8  # log-likelihood that a step of some length cannot gain unless ther
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class OrdinalFit:
     """A proportional odds model of maximum likelihood.
 
     thresholds      (t,) one for each level but the lowest, falling
@@ -54,7 +54,7 @@ class Problem:
     groups: Integers | None
 
 
-def fit(
+def fit_ordinal(
     features: ArrayLike,
     level: ArrayLike,
     *,
@@ -63,7 +63,7 @@ def fit(
     groups: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     labels: Sequence[object] | None = None,
-) -> Fit:
+) -> OrdinalFit:
     """Fit a proportional odds model by maximum likelihood.
 
     features  (n, k), finite, no column constant; k may be 0
@@ -99,7 +99,7 @@ def fit(
         robust = back @ robust @ back.T
     raw, t = back @ parameters, len(labels) - 1
     value = last.value + ridge / 2 * float(parameters[t:] @ parameters[t:])
-    return Fit(raw[:t], raw[t:], value, back @ covariance @ back.T, robust, iterations)
+    return OrdinalFit(raw[:t], raw[t:], value, back @ covariance @ back.T, robust, iterations)
 
 
 def _names(features: Array, names: Sequence[str] | None) -> Sequence[str]:

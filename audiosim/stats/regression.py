@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.stats import ordinal
-from audiosim.stats.ordinal_fit import Fit, fit
+from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.stats.standardisation import UnidentifiedError
 
 FALLBACK_RIDGE = 1e-3  # where there is no single maximum: small beside any information, and it makes one
@@ -25,7 +25,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ridge         penalty: ridge / 2 times the sum of the squared coefficients of standardised features
     unidentified  "ridge" or "error": see below
 
-    After `fit`:
+    After `fit_ordinal`:
 
     classes_             (l,) the levels, rising
     coef_                (k,) in the units of the features
@@ -72,11 +72,11 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "names": getattr(self, "feature_names_in_", None),
             "labels": self.classes_.tolist(),
         }
-        estimate = fit if self.unidentified == "error" else _fit_or_ridge
+        estimate = fit_ordinal if self.unidentified == "error" else _fit_or_ridge
         self._keep(estimate(features[counted], level, ridge=self.ridge, **arguments))
         return self
 
-    def _keep(self, found: Fit) -> None:
+    def _keep(self, found: OrdinalFit) -> None:
         deviations = np.sqrt(np.diag(found.covariance))
         t = len(found.thresholds)
         self.coef_, self.thresholds_ = found.coefficients, found.thresholds
@@ -115,9 +115,9 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_.astype(np.float64)
 
 
-def _fit_or_ridge(features: Array, level: NDArray[np.int64], ridge: float, **arguments: Any) -> Fit:
+def _fit_or_ridge(features: Array, level: NDArray[np.int64], ridge: float, **arguments: Any) -> OrdinalFit:
     try:
-        return fit(features, level, ridge=ridge, **arguments)
+        return fit_ordinal(features, level, ridge=ridge, **arguments)
     except UnidentifiedError as error:
         warnings.warn(f"{error}; a ridge of {FALLBACK_RIDGE:g} was used", stacklevel=3)
-        return fit(features, level, ridge=FALLBACK_RIDGE, **arguments)
+        return fit_ordinal(features, level, ridge=FALLBACK_RIDGE, **arguments)

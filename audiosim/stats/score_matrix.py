@@ -63,7 +63,7 @@ class Differences:
 
         Where all differences are equal: 0 if they are 0, else infinite with their sign.
         """
-        return ratio(self.means(), self.deviations())
+        return ratio_or_infinity(self.means(), self.deviations())
 
 
 def paired_differences(scores: ArrayLike) -> Differences:
@@ -82,7 +82,7 @@ def nearness(scores: Array) -> float:
     return SAME * float(np.abs(scores).max())
 
 
-def ratio(numerators: Array, denominators: Array) -> Array:
+def ratio_or_infinity(numerators: Array, denominators: Array) -> Array:
     """Quotients, where 0 / 0 is 0 and x / 0 infinite with the sign of x."""
     limits = np.where(numerators == 0, 0.0, np.copysign(np.inf, numerators))
     return np.divide(numerators, denominators, out=limits, where=denominators > 0)

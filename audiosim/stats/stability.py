@@ -77,7 +77,7 @@ def divided(numerator: float, denominator: float) -> float:
     return numerator / denominator
 
 
-def sides(confidence: float) -> tuple[float, float]:
+def interval_sides(confidence: float) -> tuple[float, float]:
     """Probabilities of the quantiles of F, by which one divides, for the lower end of an interval and the upper."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 _ALONE = Lock()  # the limit below is the process's: two at once would restore each other's
 
 
-def spread(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
     """Results of `work` on each task, in their order, on as many threads as matrix products may use.
 
     Each then computes its own products on one thread, so that what surrounds a product runs in parallel

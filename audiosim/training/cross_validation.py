@@ -11,7 +11,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.features.table import design
 from audiosim.stats.ordinal import thresholds_of
-from audiosim.stats.ordinal_fit import Fit
+from audiosim.stats.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Examples, Sample
 from audiosim.training.folds import Fold, Judged, Way
 from audiosim.training.likelihood import fit_sample, identifiable
@@ -31,7 +31,7 @@ class View(NamedTuple):
     drawn: Booleans | None = None
 
 
-class Predicted(NamedTuple):
+class HeldOutPrediction(NamedTuple):
     """What is predicted of the rows of a view.
 
     sample      the rows, without features
@@ -50,7 +50,7 @@ class Predicted(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What is predicted of the rows of a view in one fold; see `Predicted`.
+    """What is predicted of the rows of a view in one fold; see `HeldOutPrediction`.
 
     trouble  why there is no matched fit
     """
@@ -71,7 +71,7 @@ class _Fitted(NamedTuple):
     """
 
     terms: tuple[str, ...]
-    fit: Fit | None
+    fit: OrdinalFit | None
     shares: Array
     reasons: tuple[str, ...]
 
@@ -114,7 +114,7 @@ class _Fits:
 
 def cross_validate(
     judged: Judged, way: Way, views: Sequence[View], terms: tuple[str, ...], levels: Array, told: Callable[[], None]
-) -> tuple[list[Predicted], list[str]]:
+) -> tuple[list[HeldOutPrediction], list[str]]:
     """What is predicted of each row of each view by fits to the rows of all other folds.
 
     levels  (l,) that the fits have, rising
@@ -153,14 +153,14 @@ def _say(fits: _Fits, matched: _Fits | None, held: Examples, rows: Integers) -> 
     return _Said(rows, fits.predict(held), beside, shares, fewer, trouble)
 
 
-def _assemble(examples: Examples, view: View, parts: Sequence[_Said], levels: Array) -> Predicted:
+def _assemble(examples: Examples, view: View, parts: Sequence[_Said], levels: Array) -> HeldOutPrediction:
     """The parts of all folds together, in the order of the rows."""
     rows = np.concatenate([part.rows for part in parts])
     if len(rows) == 0:
         raise InputError(f"{view.label}: no judgment is left to predict")
     order = np.argsort(rows)
     matched = [part.matched for part in parts if part.matched is not None]
-    return Predicted(
+    return HeldOutPrediction(
         examples.of(rows[order]).sample((), np.ones(len(rows), dtype=np.bool_), levels),
         _joined([part.model for part in parts], order),
         _joined(matched, order) if len(matched) == len(parts) else None,

@@ -9,11 +9,11 @@ from scipy.special import ndtr
 
 from audiosim.arrays import Array
 from audiosim.relevance.published import Model, model_fields
-from audiosim.stats.ordinal_fit import Fit
+from audiosim.stats.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Sample
-from audiosim.training.joint_validation import Interval
+from audiosim.training.joint_validation import IntervalCoverage
 from audiosim.training.likelihood import Effect, Step
-from audiosim.training.validation import Calibrated, Score
+from audiosim.training.validation import Calibrated, PredictionScore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,10 +117,10 @@ class Findings:
     thresholds: tuple[Coefficient, ...]
     effects: tuple[Effect, ...]
     components: tuple[ComponentRow, ...]
-    scores: tuple[Score, ...]
+    scores: tuple[PredictionScore, ...]
     calibration: tuple[Calibrated, ...]
     coverage: tuple[tuple[float, float], ...]
-    intervals: tuple[Interval, ...]
+    intervals: tuple[IntervalCoverage, ...]
     eliminated: tuple[Step, ...]
     versions: tuple[JudgmentVersion, ...]
     notes: tuple[str, ...]
@@ -164,7 +164,7 @@ class Training:
         return self.findings.to_frame()
 
 
-def coefficient_rows(sample: Sample, found: Fit) -> tuple[tuple[Coefficient, ...], tuple[Coefficient, ...]]:
+def coefficient_rows(sample: Sample, found: OrdinalFit) -> tuple[tuple[Coefficient, ...], tuple[Coefficient, ...]]:
     """The coefficients and the thresholds of a fit, with their standard errors."""
     t = len(found.thresholds)
     plain = np.sqrt(np.diag(found.covariance))

@@ -15,7 +15,7 @@ from audiosim.relevance.published import Model, Trend, fallbacks, load_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.components import Components, estimate_components
 from audiosim.stats.layout import REST, Layout
-from audiosim.training.between import WEAK, estimates_of, learn_between
+from audiosim.training.between_collections import WEAK, estimates_of, learn_between
 
 UNTOLD = 0.3  # standard deviation of slopes where the judgments do not tell them: about their size elsewhere
 START = {

@@ -14,11 +14,11 @@ from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.published import Model, fallbacks
-from audiosim.relevance.relearning import FIRST
+from audiosim.relevance.relearning import FIRST_LEARNING
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import Examples
 from audiosim.training.folds import Judged, Way, deal, draw
-from audiosim.training.validation import Forecast, Score, score
+from audiosim.training.validation import Forecast, PredictionScore, score_predictions
 
 JUDGED = 0.1  # share of each held-out query that is judged where none is named, and in the second half of the intervals
 HALVINGS = 3
@@ -29,7 +29,7 @@ PRIOR = "its ordinal part alone"
 Learn = Callable[[Booleans], Model]
 
 
-class Interval(NamedTuple):
+class IntervalCoverage(NamedTuple):
     """How many intervals of a kind of mean hold the true one.
 
     what     query means, system means, or differences of systems
@@ -48,7 +48,7 @@ class Interval(NamedTuple):
 
 def joint_scores(
     judged: Judged, way: Way, views: Sequence[View], learn: Learn, levels: Array, told: Callable[[], None]
-) -> list[Score]:
+) -> list[PredictionScore]:
     """The scores of a joint model on held-out rows, where all that is judged is what a view has drawn of them.
 
     views   rows; those drawn are of held-out queries when these are held out, None: nothing is judged
@@ -73,7 +73,7 @@ def joint_scores(
     return [one for view, parts in zip(views, said, strict=True) for one in _scores(examples, levels, view, parts)]
 
 
-def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[Interval, ...]:
+def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[IntervalCoverage, ...]:
     """How many 95 % intervals hold the true mean, learned on one half of the queries and held against the other.
 
     learn  as of `joint_scores`
@@ -95,7 +95,7 @@ def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], 
             told()
     held_by = {key: np.concatenate(hold) for key, hold in inside.items()}
     return tuple(
-        Interval(what, share, NOMINAL, float(hold.mean()), len(hold))
+        IntervalCoverage(what, share, NOMINAL, float(hold.mean()), len(hold))
         for (share, what), hold in held_by.items()
         if len(hold)
     )
@@ -117,14 +117,14 @@ class _Said(NamedTuple):
     prior: Array
 
 
-def _scores(examples: Examples, levels: Array, view: View, said: Sequence[_Said]) -> Iterator[Score]:
+def _scores(examples: Examples, levels: Array, view: View, said: Sequence[_Said]) -> Iterator[PredictionScore]:
     if not said:
         raise InputError(f"{view.label}: no judgment is left to predict")
     rows, *predicted = (np.concatenate(parts) for parts in zip(*said, strict=True))
     sample = examples.of(rows).sample((), np.ones(len(rows), dtype=np.bool_), levels)
     names = ("model",) if view.drawn is None else ("model", PRIOR)
     for name, probabilities in zip(names, predicted, strict=False):
-        yield score(name, view.label, Forecast(probabilities, None), sample)
+        yield score_predictions(name, view.label, Forecast(probabilities, None), sample)
 
 
 class _Rows(NamedTuple):
@@ -178,7 +178,7 @@ def _predictions(
     ):
         chosen = wanted[rows.examples]
         if chosen.any():
-            learned = estimator.relearned(grades) if np.sum(~np.isnan(grades)) >= FIRST else estimator
+            learned = estimator.relearned(grades) if np.sum(~np.isnan(grades)) >= FIRST_LEARNING else estimator
             yield _Rows(place, rows.examples[chosen], rows.pairs[chosen]), learned.predict(grades)
 
 

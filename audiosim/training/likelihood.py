@@ -9,7 +9,7 @@ from scipy.special import chdtrc, xlogy
 
 from audiosim.errors import InputError
 from audiosim.features.table import factors
-from audiosim.stats.ordinal_fit import Fit
+from audiosim.stats.ordinal_fit import OrdinalFit
 from audiosim.stats.standardisation import check_independent, standardise
 from audiosim.training.examples import Examples, Sample
 
@@ -38,7 +38,7 @@ class Step(NamedTuple):
     rows: int
 
 
-def fit_sample(sample: Sample, groups: bool = False) -> Fit:
+def fit_sample(sample: Sample, groups: bool = False) -> OrdinalFit:
     """The fit of maximum likelihood; with `groups`, robust against judgments of one query hanging together."""
     import pandas as pd  # these cost start-up time that a command which does not train need not pay
 

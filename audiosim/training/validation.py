@@ -7,7 +7,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.stats.ordinal import expectation, level_probabilities, variance
-from audiosim.stats.ordinal_fit import Fit, fit
+from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.training.examples import Sample
 
 CURVE = tuple(round(0.05 * step, 2) for step in range(1, 20))
@@ -25,7 +25,7 @@ class Forecast(NamedTuple):
     predictor: Array | None
 
 
-class Score(NamedTuple):
+class PredictionScore(NamedTuple):
     """How good predictions are; grades, levels and variances are over the scale's maximum.
 
     predictor          who predicts: model, historical, uniform
@@ -57,7 +57,7 @@ class Calibrated(NamedTuple):
     rows: int
 
 
-def forecast(found: Fit, features: Array) -> Forecast:
+def forecast(found: OrdinalFit, features: Array) -> Forecast:
     """What a fit predicts of some rows.
 
     features  (n, k) of its terms
@@ -71,12 +71,12 @@ def constant_forecast(shares: Array, sample: Sample) -> Forecast:
     return Forecast(np.tile(shares, (len(sample.level), 1)), None)
 
 
-def score(predictor: str, where: str, predicted: Forecast, sample: Sample) -> Score:
+def score_predictions(predictor: str, where: str, predicted: Forecast, sample: Sample) -> PredictionScore:
     """How good the predictions of some rows are."""
     probabilities = predicted.probabilities
     true = probabilities[np.arange(len(sample.level)), sample.level]
     missed = expectation(probabilities, sample.levels_truth) - sample.truth
-    return Score(
+    return PredictionScore(
         predictor=predictor,
         sample=where,
         rows=len(sample.level),
@@ -121,7 +121,7 @@ def calibration_slope(predicted: Forecast, sample: Sample) -> float | None:
     if predicted.predictor is None:
         return None
     try:
-        return float(fit(predicted.predictor[:, None], sample.level, labels=sample.labels).coefficients[0])
+        return float(fit_ordinal(predicted.predictor[:, None], sample.level, labels=sample.labels).coefficients[0])
     except InputError:
         return None
 

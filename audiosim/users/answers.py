@@ -16,8 +16,8 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans
 from audiosim.corpus.lines import finite, read_lines
+from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import SCALES, Scale
-from audiosim.corpus.tables import check_identifier, read_rows
 from audiosim.errors import FormatError, InputError
 from audiosim.users.grading import Grading
 

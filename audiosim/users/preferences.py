@@ -69,7 +69,7 @@ def shares(places: Integers, hits: Booleans, answers: Integers) -> Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class CubicFit:
     """A cubic fitted to the shares of satisfied users.
 
     mapping   the cubic
@@ -82,7 +82,7 @@ class Fit:
     residual: float
 
 
-def fit_cubic(satisfied: Shares, source: str) -> Fit | None:
+def fit_cubic(satisfied: Shares, source: str) -> CubicFit | None:
     """The unweighted least-squares cubic through the middles of the bins; None where fewer than four hold answers.
 
     With four bins it meets every share exactly, and its fit says nothing. Urbano (2013), equation 4.3 and Table 4.2.
@@ -96,7 +96,7 @@ def fit_cubic(satisfied: Shares, source: str) -> Fit | None:
     total = float(np.sum((y - y.mean()) ** 2))
     a0, a1, a2, a3 = coefficients.tolist()
     r2 = 1 - squares / total if total > 0 else 1.0
-    return Fit(SatisfactionMapping((a0, a1, a2, a3), source), r2, float(np.sqrt(squares / len(x))))
+    return CubicFit(SatisfactionMapping((a0, a1, a2, a3), source), r2, float(np.sqrt(squares / len(x))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Preferences:
     opposed: Shares
 
     @cached_property
-    def cubic(self) -> Fit | None:
+    def cubic(self) -> CubicFit | None:
         """The mapping from scores to P(Sat), and how well it fits; None where fewer than four bins hold answers."""
         return fit_cubic(self.satisfied, f"{self.answers} answers, {self.measure} on the {self.scale} scale")
 

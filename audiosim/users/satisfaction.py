@@ -14,7 +14,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 from audiosim.measures.cumulative import DCG, nDCG
-from audiosim.measures.measure import FORM, IDEAL, Measure, Value, as_measure
+from audiosim.measures.measure import FORM, IDEAL, Measure, ParameterValue, as_measure
 from audiosim.measures.scores import score
 from audiosim.stats.distributions import Distribution
 
@@ -124,7 +124,7 @@ def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
     return str(Measure(definition, measure.cutoff, tuple(parameters.items()))), scale
 
 
-def _without(parameters: dict[str, Value], *names: str) -> dict[str, Value]:
+def _without(parameters: dict[str, ParameterValue], *names: str) -> dict[str, ParameterValue]:
     return {key: value for key, value in parameters.items() if key not in names}
 
 

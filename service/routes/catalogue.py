@@ -3,43 +3,40 @@
 The routes of a collection may have to make its pool first: they are plain functions, run in the thread pool.
 """
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
 
-from service.exchange import CutoffQuery, ModelQuery, ServedDep, answer, described
+from service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, WireRoute
 from service.wire import CollectionOut, ModelOut
 
-router = APIRouter(prefix="/v1", tags=["catalogue"])
+router = APIRouter(prefix="/v1", tags=["catalogue"], route_class=WireRoute)
 
 
-@router.get("/models", **described(list[ModelOut]))
-async def list_models(served: ServedDep) -> Response:
+@router.get("/models")
+async def list_models(served: ServedDep) -> list[ModelOut]:
     """Every model, by name."""
-    return answer([ModelOut.from_domain(model) for model in served.models.values()])
+    return [ModelOut.from_domain(model) for model in served.models.values()]
 
 
-@router.get("/models/{model}", **described(ModelOut))
-async def show_model(model: str, served: ServedDep) -> Response:
+@router.get("/models/{model}")
+async def show_model(model: ModelDep) -> ModelOut:
     """One model, with its coefficients and where they come from."""
-    return answer(ModelOut.from_domain(served.model(model)))
+    return ModelOut.from_domain(model)
 
 
-@router.get("/collections", **described(list[CollectionOut]))
-def list_collections(served: ServedDep) -> Response:
+@router.get("/collections")
+def list_collections(served: ServedDep) -> list[CollectionOut]:
     """Every collection, each with its own cutoff and model."""
-    return answer([CollectionOut.from_domain(one, one.predictor()) for one in served.collections.values()])
+    return [CollectionOut.from_domain(one, one.predictor()) for one in served.collections.values()]
 
 
-@router.get("/collections/{collection}", **described(CollectionOut))
-def show_collection(
-    collection: str, served: ServedDep, model: ModelQuery = None, cutoff: CutoffQuery = None
-) -> Response:
+@router.get("/collections/{collection}")
+def show_collection(one: CollectionDep, model: ModelQuery = None, cutoff: CutoffQuery = None) -> CollectionOut:
     """One collection, as another model and another cutoff see it where they are given."""
-    one = served.collection(collection)
-    return answer(CollectionOut.from_domain(one, one.predictor(model, cutoff)))
+    return CollectionOut.from_domain(one, one.predictor(model, cutoff))
 
 
-@router.post("/collections/{collection}/reload", **described(CollectionOut))
-def reload_collection(collection: str, served: ServedDep) -> Response:
+@router.post("/collections/{collection}/reload")
+def reload_collection(collection: str, served: ServedDep) -> CollectionOut:
     """Read the model file of the collection anew; where it is wrong, 422 says how, and the old one stays."""
     one = served.reload(collection)
-    return answer(CollectionOut.from_domain(one, one.predictor()))
+    return CollectionOut.from_domain(one, one.predictor())

@@ -16,14 +16,14 @@ from audiosim.campaign.event import judgment_event, utc_now, write_time
 from audiosim.corpus.judgments import GRADES, qrels_lines, read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import FormatError, InputError
-from service.exchange import BodyDep, ServedDep, answer, described
+from service.exchange import BodyDep, CollectionDep, WireRoute
 from service.exported import csv_line, csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from service.questions import STANDARD
 from service.routes.judging import KeyHeader
 from service.served import ServedCollection
 from service.wire_judging import MEASURED, ImportedOut
 
-router = APIRouter(prefix="/v1", tags=["judging"])
+router = APIRouter(prefix="/v1", tags=["judging"], route_class=WireRoute)
 
 FORMATS = {
     "answers": "text/csv",
@@ -65,18 +65,14 @@ FILES = {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/pla
             "description": "The judgments that hold; the header Audiosim-State says in which state",
             "content": EXPORTED,
         },
-        "default": described(ImportedOut)["responses"]["default"],
     },
 )
-def export_judgments(
-    request: Request, collection: str, served: ServedDep, form: FormatQuery = None
-) -> StreamingResponse:
+def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = None) -> StreamingResponse:
     """The judgments that hold, the collection's own among them, as a file."""
-    one = served.collection(collection)
     form = form or negotiated(request.headers.get("accept", "*/*"))
     one.campaign.refresh()
     number, lines, more = _lines(one, form)
-    name = f"{collection}-{number}{'-spreadsheet.csv' if form == 'spreadsheet' else f'.{form}'}"
+    name = f"{one.collection.identifier}-{number}{'-spreadsheet.csv' if form == 'spreadsheet' else f'.{form}'}"
     name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"', **more}
     return StreamingResponse(_chunks(lines), headers=headers, media_type=FORMATS[form])
@@ -151,19 +147,17 @@ def _chunks(lines: Iterable[str]) -> Iterator[bytes]:
 
 @router.post(
     "/collections/{collection}/judgments/import",
-    responses=described(ImportedOut)["responses"],
     openapi_extra={"requestBody": {"required": True, "content": FILES}},
 )
-def import_judgments(collection: str, served: ServedDep, body: BodyDep, key: KeyHeader = "") -> Response:
+def import_judgments(one: CollectionDep, body: BodyDep, key: KeyHeader = "") -> ImportedOut:
     """Take in a file of judgments, qrels, CSV or JSON Lines: all of it, or nothing."""
-    one = served.collection(collection)
     judgments = parse_judgments(body, one.collection.scale)
     now = write_time(utc_now())
     events = [judgment_event(judgment, one.collection.scale, now) for judgment in judgments]
     if key:
         events = [replace(event, key=f"{key}/{line}") for line, event in enumerate(events, start=1)]
     records = one.campaign.tell_all(events)
-    return answer(ImportedOut(sum(not record.replayed for record in records), one.campaign.standing.number))
+    return ImportedOut(sum(not record.replayed for record in records), one.campaign.standing.number)
 
 
 def parse_judgments(body: bytes, scale: Scale) -> tuple[Judgment, ...]:

@@ -2,7 +2,6 @@
 
 from fastapi import APIRouter, Request, Response
 
-from service.exchange import answer, described
 from service.keeper import Keeper
 from service.metrics import MEDIA_TYPE, Metrics
 from service.wire import HealthOut
@@ -10,21 +9,20 @@ from service.wire import HealthOut
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health/live", **described(HealthOut))
-async def live() -> Response:
+@router.get("/health/live")
+async def live() -> HealthOut:
     """Whether the process answers at all."""
-    return answer(HealthOut("alive"))
+    return HealthOut("alive")
 
 
-@router.get("/health/ready", **described(HealthOut))
-async def ready(request: Request) -> Response:
+@router.get("/health/ready")
+async def ready(request: Request, response: Response) -> HealthOut:
     """Whether all is loaded and the logs can be read and written within a second; 503 with the reasons where not."""
     keeper = request.app.state.keeper
     assert isinstance(keeper, Keeper)
     reasons = list(keeper.reasons())
-    answered = answer(HealthOut("not ready", reasons) if reasons else HealthOut("ready"))
-    answered.status_code = 503 if reasons else 200
-    return answered
+    response.status_code = 503 if reasons else 200
+    return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
 
 
 @router.get(

@@ -1,16 +1,18 @@
 """Judging: pairs to judge, what is said of them, what was said so far."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Response
 
 from audiosim.campaign import Record
-from audiosim.campaign.event import utc_now
+from audiosim.campaign.event import RUSHED, Event, utc_now
 from audiosim.errors import InputError
-from service.exchange import JSON, BodyDep, ServedDep, answer, described
-from service.guarded import caller_of
-from service.strict import decode_strictly
+from service.exchange import CollectionDep, WireRoute
+from service.guarded import address_of, caller_of
+from service.served import ServedCollection
+from service.shares import Shares
 from service.wire_judging import (
     AnswersOut,
     JudgmentIn,
@@ -24,7 +26,10 @@ from service.wire_judging import (
     leased,
 )
 
-router = APIRouter(prefix="/v1", tags=["judging"])
+SHARE_S = 60  # until it is worth asking again for pairs that others have
+ROUNDED_S = 0.05
+
+router = APIRouter(prefix="/v1", tags=["judging"], route_class=WireRoute)
 
 KeyHeader = Annotated[
     str,
@@ -41,81 +46,111 @@ AskQuery = Annotated[
 AssessorQuery = Annotated[str | None, Query(max_length=1000, description="whose; an assessor's token says it")]
 
 
-def recorded(takes: Any, needs_body: bool = True) -> dict[str, Any]:
-    """What OpenAPI says of a route that writes to a log."""
-    described_so = described(RecordOut, takes=takes, needs_body=needs_body)
-    responses = described_so["responses"]
-    responses[201] = {**responses[200], "description": "Written, and safe"}
-    responses[200] = {**responses[200], "description": "Was written before: the same record"}
-    return described_so
+WRITES: dict[str, Any] = {
+    "status_code": 201,
+    "response_description": "Written, and safe",
+    "responses": {200: {"description": "Was written before: the same record", "model": RecordOut}},
+}
 
 
-def written(record: Record) -> Response:
+def written(record: Record, response: Response) -> RecordOut:
     """A record that is safe: 201, or 200 where it was so before."""
-    status = 200 if record.replayed else 201
-    return Response(msgspec.json.encode(RecordOut.from_domain(record)), status, media_type=JSON)
+    if record.replayed:
+        response.status_code = 200
+    return RecordOut.from_domain(record)
 
 
-def named_assessor(request: Request, said: str | None) -> str:
+def named_assessor(request: Request, one: ServedCollection, said: str | None) -> str:
     """Who judges; an error where nobody is named."""
     assessor = caller_of(request).assessor(said)
     if not assessor.strip():
         raise InputError("expected an assessor: who judges needs a name")
-    return assessor
+    return one.campaign.known_as(assessor)
 
 
-@router.get("/collections/{collection}/questions", **described(QuestionsOut))
-def show_questions(collection: str, served: ServedDep, ask: AskQuery = None) -> Response:
+@router.get("/collections/{collection}/questions")
+def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
     """The questions that an assessor answers of each pair: what the judging page is made from."""
-    return answer(QuestionsOut.from_domain(collection, served.collection(collection).questions.asked(ask)))
+    return QuestionsOut.from_domain(one.collection.identifier, one.questions.asked(ask), one.listen_s)
 
 
-@router.get("/collections/{collection}/status", **described(StatusOut))
-def show_status(collection: str, served: ServedDep) -> Response:
-    """Whether pairs are handed out and judgments taken; where not, who said so, when and why."""
-    campaign = served.collection(collection).campaign
-    campaign.refresh()
-    return answer(StatusOut.from_domain(collection, campaign))
+@router.get("/collections/{collection}/status")
+def show_status(one: CollectionDep) -> StatusOut:
+    """State of the campaign; where no judgments are taken, who said so, when and why."""
+    one.campaign.refresh()
+    return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
 
-@router.post("/collections/{collection}/next", **described(NextOut, takes=NextIn))
-def lease_pairs(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+@router.post("/collections/{collection}/next")
+def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, Body()]) -> NextOut:
     """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
-    one = served.collection(collection)
-    asked = decode_strictly(body, NextIn)
-    assessor = named_assessor(request, asked.assessor)
-    pairs = one.campaign.ask(asked.count, assessor, asked.by_query)
+    assessor = named_assessor(request, one, asked.assessor)
+    count = min(asked.count, _share(request, one, assessor))
+    pairs = one.campaign.ask(count, assessor, asked.by_query)
+    if not pairs and one.mute:
+        _check_heard(one)
     number, selection = one.campaign.standing
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
     held = [leased(one, leases[pair], selection.told) for pair in pairs if pair in leases]
-    return answer(NextOut(assessor, number, held))
+    return NextOut(assessor, number, held)
 
 
-@router.post("/collections/{collection}/judgments", **recorded(JudgmentIn))
-def add_judgment(request: Request, collection: str, served: ServedDep, body: BodyDep, key: KeyHeader = "") -> Response:
-    """Take in what an assessor says of a pair; what he said of it before is kept, and no longer counts."""
-    one = served.collection(collection)
-    said = decode_strictly(body, JudgmentIn)
-    event = said.to_domain(named_assessor(request, said.assessor), key, utc_now, one.questions)
-    return written(one.campaign.tell(event))
+def _share(request: Request, one: ServedCollection, assessor: str) -> int:
+    """How many pairs an assessor may have; an error where that is none."""
+    shares = request.app.state.shares
+    assert isinstance(shares, Shares)
+    invited = caller_of(request).role == "assessor"
+    share = shares.left(one.campaign, assessor, "" if invited else address_of(request.scope))
+    if share < 1:
+        detail = "those who ask from this address have half of the pairs; some of them have to be judged first"
+        raise HTTPException(429, detail, {"Retry-After": str(SHARE_S)})
+    return share
 
 
-@router.post("/collections/{collection}/undo", **recorded(UndoIn))
-def undo_answer(request: Request, collection: str, served: ServedDep, body: BodyDep, key: KeyHeader = "") -> Response:
+def _check_heard(one: ServedCollection) -> None:
+    """An error where nothing of a collection can be heard."""
+    if len(one.mute) == len(one.campaign.selection.pool.pairs):
+        raise HTTPException(409, f"there is no pair that can be heard: {one.coverage}")
+
+
+def _rushed(one: ServedCollection, event: Event) -> Event:
+    """A judgment, marked where it came before both clips were heard for as long as they are to be.
+
+    Who revises an answer has heard them before.
+    """
+    heard = [event.details.get(side) for side in ("query_played_s", "document_played_s")]
+    enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
+    if event.kind != "judgment" or one.listen_s == 0 or enough:
+        return event
+    if any(record.event.pair == event.pair for record in one.campaign.answers(event.assessor)):
+        return event
+    return replace(event, details={**event.details, RUSHED: True})
+
+
+@router.post("/collections/{collection}/judgments", **WRITES)
+def add_judgment(
+    request: Request, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
+) -> RecordOut:
+    """Take in what an assessor says of a pair; what they said of it before is kept, and no longer counts."""
+    event = said.to_domain(named_assessor(request, one, said.assessor), key, utc_now, one.questions)
+    return written(one.campaign.tell(_rushed(one, event)), response)
+
+
+@router.post("/collections/{collection}/undo", **WRITES)
+def undo_answer(
+    request: Request, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
+) -> RecordOut:
     """Take an answer back: that of a number, or the assessor's last; what it replaced counts again."""
-    one = served.collection(collection)
-    asked = decode_strictly(body, UndoIn)
-    return written(one.campaign.undo(named_assessor(request, asked.assessor), asked.number, key))
+    return written(one.campaign.undo(named_assessor(request, one, asked.assessor), asked.number, key), response)
 
 
-@router.get("/collections/{collection}/answers", **described(AnswersOut))
-def show_answers(request: Request, collection: str, served: ServedDep, assessor: AssessorQuery = None) -> Response:
-    """What an assessor answered and has not taken back, with where each pair is to be heard again."""
-    one = served.collection(collection)
-    name = named_assessor(request, assessor)
+@router.get("/collections/{collection}/answers")
+def show_answers(request: Request, one: CollectionDep, assessor: AssessorQuery = None) -> AnswersOut:
+    """Answers that an assessor gave and has not taken back, with where each pair is to be heard again."""
+    name = named_assessor(request, one, assessor)
     number = one.campaign.refresh()
     told = [
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
         for record in one.campaign.answers(name)
     ]
-    return answer(AnswersOut(name, number, told))
+    return AnswersOut(name, number, told)

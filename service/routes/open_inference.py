@@ -1,13 +1,14 @@
 """The models under the Open Inference Protocol, version 2, for clients of servers that speak it."""
 
 from importlib.metadata import version
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from service.exchange import JSON, DirectRoute, ServedDep, answer, decode, described, path_parameters, served_by
+from service.exchange import COMPONENTS, JSON, ModelDep, decode, failing
 from service.inference_protocol import (
     EXTENSIONS,
     ErrorOut,
@@ -21,79 +22,78 @@ from service.inference_protocol import (
     features,
 )
 from service.predicted import predict_features
-from service.served import NotServedError, Served
+from service.served import NotServedError
 
 JSON_BYTES = "Inference-Header-Content-Length"
 SHORT_BYTES = 32 * 2**10
 
-router = APIRouter(tags=["Open Inference Protocol"])
-direct = APIRouter(tags=["Open Inference Protocol"], route_class=DirectRoute)
+router = APIRouter(tags=["Open Inference Protocol"], responses=failing(ErrorOut, JSON))
 
 
-@router.get("/v2", **described(ServerMetadata, wrong=ErrorOut))
-async def server_metadata() -> Response:
-    """What this server is."""
-    return answer(ServerMetadata("audiosim", version("audiosim"), EXTENSIONS))
-
-
-@router.get("/v2/health/live", **described(LiveOut, wrong=ErrorOut))
-async def live() -> Response:
-    """Whether the process answers at all."""
-    return answer(LiveOut(True))
-
-
-@router.get("/v2/health/ready", **described(ReadyOut, wrong=ErrorOut))
-async def ready() -> Response:
-    """Whether the models are loaded."""
-    return answer(ReadyOut("audiosim", True))
-
-
-@router.get("/v2/models/{model}", **described(ModelMetadata, wrong=ErrorOut))
-async def model_metadata(model: str, served: ServedDep) -> Response:
-    """The inputs and outputs of a model."""
-    return answer(ModelMetadata.from_domain(served.model(model)))
-
-
-@router.get("/v2/models/{model}/versions/{version}", **described(ModelMetadata, wrong=ErrorOut))
-async def model_version_metadata(model: str, version: str, served: ServedDep) -> Response:
-    """The inputs and outputs of a version of a model."""
-    return answer(ModelMetadata.from_domain(_model(served, model, version)))
-
-
-@router.get("/v2/models/{model}/ready", **described(ReadyOut, wrong=ErrorOut))
-async def model_ready(model: str, served: ServedDep) -> Response:
-    """Whether a model may be asked."""
-    return answer(ReadyOut(served.model(model).name, True))
-
-
-@router.get("/v2/models/{model}/versions/{version}/ready", **described(ReadyOut, wrong=ErrorOut))
-async def model_version_ready(model: str, version: str, served: ServedDep) -> Response:
-    """Whether a version of a model may be asked."""
-    return answer(ReadyOut(_model(served, model, version).name, True))
-
-
-MODEL = path_parameters(model="such as mout-fine")
-VERSION = path_parameters(model="such as mout-fine", version="the one that is served")
-
-
-@direct.post("/v2/models/{model}/infer", **described(InferOut, InferIn, MODEL, ErrorOut))
-async def infer(request: Request) -> Response:
-    """What a model says of rows of features."""
-    return await _infer(request, served_by(request).model(request.path_params["model"]))
-
-
-@direct.post("/v2/models/{model}/versions/{version}/infer", **described(InferOut, InferIn, VERSION, ErrorOut))
-async def infer_version(request: Request) -> Response:
-    """What a version of a model says of rows of features."""
-    named = request.path_params
-    return await _infer(request, _model(served_by(request), named["model"], named["version"]))
-
-
-def _model(served: Served, name: str, version: str) -> Model:
-    model = served.model(name)
+async def named_version(model: ModelDep, version: str) -> Model:
+    """The model that the address names, in the version that it names."""
     if version != model.version:
-        raise NotServedError(f"model {name} has no version {version!r}, only {model.version}")
+        raise NotServedError(f"model {model.name} has no version {version!r}, only {model.version}")
     return model
+
+
+VersionDep = Annotated[Model, Depends(named_version)]
+ASKED = {"content": {JSON: {"schema": {"$ref": COMPONENTS.format(name="InferIn")}}}, "required": True}
+INFERS: dict[str, Any] = {"response_model": InferOut, "openapi_extra": {"requestBody": ASKED}}
+
+
+@router.get("/v2")
+async def server_metadata() -> ServerMetadata:
+    """What this server is."""
+    return ServerMetadata("audiosim", version("audiosim"), EXTENSIONS)
+
+
+@router.get("/v2/health/live")
+async def server_live() -> LiveOut:
+    """Whether the process answers at all."""
+    return LiveOut(True)
+
+
+@router.get("/v2/health/ready")
+async def server_ready() -> ReadyOut:
+    """Whether the models are loaded."""
+    return ReadyOut("audiosim", True)
+
+
+@router.get("/v2/models/{model}")
+async def model_metadata(model: ModelDep) -> ModelMetadata:
+    """The inputs and outputs of a model."""
+    return ModelMetadata.from_domain(model)
+
+
+@router.get("/v2/models/{model}/versions/{version}")
+async def model_version_metadata(model: VersionDep) -> ModelMetadata:
+    """The inputs and outputs of a version of a model."""
+    return ModelMetadata.from_domain(model)
+
+
+@router.get("/v2/models/{model}/ready")
+async def model_ready(model: ModelDep) -> ReadyOut:
+    """Whether a model may be asked."""
+    return ReadyOut(model.name, True)
+
+
+@router.get("/v2/models/{model}/versions/{version}/ready")
+async def model_version_ready(model: VersionDep) -> ReadyOut:
+    """Whether a version of a model may be asked."""
+    return ReadyOut(model.name, True)
+
+
+@router.post("/v2/models/{model}/infer", **INFERS)
+async def infer(request: Request, model: ModelDep) -> Response:
+    """What a model says of rows of features."""
+    return await _infer(request, model)
+
+
+@router.post("/v2/models/{model}/versions/{version}/infer", **INFERS)
+async def infer_version(request: Request, model: VersionDep) -> Response:
+    """What a version of a model says of rows of features."""
+    return await _infer(request, model)
 
 
 async def _infer(request: Request, model: Model) -> Response:

@@ -1,21 +1,20 @@
 """What an organiser needs beside the standing: the course of a campaign, what is left, who judges how, invitations."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
-import msgspec
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
 from service.access import Access
-from service.exchange import JSON, BodyDep, ServedDep, answer, described
+from service.exchange import CollectionDep, WireRoute
 from service.outlook import outlook_of
-from service.strict import decode_strictly
 from service.tokens import Token, TokenStore
+from service.wire_judging import RecordOut
 from service.wire_organising import (
     AssessorOut,
     AssessorsOut,
@@ -24,82 +23,101 @@ from service.wire_organising import (
     InvitationOut,
     InvitationsOut,
     InvitedOut,
+    LogOut,
+    ProgressOut,
     RemainingOut,
     WithdrawalIn,
 )
 
 Found = TypeVar("Found")
+CountQuery = Annotated[int, Query(ge=1, le=1000, description="how many lines at most")]
+BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only lines with a lower number")]
 
-router = APIRouter(prefix="/v1", tags=["organising"])
+router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 
 # One at a time works, for a second or for some; the others wait, and mostly find it done.
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
-INVITED = described(InvitationOut, takes=InvitationIn)
-INVITED["responses"][201] = INVITED["responses"].pop(200)
 
 
-@router.get("/collections/{collection}/history", **described(HistoryOut))
-async def show_history(request: Request, collection: str, served: ServedDep) -> Response:
+@router.get("/collections/{collection}/history")
+async def show_history(request: Request, one: CollectionDep) -> HistoryOut:
     """How the confidence grew with the judgments, at some 200 moments or more, and when the goal was met."""
-    one = served.collection(collection)
     course = await _in_turn(HISTORIES, request, lambda: outlook_of(one).course())
-    return answer(HistoryOut.from_domain(one, course))
+    return HistoryOut.from_domain(one, course)
 
 
-@router.get("/collections/{collection}/remaining", **described(RemainingOut))
-async def show_remaining(request: Request, collection: str, served: ServedDep) -> Response:
+@router.get("/collections/{collection}/remaining")
+async def show_remaining(request: Request, one: CollectionDep) -> RemainingOut:
     """How many more judgments the goal takes, in the model's own opinion, and how sure that is."""
-    one = served.collection(collection)
     standing, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).remaining())
-    return answer(RemainingOut.from_domain(one, standing, found))
+    return RemainingOut.from_domain(one, standing, found)
 
 
-@router.get("/collections/{collection}/assessors", **described(AssessorsOut))
-def show_assessors(collection: str, served: ServedDep) -> Response:
+@router.get("/collections/{collection}/assessors")
+def show_assessors(one: CollectionDep) -> AssessorsOut:
     """Who grades higher or lower than the others, and who has come to grade otherwise than before."""
-    one = served.collection(collection)
     one.campaign.refresh()
     number, found = outlook_of(one).leanings()
     assessors = [AssessorOut.from_domain(name, leaning) for name, leaning in found.items()]
-    return answer(AssessorsOut(collection, number, assessors))
+    return AssessorsOut(one.collection.identifier, number, assessors)
 
 
-@router.get("/collections/{collection}/invitations", **described(InvitationsOut))
-def show_invitations(request: Request, collection: str, served: ServedDep) -> Response:
+@router.get("/collections/{collection}/progress")
+def show_progress(one: CollectionDep) -> ProgressOut:
+    """How much of the pool is judged, by query and by system."""
+    one.campaign.refresh()
+    return ProgressOut.from_domain(one.collection.identifier, one.campaign.standing)
+
+
+@router.get("/collections/{collection}/log")
+def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = None, leases: bool = False) -> LogOut:
+    """The last lines of the campaign's log, or those before a number; without leases, which are many, unless asked."""
+    one.campaign.refresh()
+    records = [
+        record
+        for record in one.campaign.log()
+        if (before is None or record.number < before) and (leases or record.event.kind != "lease")
+    ]
+    events = [RecordOut.from_domain(record) for record in records[-count:]]
+    return LogOut(one.collection.identifier, one.campaign.number, len(records) > count, events)
+
+
+@router.get("/collections/{collection}/invitations")
+def show_invitations(request: Request, one: CollectionDep) -> InvitationsOut:
     """Who is invited to judge this collection."""
-    served.collection(collection)
     tokens = _tokens(request)
-    return answer(InvitationsOut(tokens is not None, _invited(tokens, collection)))
+    return InvitationsOut(tokens is not None, _invited(tokens, one.collection.identifier))
 
 
-@router.post("/collections/{collection}/invitations", status_code=201, **INVITED)
-def invite(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+@router.post("/collections/{collection}/invitations", status_code=201)
+def invite(
+    request: Request, response: Response, one: CollectionDep, asked: Annotated[InvitationIn, Body()]
+) -> InvitationOut:
     """Make a link by which somebody judges this collection under a name.
 
     Where there are tokens it holds one, which ends after some days or when it is withdrawn.
     """
-    served.collection(collection)
-    asked, tokens = decode_strictly(body, InvitationIn), _tokens(request)
+    collection, tokens = one.collection.identifier, _tokens(request)
+    response.headers["Cache-Control"] = "no-store"
     if tokens is None:
         if not asked.name.strip() or not asked.name.isprintable():
             raise InputError(f"an invitation needs a name of printable characters, got {asked.name!r:.80}")
-        return _made(InvitationOut(asked.name, _link(collection, name=asked.name), None))
+        return InvitationOut(asked.name, _link(collection, name=asked.name), None)
     secret = tokens.create(asked.name, "assessor", collection, asked.days)
     _access(request).reload()
     expires = next(token.expires for token in tokens.tokens() if token.name == asked.name)
-    return _made(InvitationOut(asked.name, _link(collection, token=secret), expires or None))
+    return InvitationOut(asked.name, _link(collection, token=secret), expires or None)
 
 
-@router.post("/collections/{collection}/invitations/withdraw", **described(InvitationsOut, takes=WithdrawalIn))
-def withdraw(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+@router.post("/collections/{collection}/invitations/withdraw")
+def withdraw(request: Request, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]) -> InvitationsOut:
     """End somebody's invitation now; what he judged stays."""
-    served.collection(collection)
-    asked, tokens = decode_strictly(body, WithdrawalIn), _tokens(request)
+    collection, tokens = one.collection.identifier, _tokens(request)
     if tokens is None or asked.name not in {token.name for token in _assessors(tokens, collection)}:
         raise InputError(f"{asked.name!r} is not invited to judge {collection}")
     tokens.revoke(asked.name)
     _access(request).reload()
-    return answer(InvitationsOut(True, _invited(tokens, collection)))
+    return InvitationsOut(True, _invited(tokens, collection))
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:
@@ -138,7 +156,3 @@ def _invited(tokens: TokenStore | None, collection: str) -> list[InvitedOut]:
 def _link(collection: str, **said: str) -> str:
     """What follows the mark # is never sent to a server, so that no log has the token."""
     return f"/judge/{quote(collection, safe='')}#{urlencode(said, quote_via=quote)}"
-
-
-def _made(invitation: InvitationOut) -> Response:
-    return Response(msgspec.json.encode(invitation), 201, {"Cache-Control": "no-store"}, JSON)

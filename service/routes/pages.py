@@ -79,8 +79,8 @@ class Release:
             ),
         )
 
-    def fill(self, name: str, collection: str) -> str:
-        """A page about a collection."""
+    def fill(self, name: str, collection: str = "") -> str:
+        """A page, about a collection where one is named."""
         filled = self.templates[name].replace("{{static}}", f"/static/{self.version}")
         return filled.replace("{{collection}}", html.escape(collection))
 
@@ -89,6 +89,12 @@ class Release:
 def shipped() -> Release:
     """The pages that come with the service."""
     return Release.read(FOLDER)
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+async def start() -> Response:
+    """The page on which everybody starts: what there is, and what one may do with it."""
+    return _sent("start")
 
 
 @router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
@@ -104,8 +110,11 @@ def organise(collection: str, served: ServedDep) -> Response:
 
 
 def _page(name: str, collection: str, known: bool) -> Response:
-    filled = shipped().fill(name if known else "missing", collection)
-    return HTMLResponse(filled, 200 if known else 404, {"Cache-Control": "no-cache"})
+    return _sent(name, collection) if known else _sent("missing", collection, 404)
+
+
+def _sent(name: str, collection: str = "", status: int = 200) -> Response:
+    return HTMLResponse(shipped().fill(name, collection), status, {"Cache-Control": "no-cache"})
 
 
 @router.api_route("/static/{version}/{name:path}", methods=["GET", "HEAD"])

@@ -5,39 +5,28 @@ it takes to get there is done at once.
 """
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.relevance.published import Model
 from service.encoding import encode
-from service.exchange import (
-    JSON,
-    BodyDep,
-    CutoffQuery,
-    DirectRoute,
-    ModelQuery,
-    ServedDep,
-    decode,
-    described,
-    path_parameters,
-    served_by,
-)
+from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, WireRoute
 from service.predicted import UNKNOWN, Predicted, predict_features
 from service.wire import FeaturesIn, PredictionsIn, PredictionsOut
 
-SHORT_BYTES = 32 * 2**10
+FEW_ROWS = 500
 
-router = APIRouter(prefix="/v1", tags=["predictions"])
-direct = APIRouter(prefix="/v1", tags=["predictions"], route_class=DirectRoute)
+router = APIRouter(prefix="/v1", tags=["predictions"], route_class=WireRoute)
+quick = APIRouter(prefix="/v1", tags=["predictions"], route_class=ModelRoute)
 
 
-@router.post("/collections/{collection}/predictions", **described(PredictionsOut, takes=PredictionsIn))
+@router.post("/collections/{collection}/predictions", response_model=PredictionsOut)
 def predict_pairs_of_collection(
     request: Request,
-    collection: str,
-    served: ServedDep,
-    body: BodyDep,
+    one: CollectionDep,
+    asked: Annotated[PredictionsIn, Body()],
     model: ModelQuery = None,
     cutoff: CutoffQuery = None,
 ) -> Response:
@@ -45,8 +34,6 @@ def predict_pairs_of_collection(
 
     Pairs that no system retrieved are predicted too, at most 500 at a time, where anything is known of them.
     """
-    one = served.collection(collection)
-    asked = decode(body, PredictionsIn)
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
     grades = None if given is None else given.to_domain(one.collection.scale)
@@ -57,21 +44,15 @@ def predict_pairs_of_collection(
     return _answer(request, predicted, asked.include)
 
 
-@direct.post(
-    "/models/{model}/predictions",
-    **described(PredictionsOut, takes=FeaturesIn, parameters=path_parameters(model="such as mout-fine")),
-)
-async def predict_rows_of_features(request: Request) -> Response:
+@quick.post("/models/{model}/predictions", response_model=PredictionsOut)
+async def predict_rows_of_features(request: Request, model: ModelDep, asked: Annotated[FeaturesIn, Body()]) -> Response:
     """How relevant each row of features says a document is."""
-    model = served_by(request).model(request.path_params["model"])
-    body = await request.body()
-    if len(body) <= SHORT_BYTES:
-        return _predict_features(request, model, body)
-    return await run_in_threadpool(_predict_features, request, model, body)
+    if max(map(len, asked.features.values()), default=0) <= FEW_ROWS:
+        return _predict_features(request, model, asked)
+    return await run_in_threadpool(_predict_features, request, model, asked)
 
 
-def _predict_features(request: Request, model: Model, body: bytes) -> Response:
-    asked = decode(body, FeaturesIn)
+def _predict_features(request: Request, model: Model, asked: FeaturesIn) -> Response:
     return _answer(request, predict_features(model, asked.to_domain()), asked.include)
 
 

@@ -1,43 +1,41 @@
 """A token in a cookie, for pages: scripts cannot read it, and other sites' pages cannot send it."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
 
 from service.access import NOBODY, OPEN, Access, Caller
-from service.exchange import BodyDep, answer, described
+from service.exchange import WireRoute
 from service.guarded import COOKIE, address_of, presented
-from service.strict import decode_strictly
 from service.wire_judging import SessionIn, SessionOut
 
-router = APIRouter(prefix="/v1", tags=["session"])
+router = APIRouter(prefix="/v1", tags=["session"], route_class=WireRoute)
 
 KEPT_S = 90 * 86_400
 
 
-@router.post("/session", **described(SessionOut, takes=SessionIn))
-async def open_session(request: Request, body: BodyDep) -> Response:
+@router.post("/session")
+async def open_session(request: Request, response: Response, asked: Annotated[SessionIn, Body()]) -> SessionOut:
     """Keep a token in a cookie that only this service gets."""
-    secret = decode_strictly(body, SessionIn).token
-    caller = _access(request).identify(secret, address_of(request.scope))
-    answered = _answer(caller)
+    caller = _access(request).identify(asked.token, address_of(request.scope))
     if caller is not OPEN:
         secure = request.url.scheme == "https"
-        answered.set_cookie(COOKIE, secret, max_age=KEPT_S, httponly=True, samesite="strict", secure=secure)
-    return answered
+        response.set_cookie(COOKIE, asked.token, max_age=KEPT_S, httponly=True, samesite="strict", secure=secure)
+    return _told(caller, response)
 
 
-@router.get("/session", **described(SessionOut))
-async def show_session(request: Request) -> Response:
+@router.get("/session")
+async def show_session(request: Request, response: Response) -> SessionOut:
     """Whose the token is that comes with this request; nobody's where none does."""
     secret, _ = presented(request.headers)
-    return _answer(_access(request).identify(secret, address_of(request.scope)))
+    return _told(_access(request).identify(secret, address_of(request.scope)), response)
 
 
-@router.delete("/session", **described(SessionOut))
-async def close_session() -> Response:
+@router.delete("/session")
+async def close_session(response: Response) -> SessionOut:
     """Forget the token."""
-    answered = _answer(NOBODY)
-    answered.delete_cookie(COOKIE, httponly=True, samesite="strict")
-    return answered
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return _told(NOBODY, response)
 
 
 def _access(request: Request) -> Access:
@@ -46,8 +44,7 @@ def _access(request: Request) -> Access:
     return access
 
 
-def _answer(caller: Caller) -> Response:
+def _told(caller: Caller, response: Response) -> SessionOut:
+    response.headers["Cache-Control"] = "no-store"
     name, role = (None, None) if caller is NOBODY else (caller.name, caller.role)
-    answered = answer(SessionOut(name, role, caller.collection, open=caller is OPEN))
-    answered.headers["Cache-Control"] = "no-store"
-    return answered
+    return SessionOut(name, role, caller.collection, open=caller is OPEN)

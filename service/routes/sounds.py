@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from audiosim.errors import SoundError
-from service.exchange import ServedDep, answer, described
+from service.exchange import ServedDep
 from service.guarded import caller_of
 from service.served import NotServedError, Served
 from service.sound_files import peaks
@@ -42,7 +42,6 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
     responses={
         200: {"description": "The whole file", **AUDIO},
         206: {"description": "One range of it", **AUDIO},
-        "default": described(PeaksOut)["responses"]["default"],
     },
 )
 def send_sound(request: Request, document: str, served: ServedDep, collection: CollectionQuery = None) -> FileResponse:
@@ -69,21 +68,19 @@ def satisfiable(asked: str, size: int) -> bool:
     return first < size and (found["last"] is None or first <= int(found["last"]))
 
 
-@router.get("/documents/{document:path}/peaks", **described(PeaksOut))
+@router.get("/documents/{document:path}/peaks")
 async def show_peaks(
-    request: Request, document: str, served: ServedDep, collection: CollectionQuery = None
-) -> Response:
+    request: Request, response: Response, document: str, served: ServedDep, collection: CollectionQuery = None
+) -> PeaksOut:
     """The waveform of a document, and how loud it is."""
     path = _path(request, served, document, collection)
+    response.headers.update(CACHED)
     try:
-        found = await to_thread.run_sync(peaks, path, limiter=DECODERS)
+        return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
     except SoundError as error:
         # Where the file lies on this machine is nobody's business.
         problem = str(error).replace(str(path), path.name)
         raise SoundError(f"the sound of document {document!r:.200} cannot be drawn: {problem}") from None
-    drawn = answer(PeaksOut.from_domain(found))
-    drawn.headers.update(CACHED)
-    return drawn
 
 
 def _path(request: Request, served: Served, document: str, collection: str | None) -> Path:

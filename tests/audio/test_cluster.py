@@ -17,7 +17,7 @@ from audiosim.audio import cluster
 from audiosim.audio.decode import read
 from audiosim.audio.describe import Described, Failure, describe_all, listed
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.parameters import STANDARD
+from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.audio.sources import find_sounds
 from audiosim.errors import InputError
 
@@ -93,13 +93,13 @@ def same(outcomes, others):
 
 
 def test_a_worker_killed_half_way_changes_nothing(loopback, sounds):
-    here, started = list(describe_all(sounds, STANDARD)), loopback()
+    here, started = list(describe_all(sounds, STANDARD_FRAMES)), loopback()
 
     def read_slowly(path):  # so that the other worker is at work when it is killed
         time.sleep(0.02)
         return read(path)
 
-    outcomes = describe_all(sounds, STANDARD, read_slowly, scheduler=started.address)
+    outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=started.address)
     there = [next(outcomes) for _ in range(20)]
     os.kill(started.workers[0].pid, signal.SIGKILL)
     there += outcomes
@@ -113,8 +113,8 @@ def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(loopback, 
     monkeypatch.chdir(tmp_path)
     near = listed(find_sounds("sounds/0"))
     assert near[0].path.startswith("sounds/0")
-    there = list(describe_all(near, STANDARD, scheduler=loopback(1).address))
-    assert same(there, list(describe_all(near, STANDARD)))
+    there = list(describe_all(near, STANDARD_FRAMES, scheduler=loopback(1).address))
+    assert same(there, list(describe_all(near, STANDARD_FRAMES)))
 
 
 def test_the_command_gives_the_index_of_the_local_run(loopback, sounds, tmp_path, run, monkeypatch):
@@ -138,11 +138,11 @@ def test_a_decoder_that_crashes_there_costs_one_file(loopback, sounds):
             os.kill(os.getpid(), signal.SIGSEGV)
         return read(path)
 
-    outcomes = list(describe_all(sounds, STANDARD, read_or_crash, scheduler=started.address))
+    outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=started.address))
     assert started.workers[0].poll() is None
     expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
     assert outcomes[10] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
-    rest, here = outcomes[:10] + outcomes[11:], list(describe_all(sounds[:10] + sounds[11:], STANDARD))
+    rest, here = outcomes[:10] + outcomes[11:], list(describe_all(sounds[:10] + sounds[11:], STANDARD_FRAMES))
     assert same(rest, here)
 
 
@@ -156,7 +156,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
     started = loopback(5)
     monkeypatch.setattr(cluster, "ROUNDS", 1)
     results = list(
-        cluster.spread(
+        cluster.spread_on_cluster(
             wrap_non_picklable_objects(deadly),
             [1, 2, 3, 4, 5],
             started.address,
@@ -175,7 +175,7 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
         time.sleep(0.05)
         return read(path)
 
-    outcomes = describe_all(sounds, STANDARD, read_slowly, scheduler=started.address)
+    outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=started.address)
     next(outcomes)
     started.processes[0].kill()
     with pytest.raises(
@@ -186,7 +186,7 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
 
 def test_closing_gives_the_cluster_back(loopback, sounds):
     started = loopback(1)
-    with closing(describe_all(sounds, STANDARD, scheduler=started.address)) as outcomes:
+    with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=started.address)) as outcomes:
         next(outcomes)
     with distributed.Client(started.address, set_as_default=False) as client:
         deadline = time.monotonic() + 30
@@ -201,17 +201,17 @@ def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
     with pytest.raises(
         InputError, match=rf"^the scheduler at {address} has no worker after 1 s, expected one at least$"
     ):
-        next(describe_all(sounds, STANDARD, scheduler=address))
+        next(describe_all(sounds, STANDARD_FRAMES, scheduler=address))
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(sounds, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(InputError, match=rf"^no scheduler answers at {address}, expected an address like tcp://"):
-            next(describe_all(sounds, STANDARD, scheduler=address))
+            next(describe_all(sounds, STANDARD_FRAMES, scheduler=address))
 
 
 def test_without_the_extra_a_line_says_what_to_install(sounds, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"^a cluster needs Dask, which audiosim\[scale\] brings: pip install"):
-        next(describe_all(sounds, STANDARD, scheduler="tcp://127.0.0.1:8786"))
+        next(describe_all(sounds, STANDARD_FRAMES, scheduler="tcp://127.0.0.1:8786"))

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from audiosim.audio.decode import RATE_HZ, Signal, read
-from audiosim.audio.sound_limits import Limits
+from audiosim.audio.sound_limits import SoundLimits
 from audiosim.errors import InputError, SoundError
 
 
@@ -399,8 +399,8 @@ def test_more_frames_than_memory_is_for_are_refused_from_the_header(write, music
 def test_a_header_that_hides_the_length_does_not_help(write, music):
     path = promising(write(music(20), "s.flac"), 0)
     with pytest.raises(SoundError, match=r"s\.flac: lasts \d+ s or more, expected at most 10 s$"):
-        read(path, limits=Limits(seconds=10))
-    assert read(path, limits=Limits(seconds=20)).duration_s == 20
+        read(path, limits=SoundLimits(seconds=10))
+    assert read(path, limits=SoundLimits(seconds=20)).duration_s == 20
 
 
 @pytest.mark.parametrize("rate_hz", [999, 768_001])
@@ -414,11 +414,11 @@ def test_more_channels_than_any_recording_has_are_refused(write):
 
 def test_limits_can_be_raised_and_lowered(write, music):
     path = write(music())
-    assert read(path, limits=Limits(seconds=5)).duration_s == 5
+    assert read(path, limits=SoundLimits(seconds=5)).duration_s == 5
     with pytest.raises(SoundError, match=r": lasts 5 s or more, expected at most 4 s$"):
-        read(path, limits=Limits(seconds=4))
-    with pytest.raises(InputError, match=r"^limits must be above 0, got Limits\(seconds=0, .*\)$"):
-        Limits(seconds=0)
+        read(path, limits=SoundLimits(seconds=4))
+    with pytest.raises(InputError, match=r"^limits must be above 0, got SoundLimits\(seconds=0, .*\)$"):
+        SoundLimits(seconds=0)
 
 
 def test_a_long_recording_is_read_whole(write):

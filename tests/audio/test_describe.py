@@ -10,9 +10,9 @@ import pytest
 import soundfile
 
 from audiosim.audio.decode import Signal, read
-from audiosim.audio.describe import Described, Failure, describe, describe_all, listed, summarise
+from audiosim.audio.describe import Described, Failure, describe_all, describe_file, listed, summarise
 from audiosim.audio.index_store import Recording
-from audiosim.audio.parameters import PLAIN, STANDARD
+from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
 from audiosim.audio.sources import LeftOut
 from audiosim.errors import InputError
 
@@ -20,11 +20,11 @@ TIME = np.arange(3 * 22_050) / 22_050
 STEADY = r"steady: its frames do not vary in every direction, so [0-9.e-]+ was added to each variance$"
 
 
-D = len(STANDARD.dimensions)
+D = len(STANDARD_FRAMES.dimensions)
 
 
-def described(path, parameters=STANDARD):
-    return describe(listed({"x": path})[0], parameters)
+def described(path, parameters=STANDARD_FRAMES):
+    return describe_file(listed({"x": path})[0], parameters)
 
 
 def written(folder, samples):
@@ -167,26 +167,26 @@ def other_read(path: Path) -> Signal:
 
 def test_another_decoder_can_be_handed_in(tmp_path, music):
     files = listed({"x": written(tmp_path, music())})
-    (usual,), (other,) = describe_all(files, STANDARD), describe_all(files, STANDARD, other_read)
+    (usual,), (other,) = describe_all(files, STANDARD_FRAMES), describe_all(files, STANDARD_FRAMES, other_read)
     assert other.recording == usual.recording
     assert not np.array_equal(other.row, usual.row)
 
 
 def test_no_worker_at_all_is_refused():
     with pytest.raises(InputError, match=r"^n_jobs must not be 0; -1 means one per processor$"):
-        describe_all([Recording("x")], STANDARD, n_jobs=0)
+        describe_all([Recording("x")], STANDARD_FRAMES, n_jobs=0)
 
 
 def test_what_is_left_out_is_a_failure_and_is_not_opened(tmp_path, music):
     path = written(tmp_path, music())
     files = listed({"x/": LeftOut(str(path), "is a link, which is not followed")})
-    assert list(describe_all(files, STANDARD)) == [Failure(str(path), "is a link, which is not followed")]
+    assert list(describe_all(files, STANDARD_FRAMES)) == [Failure(str(path), "is a link, which is not followed")]
 
 
 def test_a_recording_with_a_note_is_described_again(tmp_path, music):
     recording, row = described(written(tmp_path, np.clip(10 * music(), -1, 1)))
     assert recording.note
-    assert np.array_equal(describe(recording, STANDARD).row, row)
+    assert np.array_equal(describe_file(recording, STANDARD_FRAMES).row, row)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_decoder_that_raises_costs_one_file(tmp_path, music, error, said):
     def broken(path):
         raise error
 
-    outcome = describe(listed({"x": written(tmp_path, music())})[0], STANDARD, broken)
+    outcome = describe_file(listed({"x": written(tmp_path, music())})[0], STANDARD_FRAMES, broken)
     assert re.fullmatch(rf"its decoder failed \({said}\), expected WAV, FLAC, Ogg, MP3 or AIFF", outcome.error)
 
 
@@ -209,12 +209,14 @@ def test_a_recording_too_long_for_memory_costs_one_file(tmp_path, music):
     def greedy(path):
         raise MemoryError
 
-    outcome = describe(listed({"x": written(tmp_path, music())})[0], STANDARD, greedy)
+    outcome = describe_file(listed({"x": written(tmp_path, music())})[0], STANDARD_FRAMES, greedy)
     assert outcome.error == "does not fit into memory, expected a shorter recording"
 
 
 def test_one_frame_is_too_little(tmp_path, music):
-    outcome = describe(Recording("x", "x.wav"), STANDARD, lambda path: Signal(np.ones(100, np.float32), 22_050))
+    outcome = describe_file(
+        Recording("x", "x.wav"), STANDARD_FRAMES, lambda path: Signal(np.ones(100, np.float32), 22_050)
+    )
     assert outcome == Failure("x.wav", "lasts 0.00454 s, which is one frame, expected at least 2")
 
 
@@ -246,7 +248,7 @@ def test_decoders_that_crash_and_hang_cost_one_file_each(tmp_path, music, danger
     for name in names:
         soundfile.write(tmp_path / f"{name}.wav", music(2), 22_050)
     files = listed({name: tmp_path / f"{name}.wav" for name in names})
-    outcomes = list(describe_all(files, STANDARD, dangerous, n_jobs, limit_s=2.0))
+    outcomes = list(describe_all(files, STANDARD_FRAMES, dangerous, n_jobs, limit_s=2.0))
     crash, hang = str(tmp_path / "crash.wav"), str(tmp_path / "hang.wav")
     expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
     assert outcomes[1] == Failure(crash, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
@@ -258,7 +260,7 @@ def test_the_rows_do_not_depend_on_where_they_are_computed(tmp_path, music):
     for n in range(6):
         soundfile.write(tmp_path / f"{n}.flac", music(2, seed=n), 44_100)
     files = listed({str(n): tmp_path / f"{n}.flac" for n in range(6)})
-    here, one, two = (list(describe_all(files, STANDARD, n_jobs=n_jobs)) for n_jobs in (None, 1, 2))
+    here, one, two = (list(describe_all(files, STANDARD_FRAMES, n_jobs=n_jobs)) for n_jobs in (None, 1, 2))
     for outcomes in (one, two):
         assert [known.recording for known in outcomes] == [known.recording for known in here]
         assert all(np.array_equal(other.row, known.row) for other, known in zip(outcomes, here, strict=True))
@@ -266,5 +268,5 @@ def test_the_rows_do_not_depend_on_where_they_are_computed(tmp_path, music):
 
 def test_a_decoder_without_a_module_of_its_own_works_in_workers_too(tmp_path, music):
     files = listed({"x": written(tmp_path, music())})
-    (outcome,) = describe_all(files, STANDARD, lambda path: read(path), n_jobs=1)
+    (outcome,) = describe_all(files, STANDARD_FRAMES, lambda path: read(path), n_jobs=1)
     assert np.array_equal(outcome.row, described(tmp_path / "x.wav").row)

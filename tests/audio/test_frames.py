@@ -13,7 +13,7 @@ from audiosim.audio.contrast import _octaves
 from audiosim.audio.decode import Signal, read
 from audiosim.audio.frames import frames
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.parameters import PLAIN, STANDARD, Descriptor, Parameters, described_by
+from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Descriptor, Parameters, described_by
 from audiosim.errors import InputError
 
 librosa = pytest.importorskip("librosa")
@@ -29,7 +29,7 @@ def assert_contrast_is_librosa_s(samples):
     ours = frames(signal(samples)).values[:, CONTRAST]
     theirs = librosa.feature.spectral_contrast(y=samples, sr=22_050).T
     magnitude = np.abs(librosa.stft(samples)).T
-    softest = np.stack([magnitude[:, bins].min(axis=1) for bins, _ in _octaves(STANDARD)], axis=1)
+    softest = np.stack([magnitude[:, bins].min(axis=1) for bins, _ in _octaves(STANDARD_FRAMES)], axis=1)
     told = softest > 10 ** (-90 / 20) * magnitude.max()
     assert told.mean() > 0.5
     np.testing.assert_allclose(ours[told], theirs[told], rtol=0, atol=1e-3)
@@ -77,17 +77,17 @@ def test_band_descriptors_are_librosa_s_on_real_clips(real_clips):
 def test_the_first_columns_are_plain_mfcc(music):
     both, plain = frames(signal(music())).values, frames(signal(music()), PLAIN).values
     np.testing.assert_array_equal(both[:, :20], plain)
-    assert both.shape[1] == len(STANDARD.dimensions) == 31
+    assert both.shape[1] == len(STANDARD_FRAMES.dimensions) == 31
 
 
 def test_the_dimensions_have_names():
-    assert STANDARD.dimensions[:2] == ("mfcc 0", "mfcc 1")
-    assert STANDARD.dimensions[20:] == (
+    assert STANDARD_FRAMES.dimensions[:2] == ("mfcc 0", "mfcc 1")
+    assert STANDARD_FRAMES.dimensions[20:] == (
         *(f"contrast {octave}" for octave in range(7)),
         *("flatness", "onset flux", "centroid of power", "centroid of magnitude"),
     )
     assert Parameters(coefficients=2, first=False).dimensions == ("mfcc 1", "mfcc 2")
-    assert str(STANDARD).endswith("128 bands, 20 coefficients, spectral contrast, band descriptors")
+    assert str(STANDARD_FRAMES).endswith("128 bands, 20 coefficients, spectral contrast, band descriptors")
 
 
 def test_silence_has_finite_frames():
@@ -142,7 +142,7 @@ def test_a_dull_recording_is_not_taken_as_limited():
     time = np.arange(44_100) / 22_050
     levels = np.full((100, 128), -50.0, np.float32)
     levels[:, :20] = 30.0
-    assert band_limit_hz(levels, STANDARD) is None  # it ends at 600 Hz
+    assert band_limit_hz(levels, STANDARD_FRAMES) is None  # it ends at 600 Hz
     assert frames(signal(0.5 * np.sin(2 * np.pi * 440 * time))).limit_hz is None
 
 
@@ -258,5 +258,5 @@ def test_a_head_with_other_dimensions_is_refused(album, tmp_path):
 
 
 def test_parameters_survive_being_written():
-    for parameters in (PLAIN, STANDARD, replace(STANDARD, coefficients=13), described_by("bands", rms)):
+    for parameters in (PLAIN, STANDARD_FRAMES, replace(STANDARD_FRAMES, coefficients=13), described_by("bands", rms)):
         assert Parameters.from_json(json.loads(json.dumps(parameters.to_json()))) == parameters

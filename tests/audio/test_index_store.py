@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audiosim.audio import index_store
+from audiosim.audio.index import AudioIndex
 from audiosim.audio.index_store import Appender, Recording, load
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
@@ -71,6 +73,7 @@ def test_silence_is_known_without_a_line(tmp_path):
 
 
 def test_lines_of_an_earlier_layout_without_silence_are_read(three):
+    (three / "checks.u32").unlink()
     lines = (three / index_store.LINES).read_bytes()
     (three / index_store.LINES).write_bytes(lines.replace(b', "silent": false', b" " * len(b', "silent": false')))
     assert [recording.silent for recording in load(three).recordings] == [False] * 3
@@ -349,6 +352,7 @@ def test_another_version_is_refused(three, version):
     "line", ["{", "[]", '{"name": "b"}', '{"identifier": 3}', '{"identifier": "b", "seconds": NaN}']
 )
 def test_a_line_that_makes_no_sense_is_named(three, line):
+    (three / "checks.u32").unlink()
     replace_line(three, line.encode())
     message = r"recordings\.jsonl:2: expected a JSON object with the fields of a recording$"
     with pytest.raises(FormatError, match=message):
@@ -358,6 +362,7 @@ def test_a_line_that_makes_no_sense_is_named(three, line):
 
 
 def test_lines_that_are_missing_are_counted(three):
+    (three / "checks.u32").unlink()
     replace_line(three, b"")
     with pytest.raises(FormatError, match=r"recordings\.jsonl:3: expected a line for each of 3 entries$"):
         load(three).recordings[0]
@@ -368,3 +373,85 @@ def replace_line(folder, line):
     lines = (folder / index_store.LINES).read_bytes().splitlines()
     lines[1] = line.ljust(len(lines[1]))
     (folder / index_store.LINES).write_bytes(b"\n".join([*lines, b""]))
+
+
+def flip(path, place, bit=1):
+    """Change one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= bit
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("place", [0, 30, 71])
+def test_a_flipped_bit_in_a_row_is_found_when_it_is_used_and_mended_by_extracting_again(three, place):
+    flip(three / "gaussians.f32", place)
+    number = place // 24
+    index = AudioIndex.load(three)
+    assert len(index) == 3
+    with pytest.raises(
+        FormatError, match=rf"gaussians.f32:{number + 1}: the row is damaged: it is not what was written; "
+    ):
+        index.divergence()
+    with pytest.raises(FormatError, match="audiosim extract mends the index$"):
+        index.neighbours(None, 1)
+    name = "abc"[number]
+    with Appender(three, SMALL) as appender:
+        assert not appender.holds(Recording(name, f"{name}.wav", 10, 20))
+        assert len(appender.recordings) == 2
+        appender.append(Recording(name, f"{name}.wav", 10, 20, 30.0, 40, "é"), row(number))
+    names, rows = held(three)
+    assert sorted(names) == ["a", "b", "c"]
+    np.testing.assert_array_equal(rows, [row("abc".index(other)) for other in names])
+    assert AudioIndex.load(three).divergence().shape == (3, 3)
+
+
+@pytest.mark.parametrize("text", [b'"b"', b"b.wav", b"size"])
+def test_a_flipped_bit_in_a_line_is_found_and_mended(three, text):
+    lines = three / "recordings.jsonl"
+    flip(lines, lines.read_bytes().index(text, len(lines.read_bytes()) // 3) + 1)
+    with pytest.raises(
+        FormatError, match=r"recordings\.jsonl:2: the line is not what was written; audiosim extract mends"
+    ):
+        _ = load(three).recordings.identifiers
+    with Appender(three, SMALL) as appender:
+        assert [recording.identifier for recording in appender.recordings] == ["a", "c"]
+        appender.append(Recording("b", "b.wav", 10, 20), row(1))
+    assert held(three)[0] == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(("place", "bit"), [(17, 128), (24, 8), (8, 8)])
+def test_damaged_entries_are_one_line(three, place, bit):
+    flip(three / "entries.u64", place, bit)
+    with pytest.raises(
+        FormatError, match=r"entries\.u64:\d: entry \d is damaged|recordings\.jsonl:\d: the line is not what"
+    ):
+        _ = load(three).recordings.identifiers
+
+
+def test_an_index_without_checksums_gets_them_when_it_is_appended_to(three):
+    (three / "checks.u32").unlink()
+    assert held(three)[0] == ["a", "b", "c"]
+    with Appender(three, SMALL):
+        pass
+    assert (three / "checks.u32").stat().st_size == 3 * 8
+    flip(three / "gaussians.f32", 30)
+    with pytest.raises(FormatError, match=r"gaussians\.f32:2: "):
+        AudioIndex.load(three).divergence()
+
+
+def test_a_row_that_is_no_number_is_found_without_a_checksum(three):
+    (three / "checks.u32").unlink()
+    rows = np.fromfile(three / "gaussians.f32", "<f4")
+    rows[7] = np.nan
+    rows.tofile(three / "gaussians.f32")
+    with pytest.raises(FormatError, match=r"gaussians\.f32:2: the row is damaged"):
+        AudioIndex.load(three).divergence()
+
+
+# CRC-32 as in zlib: https://www.rfc-editor.org/rfc/rfc1952#section-8; of "123456789" it is cbf43926.
+def test_checksums_are_those_of_zlib(three):
+    assert zlib.crc32(b"123456789") == 0xCBF43926
+    checks = np.fromfile(three / "checks.u32", "<u4").reshape(3, 2)
+    line = (three / "recordings.jsonl").read_bytes().splitlines(keepends=True)[1]
+    place = (three / "entries.u64").read_bytes()[16:32]
+    assert checks[1].tolist() == [zlib.crc32(row(1).tobytes()), zlib.crc32(line + place)]

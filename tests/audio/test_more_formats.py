@@ -10,7 +10,7 @@ from scipy.signal import correlate
 from audiosim.audio import more_formats
 from audiosim.audio.decode import read
 from audiosim.audio.index import extract
-from audiosim.audio.sound_limits import Limits
+from audiosim.audio.sound_limits import SoundLimits
 from audiosim.errors import SoundError
 
 av = pytest.importorskip("av")
@@ -82,7 +82,7 @@ def test_a_file_cut_in_two_is_refused(album, tmp_path):
 
 def test_limits_hold_here_too(album):
     with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
-        read(album / "alac.m4a", limits=Limits(seconds=2))
+        read(album / "alac.m4a", limits=SoundLimits(seconds=2))
 
 
 @pytest.mark.parametrize("name", ["x.m4a", "x.wma", "x.mp3", "x.wav"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
-from audiosim.audio.parameters import STANDARD
+from audiosim.audio.parameters import STANDARD_FRAMES
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ def originals(mutants):
 def test_whole_files_of_every_format_are_described(mutants, originals, tmp_path):
     for suffix, (data, *_) in originals.items():
         (tmp_path / f"x.{suffix}").write_bytes(data)
-    outcomes = list(describe_all(listed({suffix: tmp_path / f"x.{suffix}" for suffix in originals}), STANDARD))
+    outcomes = list(describe_all(listed({suffix: tmp_path / f"x.{suffix}" for suffix in originals}), STANDARD_FRAMES))
     assert [mutants.judge(outcome) for outcome in outcomes] == ["described"] * len(originals)
 
 
@@ -42,7 +42,7 @@ def test_each_kind_of_damage_changes_the_file(mutants, originals):
 
 def test_a_hundred_damaged_files_are_described_or_fail_in_one_line(mutants, originals, tmp_path):
     files = listed(mutants.write_mutants(tmp_path, originals, count=108, seed=1))
-    outcomes = list(describe_all(files, STANDARD, n_jobs=2, limit_s=60.0))
+    outcomes = list(describe_all(files, STANDARD_FRAMES, n_jobs=2, limit_s=60.0))
     assert len(outcomes) == 108
     for file, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, Failure):

@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from audiosim.audio import decode
 from audiosim.audio.decode import Signal
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.parameters import PLAIN, STANDARD
+from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
 from audiosim.corpus.formats import read_documents
 
 
@@ -56,6 +56,6 @@ def test_clips_that_are_all_band_limited_lose_little(real_clips):
     # 96 clips of eight games, so that .01 is five neighbours. Of the whole band it is about .37, of plain MFCC made for
     # half the rate .33.
     folder = real_clips[0].parent
-    found = precision_at_5(folder, limited, STANDARD)
+    found = precision_at_5(folder, limited, STANDARD_FRAMES)
     assert found > 1.3 * precision_at_5(folder, limited, PLAIN)
     assert found > 0.28

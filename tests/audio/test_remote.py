@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from audiosim.audio.describe import Described, describe_all, listed
-from audiosim.audio.parameters import STANDARD
+from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import find_sounds
 from audiosim.errors import InputError, SoundError
@@ -59,7 +59,7 @@ def test_sound_at_a_url_has_the_row_of_the_same_sound_on_the_disk(bucket, tmp_pa
     bucket.get("/bucket/one.wav", str(tmp_path / "one.wav"))
     bucket.get("/bucket/b/two.flac", str(tmp_path / "two.flac"))
     local = listed({"two": tmp_path / "two.flac", "one": tmp_path / "one.wav"})
-    for there, here in zip(describe_all(files, STANDARD), describe_all(local, STANDARD), strict=True):
+    for there, here in zip(describe_all(files, STANDARD_FRAMES), describe_all(local, STANDARD_FRAMES), strict=True):
         assert np.array_equal(there.row, here.row)
         assert there.recording.size_bytes == here.recording.size_bytes
     assert [file.path for file in files] == ["memory://bucket/b/two.flac", "memory://bucket/one.wav"]
@@ -68,7 +68,7 @@ def test_sound_at_a_url_has_the_row_of_the_same_sound_on_the_disk(bucket, tmp_pa
 @pytest.mark.skipif(sys.platform == "win32", reason="writes such URLs otherwise")
 def test_workers_open_urls_too(tmp_path, music):
     soundfile.write(tmp_path / "x.wav", music(2), 22_050)
-    (outcome,) = describe_all(listed(find_sounds(f"file://{tmp_path}")), STANDARD, n_jobs=1)
+    (outcome,) = describe_all(listed(find_sounds(f"file://{tmp_path}")), STANDARD_FRAMES, n_jobs=1)
     assert isinstance(outcome, Described)
     status = (tmp_path / "x.wav").stat()
     assert outcome.recording.path == f"file://{tmp_path}/x.wav"
@@ -79,7 +79,7 @@ def test_workers_open_urls_too(tmp_path, music):
 def test_what_is_not_there_or_not_sound_fails_alone(bucket):
     bucket.pipe("/bucket/bad.wav", b"no sound")
     files = listed({"gone": "memory://bucket/gone.wav", "bad": "memory://bucket/bad.wav", "x": "nothing://x.wav"})
-    gone, bad, unknown = describe_all(files, STANDARD)
+    gone, bad, unknown = describe_all(files, STANDARD_FRAMES)
     assert re.fullmatch(r"cannot be read \(.*bucket/gone\.wav.*\), expected a sound file", gone.error)
     assert bad == ("memory://bucket/bad.wav", bad.error)
     assert bad.error == "cannot be decoded (Format not recognised), expected WAV, FLAC, Ogg, MP3 or AIFF"

@@ -11,7 +11,7 @@ import soundfile
 
 from audiosim.audio.describe import Failure, describe_all, listed
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.parameters import STANDARD
+from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.audio.sources import LeftOut, find_sounds
 from audiosim.errors import FormatError, InputError
 
@@ -84,7 +84,7 @@ def sound(path, music, seed=0):
 
 def outcomes(folder):
     """What becomes of each file that is found, by its path below the folder."""
-    described = describe_all(listed(find_sounds(folder)), STANDARD)
+    described = describe_all(listed(find_sounds(folder)), STANDARD_FRAMES)
     return {
         str(Path(one.path if isinstance(one, Failure) else one.recording.path).relative_to(folder)): getattr(
             one, "error", "described"

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from audiosim.audio.workers import WINDOW, spread
+from audiosim.audio.workers import WINDOW, spread_on_workers
 from audiosim.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
@@ -62,7 +62,7 @@ def lost(task, why):
 
 
 def done(act, tasks, workers=2, limit_s=half_a_minute):
-    return list(spread(act, tasks, workers, limit_s, lost))
+    return list(spread_on_workers(act, tasks, workers, limit_s, lost))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -105,7 +105,7 @@ def test_a_task_that_hangs_is_ended_at_its_limit(act):
 
 
 def test_time_that_the_caller_takes_counts_for_no_task(act):
-    results = spread(act, [("give", n) for n in range(12)], 1, lambda task: 0.6, lost)
+    results = spread_on_workers(act, [("give", n) for n in range(12)], 1, lambda task: 0.6, lost)
     seen = []
     for result in results:
         seen.append(result)
@@ -117,7 +117,7 @@ def test_time_that_the_caller_takes_counts_for_no_task(act):
 def test_tasks_are_taken_as_they_are_needed(act):
     taken = []
     endless = (taken.append(n) or ("give", n) for n in itertools.count())
-    with closing(spread(act, endless, 2, half_a_minute, lost)) as results:
+    with closing(spread_on_workers(act, endless, 2, half_a_minute, lost)) as results:
         assert list(itertools.islice(results, 10)) == list(range(10))
     assert len(taken) <= 10 + 2 * WINDOW
 
@@ -132,7 +132,7 @@ def gone(pid):
 
 def test_closing_ends_the_workers_at_once(act):
     tasks = [("pid", None), ("pid", None), *[("sleep", 1000)] * 8]
-    with closing(spread(act, tasks, 2, half_a_minute, lost)) as results:
+    with closing(spread_on_workers(act, tasks, 2, half_a_minute, lost)) as results:
         pids = {next(results), next(results)}
         assert len(pids) == 2
         assert os.getpid() not in pids
@@ -140,7 +140,9 @@ def test_closing_ends_the_workers_at_once(act):
 
 
 def test_an_exception_is_raised_in_its_turn_and_says_where_it_comes_from(act):
-    results = spread(act, [("give", 0), ("give", 1), ("raise", "no such thing"), ("give", 3)], 2, half_a_minute, lost)
+    results = spread_on_workers(
+        act, [("give", 0), ("give", 1), ("raise", "no such thing"), ("give", 3)], 2, half_a_minute, lost
+    )
     assert (next(results), next(results)) == (0, 1)
     with pytest.raises(ValueError, match=r"^no such thing\n") as raised:
         next(results)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.evidence import Evidence, read_evidence
+from audiosim.corpus.evidence_files import Evidence, read_evidence
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.errors import InputError
 

@@ -128,7 +128,7 @@ def test_a_pool_is_ranked_as_its_collection(tiny, tiny_truth):
     of_pool = estimate_pool(expected, uniform(pool), grades)
     assert of_pool.to_dict() == ranking_of(judged).to_dict()
     scores = expected.scores(uniform(pool).predict(grades))
-    assert rank(expected, "uniform", scores, 3).to_dict() == of_pool.to_dict()
+    assert rank(expected, "uniform", scores, 3).with_check(of_pool.check).to_dict() == of_pool.to_dict()
 
 
 def test_mirex_2011_is_ranked_without_judgments_as_confidently_as_the_papers_readme_says(mirex2011):

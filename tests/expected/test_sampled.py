@@ -10,7 +10,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Definition, Measure, parse_measure
-from audiosim.relevance.estimators import uniform
+from audiosim.relevance.estimators import built_in, uniform
 
 MEASURES = [
     "P@2",
@@ -163,3 +163,19 @@ def test_a_number_of_draws_that_says_nothing_of_their_spread_is_refused(tiny):
 def test_a_measure_needs_the_pool_of_its_own_cutoff(tiny):
     with pytest.raises(InputError, match="a measure at 3 needs the pool of the top 3, this one is of the top 2"):
         SampledScores(parse_measure("AP@3"), build_pool(tiny))
+
+
+@pytest.mark.parametrize("name", ["P", "AP", "RR"])
+def test_a_measure_to_which_every_level_is_relevant_asks_for_a_minimum(tiny, name):
+    pool = build_pool(tiny)
+    belief = built_in(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    assert belief.levels[0] == 5
+    message = (
+        rf"^{name}@2 takes every level of the model as relevant, the lowest being 5; .* such as {name}\(min=40\)@2$"
+    )
+    with pytest.raises(InputError, match=message):
+        SampledScores(parse_measure(f"{name}@2"), pool).scores(belief)
+    with pytest.raises(InputError, match=r"expected a higher min"):
+        SampledScores(parse_measure(f"{name}(min=5)@2"), pool).scores(belief)
+    found = SampledScores(parse_measure(f"{name}(min=40)@2"), pool).scores(belief)
+    assert np.all((found.mean > 0.05) & (found.mean < 0.95))

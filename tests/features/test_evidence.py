@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm, rankdata
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.evidence import Evidence
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.model import FINE, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features.evidence import angles_of, evidence_columns

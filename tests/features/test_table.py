@@ -13,6 +13,7 @@ from audiosim.features.feature import Feature
 from audiosim.features.judgment import MeanOfGroup, queries
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import MANY, Table
+from audiosim.plugins import check_feature
 
 LEARNED = [name for name, feature in FEATURES.items() if feature.reads != "nothing"]
 
@@ -24,6 +25,11 @@ def table_of(pool, grades, names=tuple(FEATURES)):
 def drawn_grades(pool, seed=0, share=0.6):
     rng = np.random.default_rng(seed)
     return np.where(rng.random(len(pool.pairs)) < share, rng.integers(0, 101, len(pool.pairs)), np.nan)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_feature_keeps_the_contract_where_there_is_sound_too(sounding, name):
+    check_feature(FEATURES[name], sounding, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", LEARNED)

@@ -42,6 +42,12 @@ def _commanded() -> Callable[..., Any]:
     return commanded
 
 
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[[Callable[[], bool]], None]:
+    """Waits for something; fails the test where it does not come."""
+    return SERVICE.wait_until
+
+
 @pytest.fixture
 def port() -> Iterator[int]:
     """A port for one server after the other."""
@@ -70,7 +76,7 @@ def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
         demo = shutil.copytree(demo, tmp_path / "demo")
         settings = (demo / "collection.toml").read_text()
         (demo / "collection.toml").write_text(settings.replace('"fine"', scale))
-    with commanded([demo], tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as running:
+    with commanded([demo], tmp_path / "log", "--listen", 0, "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as running:
         yield running
 
 
@@ -81,7 +87,7 @@ def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
     store = TokenStore(database)
     token = store.create("Ann", "assessor")
     store.close()
-    with commanded([demo], tmp_path / "invited", "--db", database) as running:
+    with commanded([demo], tmp_path / "invited", "--listen", 0, "--db", database) as running:
         yield running, token
 
 

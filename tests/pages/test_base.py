@@ -38,9 +38,12 @@ def joined(folder, name=None):
     return "/".join(parts)
 
 
-@pytest.mark.parametrize("page", ["judge", "organise"])
+PAGES = ["/", "/judge/demo", "/organise/demo"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_and_all_that_it_names_are_there_with_their_own_types(still, page):
-    answer = still.get(f"/{page}/demo")
+    answer = still.get(page)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert answer.headers["cache-control"] == "no-cache"
     types = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -52,9 +55,9 @@ def test_a_page_and_all_that_it_names_are_there_with_their_own_types(still, page
         assert file.headers["cache-control"] == "public, max-age=31536000, immutable"
 
 
-@pytest.mark.parametrize("page", ["judge", "organise"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_no_script_and_has_no_style_within(still, page):
-    answer = still.get(f"/{page}/demo")
+    answer = still.get(page)
     assert re.findall(r"<script(?![^>]*\ssrc=)[^>]*>", answer.text) == []
     assert re.findall(r"<style|\sstyle=|\son[a-z]+=", answer.text) == []
     policy = answer.headers["content-security-policy"]
@@ -63,9 +66,9 @@ def test_a_page_runs_no_script_and_has_no_style_within(still, page):
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("page", ["judge", "organise"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_weighs_less_than_200_kb_compressed(still, page):
-    answer = still.get(f"/{page}/demo")
+    answer = still.get(page)
     files = {name: still.get(name) for name in named_files(answer)}
     for name in [name for name in files if name.endswith(".js")]:
         files |= modules_of(still, name)

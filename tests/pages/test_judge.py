@@ -17,11 +17,11 @@ QUICK = "listen=0.1"  # seconds of each clip to be heard
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
 
 
-def enter_name(page, name):
+def enter_name(page, name, screen="start"):
     page.locator("#name:focus").wait_for()
     page.keyboard.type(name)
     page.keyboard.press("Enter")
-    page.locator("#screen-start:not([hidden])").wait_for()
+    page.locator(f"#screen-{screen}:not([hidden])").wait_for()
 
 
 def enter(page, name, training=False):
@@ -577,13 +577,24 @@ def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch):
     watch.expected.append("409 (Conflict)")
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
-    assert http.post("/v1/collections/demo/pause", json={}).status_code == 201
+    judge(page, 0)
+    saved(page)
+    assert http.post("/v1/collections/demo/pause", json={"reason": "lunch"}).status_code == 201
     judge(page, 1)
     expect(page.locator("#state")).to_have_text("On hold: 1 waiting")
+    expect(page.locator("#hold")).to_contain_text("The organiser paused this listening test at ")
+    expect(page.locator("#hold")).to_contain_text(": “lunch”. Your answers are safe")
+    other = browse(f"/judge/demo?{QUICK}")
+    enter_name(other, "Ann", screen="held")
+    assert "The organiser paused this listening test at " in other.inner_text("#held-who")
+    assert other.inner_text("#held-safe") == "Your answer is safe."
+    assert audit(other) == []
     assert http.post("/v1/collections/demo/resume", json={}).status_code == 201
+    other.locator("#screen-start:not([hidden])").wait_for()  # by itself
     judge(page, 2)
     saved(page)
-    assert [one["broad"] for one in answers(http, "Ann")] == [1, 2]
+    expect(page.locator("#hold")).to_be_hidden()
+    assert [one["broad"] for one in answers(http, "Ann")] == [0, 1, 2]
 
 
 def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, http, watch):

@@ -6,13 +6,15 @@ import json
 import re
 import shutil
 import time
-from itertools import count, product
+from itertools import count, cycle, product
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
 from service.tokens import TokenStore
 
@@ -23,6 +25,7 @@ GOAL = 0.79  # soon to be met, so that what remains is simulated in a fraction o
 PATIENCE_S = 60
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+QUERIES = ("q1", "q2", "q3")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 
@@ -49,6 +52,18 @@ class Campaign:
             assert answer.status_code == 201, answer.text
 
 
+def crowd():
+    """Forty systems with names of 38 characters."""
+    rng = np.random.default_rng(0)
+    names = [f"d{number:02}" for number in range(40)]
+    runs = tuple(
+        Run(f"Submission{number:02}_spectral-rhythm-fusion-x", {q: tuple(rng.permutation(names)[:5]) for q in QUERIES})
+        for number in range(40)
+    )
+    documents = {name: Document(name) for name in [*names, *QUERIES]}
+    return Collection("crowd", "A crowd of systems", FINE, 5, runs, documents)
+
+
 @pytest.fixture(scope="module")
 def live(demo, commanded, tmp_path_factory):
     """One server for all tests: it has the demo collection once for each of them."""
@@ -56,8 +71,11 @@ def live(demo, commanded, tmp_path_factory):
     folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
     for folder in folders:
         shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+        (folder / "sounds").symlink_to(demo / "sounds")
+    crowd().save(root / "crowd")
+    folders.append(root / "crowd")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud")
+    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
     with commanded(folders, root / "log", *options) as running:
         yield running
 
@@ -76,6 +94,10 @@ def shown(page):
     page.wait_for_selector("#course path", state="attached")
     page.wait_for_selector("#live:text-is('Live')")
     return page
+
+
+def open_tab(page, name):
+    page.get_by_role("tab", name=name).click()
 
 
 def cells(page, table):
@@ -129,10 +151,11 @@ def test_intervals_are_drawn_to_scale(browse, campaign):
     (low, left), (high, right) = [
         choose((row["said"][end], row["drawn"][end]) for row in rows) for end, choose in ((0, min), (1, max))
     ]
+    scale = (right - left) / (high - low)
     for row in rows:
         for said, drawn in zip(row["said"], row["drawn"], strict=True):
-            # Scores are written to 0.001, pixels may be split.
-            assert drawn == pytest.approx(left + (said - low) / (high - low) * (right - left), abs=1.5)
+            # Scores are written to 0.001, so each end is known to half of that; pixels may be split.
+            assert drawn == pytest.approx(left + (said - low) * scale, abs=1 + 0.001 * scale)
 
 
 def test_a_judgment_made_elsewhere_changes_the_page_without_a_reload(browse, campaign):
@@ -152,11 +175,16 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     campaign.judge("ann", 3, 0)
     page = shown(browse(campaign.page))
     history = campaign.get("history")
+    open_tab(page, "Progress")
     page.click("summary")
     rows = cells(page, "#course-table")
     assert [int(row[0]) for row in rows] == list(range(4))
     assert [percent(row[1]) for row in rows] == [int(m["confidence"] * 1000 + 1e-9) / 10 for m in history["moments"]]
     assert page.get_attribute("#course path", "d").count("L") == 3
+    scores = [dict(zip(history["systems"], m["scores"], strict=True)) for m in history["moments"]]
+    ranking = {one["system"]: one["expectation"] for one in campaign.get("ranking")["systems"]}
+    assert scores[-1] == pytest.approx(ranking, abs=1e-5)
+    assert page.locator("#scores path").count() == len(ranking)
     left = campaign.get("remaining")
     assert left["low"] > 0
     expect(page.locator("#remaining")).not_to_have_text("…")
@@ -197,6 +225,7 @@ def test_the_keyboard_closes_a_campaign_only_after_it_is_asked_whether_to(browse
 def test_judgments_are_downloaded_as_files(browse, campaign):
     campaign.judge("ann", 3, 40)
     page = shown(browse(campaign.page))
+    open_tab(page, "Log and files")
     texts = {}
     for name in ("Qrels", "CSV", "JSON Lines", "Whole log"):
         with page.expect_download() as waiting:
@@ -208,6 +237,9 @@ def test_judgments_are_downloaded_as_files(browse, campaign):
     assert [json.loads(line)["grade"] for line in texts["JSON Lines"].splitlines()] == [40] * 3
     kinds = [json.loads(line)["kind"] for line in texts["Whole log"].splitlines()]
     assert kinds.count("judgment") == 3
+    shown_events = cells(page, "#log")
+    assert [row[2:] for row in shown_events[:1]] == [["ann", shown_events[0][3]]]
+    assert [row[3].startswith("judged fine 40") for row in shown_events] == [True] * 3
 
 
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
@@ -222,12 +254,15 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert cells(page, "#cannot") == [[told["query"], told["document"], "bob", "the clip is silent"]]
 
 
-def audit(page):
+LOOKS = list(product((DESK, PHONE), ("light", "dark")))
+
+
+def audit(page, looks=LOOKS):
     """What axe-core finds wrong in either theme, on a desk and on a phone, where all has to fit the width."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     wrong = []
-    for size, theme in product((DESK, PHONE), ("light", "dark")):
+    for size, theme in looks:
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=theme)
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
@@ -241,13 +276,16 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
     campaign.judge("bob", 1, cannot="silent")
     page = shown(browse(campaign.page, reduced_motion="reduce"))
     expect(page.locator("#remaining")).not_to_have_text("…")
+    open_tab(page, "Invite")
     page.fill("#invite-name", "Zoë")
     page.click("#invite button")
     page.wait_for_selector("#invited-link:not([hidden])")
-    page.click("summary")
-    assert audit(page) == []
+    tabs = [tab.inner_text() for tab in page.get_by_role("tab").all()]
+    for name, look in zip(tabs, cycle(LOOKS), strict=False):
+        open_tab(page, name)
+        assert (name, audit(page, [look])) == (name, [])
     page.click("#close")
-    assert audit(page) == []
+    assert audit(page, LOOKS[1:3]) == []
 
 
 def test_two_themes_differ_and_the_choice_stays(browse, campaign):
@@ -274,9 +312,17 @@ def test_everything_is_within_reach_of_the_tab_key_and_shows_its_focus(browse, c
         name, outline = page.locator(":focus").evaluate(script)
         reached.append(name)
         assert outline != "none", name
-    wanted = ["theme", "pairs-frame", "invite-name", "pause", "close", "Qrels", "CSV", "JSON Lines", "Whole log"]
+    wanted = ["theme", "pause", "close", "tab-ranking"]
     assert [name for name in reached if name in wanted] == wanted
     assert reached[0] == "To the content"
+    page.focus("#tab-ranking")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#tab-log:focus").get_attribute("aria-selected") == "true"
+    page.keyboard.press("Tab")
+    assert page.inner_text(":focus") == "Qrels"
+    page.reload()
+    shown(page)
+    assert page.locator("#panel-log").is_visible()
 
 
 def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo):
@@ -292,6 +338,49 @@ def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo):
     expect(page.locator("#course .met-label")).to_have_text(f"met at {met['judged']}")
 
 
+# Boxes of texts of the chart that overlap.
+OVERPRINTED = """texts => texts.flatMap((one, place) => texts.slice(place + 1).filter((other) => {
+    const [a, b] = [one, other].map((text) => text.getBoundingClientRect());
+    return a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2;
+}).map((other) => `${one.textContent} / ${other.textContent}`))"""
+
+
+def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, http):
+    campaign = Campaign(http, "crowd")
+    for name in ("ann", "bob", "cid"):
+        campaign.judge(name, 4, 90)
+    campaign.judge("bob", 1, cannot="the clip is silent")
+    for _ in range(3):
+        assert http.post(f"{campaign.path}/undo", json={"assessor": "cid"}).status_code == 201
+    page = shown(browse(campaign.page, viewport=DESK))
+    assert page.inner_text("#title") == "A crowd of systems"
+    assert page.locator("#tabs").evaluate("tabs => tabs.getBoundingClientRect().bottom") < DESK["height"]
+    assert page.inner_text("#verdict") == "Not settled yet"
+    assert "1 pair cannot be judged" in page.inner_text("#wrong")
+    expect(page.locator("#next")).to_contain_text("Least sure: ")
+    heights = page.eval_on_selector_all("#ranking tbody tr", "rows => rows.map(row => row.offsetHeight)")
+    assert len(heights) == 40
+    assert max(heights) < 32  # a name takes one line
+    expect(page.locator("#remaining")).not_to_have_text("…")
+    places = [float(x) for x in re.findall(r"[ML]([\d.]+) ", page.get_attribute("#course path", "d"))]
+    assert places == sorted(places)
+    history = campaign.get("history")
+    assert [m["judged"] for m in history["moments"]][-4:] == [12, 11, 10, 9]  # as it was: up, and down again
+    assert page.eval_on_selector_all("#course text", OVERPRINTED) == []
+    open_tab(page, "Progress")
+    assert page.eval_on_selector_all("#scores text", OVERPRINTED) == []
+    shares = {row[0]: (int(row[1]), int(row[2])) for row in cells(page, "#by-query")}
+    assert list(shares) == list(QUERIES)
+    assert tuple(map(sum, zip(*shares.values(), strict=True))) == (9, campaign.get("campaign")["pool"])
+    # Every system retrieved five documents for each query.
+    assert {row[2] for row in cells(page, "#by-system")} == {"15"}
+    for name in ("Ranking", "Progress", "Log and files"):
+        open_tab(page, name)
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        page.set_viewport_size(DESK)
+
+
 @pytest.fixture
 def guarded(demo, commanded, tmp_path):
     """A server with tokens, and the organiser's."""
@@ -299,7 +388,7 @@ def guarded(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "guarded", "--db", database) as running:
+    with commanded([demo], tmp_path / "guarded", "--listen", 0, "--db", database) as running:
         yield running, secret
 
 
@@ -345,6 +434,7 @@ def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, any
 def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_assessor(guarded, anywhere, watch):
     running, secret = guarded
     page = entered(anywhere(running.url), secret)
+    open_tab(page, "Invite")
     page.get_by_label("Name").fill("ivy")
     page.get_by_label("Days it lasts").fill("3")
     page.get_by_role("button", name="Make a link").click()

@@ -128,7 +128,13 @@ def check(monkeypatch, capsys):
 
 
 def test_where_nothing_is_installed_the_check_says_so(check):
-    assert check() == (0, ["no other package has installed an estimator, a measure or a rule"])
+    assert check() == (
+        0,
+        [
+            "no other package has installed anything: "
+            "estimator, measure, feature, decoder, descriptor, selection rule, stopping rule"
+        ],
+    )
 
 
 def test_what_is_named_is_checked(check):
@@ -136,7 +142,10 @@ def test_what_is_named_is_checked(check):
 
 
 def test_a_name_that_is_not_installed_cannot_be_checked(check):
-    with pytest.raises(InputError, match="^no package has installed 'nobody', expected one of remote, uniform$"):
+    with pytest.raises(
+        InputError,
+        match="^nothing is called 'nobody'; other packages have installed nothing$",
+    ):
         check("nobody")
 
 
@@ -156,7 +165,7 @@ def test_what_is_wrong_is_said_of_each(install, check):
     ]
 
 
-RULES = """
+EVEN = """
 import numpy as np
 class Even:
     name = "even"
@@ -171,18 +180,18 @@ def even(expected, seed):
     ("weight", "result"),
     [
         (1, "keeps its contract"),
-        (-1, "does not keep its contract: rule even: weights must be finite and 0 or more"),
+        (-1, "does not keep its contract: selection rule even: weights must be finite and 0 or more"),
     ],
 )
 def test_a_rule_that_chooses_what_to_judge_is_checked_too(install, check, weight, result):
-    install("made-up", RULES.replace("WEIGHT", str(weight)), ("audiosim.selections", "even", "made_up:even"))
-    assert check() == (int(weight < 0), [f"rule even of made-up {result}"])
+    install("made-up", EVEN.replace("WEIGHT", str(weight)), ("audiosim.selection_rules", "even", "made_up:even"))
+    assert check() == (int(weight < 0), [f"selection rule even of made-up {result}"])
 
 
 def test_a_rule_that_is_no_function_is_told(install, check):
-    install("made-up", "even = 3", ("audiosim.selections", "even", "made_up:even"))
+    install("made-up", "even = 3", ("audiosim.selection_rules", "even", "made_up:even"))
     wrong = "even (made_up:even) of package made-up must be a function of expected scores and a seed, got int"
-    assert check() == (1, [f"rule even of made-up does not keep its contract: {wrong}"])
+    assert check() == (1, [f"selection rule even of made-up does not keep its contract: {wrong}"])
 
 
 def test_a_definition_of_audiosim_s_own_is_checked_as_that_of_others_is():

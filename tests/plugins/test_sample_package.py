@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -11,7 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
+
+from audiosim.audio.index import AudioIndex
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "fixtures" / "demo"
@@ -126,19 +130,72 @@ def test_the_service_predicts_with_the_estimator_of_another_package(environment)
     assert answer["expectation"] == pytest.approx([50])
 
 
-def test_both_are_checked_by_one_command(command):
+def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(command, tmp_path):
+    model = tmp_path / "mine.json"
+    options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", model, "--format", "json"]
+    trained = parsed(command("audiosim.cli", "train", DEMO, *options))
+    assert trained["terms"] == ["fTOP"]
+    rows = parsed(command("audiosim.cli", "predict", DEMO, "--model", model, "--judgments", "none", "--format", "json"))
+    firsts, runs = {}, list((DEMO / "runs").iterdir())
+    for path in runs:
+        for query, _, document, rank, _, _ in (line.split() for line in path.read_text().splitlines()):
+            firsts[query, document] = firsts.get((query, document), 0) + (rank == "1")
+    # Pairs that as many systems put first are predicted alike, and others otherwise.
+    expected = {count: set() for count in firsts.values()}
+    for row in rows:
+        expected[firsts[row["query"], row["document"]]].add(round(row["expectation"], 9))
+    assert [len(values) for values in expected.values()] == [1] * len(expected)
+    assert len(set.union(*expected.values())) == len(expected) > 1
+
+
+def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is_not_installed(command, run, tmp_path):
+    model = tmp_path / "mine.json"
+    options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", model, "--format", "json"]
+    parsed(command("audiosim.cli", "train", DEMO, *options))
+    code, out, err = run("predict", DEMO, "--model", model)
+    assert (code, out) == (1, "")
+    assert "unknown feature 'fTOP', expected one of fSYS, " in err
+
+
+def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, tmp_path):
+    rate_hz, tone = 8000, np.sin(np.arange(16_000) * 0.3) * np.linspace(0.1, 0.9, 16_000)
+    noise = np.random.default_rng(0).normal(0, 0.05, 16_000)
+    samples = np.round((tone + noise) * 2**14).astype(">i2")
+    head = struct.pack(">4s5I", b".snd", 24, samples.nbytes, 3, rate_hz, 1)
+    (tmp_path / "sounds").mkdir()
+    (tmp_path / "sounds" / "clip.sun").write_bytes(head + samples.tobytes())
+    found = parsed(
+        command("audiosim.cli", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json")
+    )
+    assert (found["done"], found["failed"]) == (1, [])
+    assert AudioIndex.load(tmp_path / "index").recordings[0].seconds == 2.0
+
+
+def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(command):
+    options = ["--judgments", TRUTH, "--selection-rule", "even", "--stop", "winner=0.8", "--format", "json"]
+    found = parsed(command("audiosim.cli", "simulate", DEMO, *options))
+    assert found["rule"] == "even"
+    assert 0 < found["judged"] < found["pool"]
+
+
+def test_all_are_checked_by_one_command(command):
     code, out, err = command("audiosim.plugins")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "estimator sample of audiosim-sample keeps its contract",
         "measure HIT of audiosim-sample keeps its contract",
+        "feature fTOP of audiosim-sample keeps its contract",
+        "decoder au of audiosim-sample keeps its contract",
+        "selection rule even of audiosim-sample keeps its contract",
+        "stopping rule winner of audiosim-sample keeps its contract",
     ]
 
 
 def test_a_name_that_cannot_be_checked_is_one_line(command):
     code, out, err = command("audiosim.plugins", "nobody")
     assert (code, out) == (1, "")
-    assert err == "audiosim: no package has installed 'nobody', expected one of remote, sample, uniform, HIT\n"
+    others = "sample, HIT, fTOP, au, even, winner"
+    assert err == f"audiosim: nothing is called 'nobody'; other packages have installed {others}\n"
 
 
 def test_an_unknown_measure_is_told_with_those_of_other_packages(run, target, monkeypatch):

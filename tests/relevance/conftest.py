@@ -24,6 +24,7 @@ class InCommon:
             for query, documents in run.rankings.items():
                 for document in documents[: collection.cutoff]:
                     self.systems[query, document].add(run.system)
+        self.bands = self._bands()
         self.kept = {"genres": self._kept(self.genres, most), "artist": self._kept(self.artist, most)}
 
     def genres(self, pair):
@@ -75,10 +76,15 @@ class InCommon:
         """ln of the number of teams that retrieved a pair."""
         return np.log(len({self.collection.team(system) for system in self.systems[pair]}))
 
+    def _bands(self):
+        """How many of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of each pair."""
+        every = [self.teams(pair) for pair in self.pairs]
+        ends = [np.quantile(every, share) for share in (0.5, 0.8, 0.95)]
+        return {pair: sum(own > end for end in ends) for pair, own in zip(self.pairs, every, strict=True)}
+
     def band(self, pair):
-        """How many of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of a pair."""
-        every = [self.teams(other) for other in self.pairs]
-        return sum(self.teams(pair) > np.quantile(every, share) for share in (0.5, 0.8, 0.95))
+        """The band of consensus of a pair."""
+        return self.bands[pair]
 
     def covariates(self):
         """(n, 2) standing and consensus of each pair."""

@@ -398,3 +398,21 @@ def test_a_model_that_reads_judgments_itself_is_refused(pool, joined, term, deep
     message = f"^a joint model reads the judgments itself: {term} must not be among its features$"
     with pytest.raises(InputError, match=message):
         estimator(pool, model)
+
+
+def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, truth):
+    # Grades of two levels only: each is predicted from the others as often as it was judged, and ten judgments' worth
+    # of what was held before.
+    rng = np.random.default_rng(8)
+    grades = np.where(rng.random(len(truth)) < 0.4, np.where(truth > 50, 95.0, 5.0), np.nan)
+    before = estimator(pool, joined()).predict(grades)
+    after, judged = before.shaped(), ~np.isnan(grades)
+    held, found = (np.cumsum(one.probabilities[judged], axis=1)[:, :-1].mean(axis=0) for one in (before, after))
+    low = np.mean(grades[judged] == 5.0)
+    count = judged.sum()
+    np.testing.assert_allclose(found, (10 * held + count * low) / (10 + count), atol=1e-6)
+    assert np.all(after.probabilities >= 0)
+    np.testing.assert_allclose(after.probabilities.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(after.shaped().shape, after.shape)
+    assert after.stretch == after.shaped().stretch
+    np.testing.assert_array_equal(after.gains.mean, before.gains.mean)

@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores, rank
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
-from audiosim.selection import RULES, make_rule
+from audiosim.selection import SELECTION_RULES, make_selection_rule
 from audiosim.selection.rules import squared_differences
 from audiosim.stats.multivariate import Moments
 
@@ -25,7 +25,7 @@ def discount(name, rank):
 
 
 def weights_of(name, state, seed=0):
-    return make_rule(name, state.expected, seed).weights(state.known, state.ranking)
+    return make_selection_rule(name, state.expected, seed).weights(state.known, state.ranking)
 
 
 @pytest.mark.parametrize("systems", [1, 2, 7])
@@ -84,7 +84,7 @@ def test_scores_takes_the_variances_from_the_ranking(draw_collection, state_of, 
     rng = np.random.default_rng(8)
     state = state_of(draw_collection(rng, 5, cutoff=K), parse_measure(f"{name}@{K}"), rng)
     ranking = replace(state.ranking, scores=Moments(np.zeros(5), np.diag(np.arange(1.0, 6))))
-    found = make_rule("scores", state.expected).weights(state.known, ranking)
+    found = make_selection_rule("scores", state.expected).weights(state.known, ranking)
     expected = [
         sum(place + 1 for place, system in enumerate(state.pool.systems) if (system, *pair) in state.at)
         for pair in state.pool.pairs
@@ -205,7 +205,7 @@ def expected_of(tiny, measure="CG@2"):
 
 
 def random_weights(expected, seed):
-    return make_rule("random", expected, seed).weights(None, None)
+    return make_selection_rule("random", expected, seed).weights(None, None)
 
 
 def test_random_puts_every_pair_first_equally_often(tiny):
@@ -242,14 +242,14 @@ def test_pooled_goes_down_all_rankings_rank_by_rank(draw_collection, state_of):
 
 
 @pytest.mark.parametrize("measure", ["CG@2", "DCG(gain=exponential)@2", "nDCG@2", "RBP@2", "P(min=50)@2"])
-@pytest.mark.parametrize("name", list(RULES))
+@pytest.mark.parametrize("name", list(SELECTION_RULES))
 def test_every_rule_weighs_every_pair_for_every_measure(tiny, name, measure):
     expected = expected_of(tiny, measure)
     count = len(expected.pool.pairs)
     rng = np.random.default_rng(14)
     chances, nothing = rng.dirichlet(np.ones(3), count), np.full(count, np.nan)
     known = Belief.independent(np.array([0.0, 50.0, 100.0]), chances, nothing, 100.0, ("drawn",))
-    weights = make_rule(name, expected).weights(known, rank(expected, "drawn", expected.scores(known), 0))
+    weights = make_selection_rule(name, expected).weights(known, rank(expected, "drawn", expected.scores(known), 0))
     assert weights.shape == (7,)
     assert np.isfinite(weights).all()
     assert (weights >= 0).all()
@@ -258,12 +258,12 @@ def test_every_rule_weighs_every_pair_for_every_measure(tiny, name, measure):
 
 def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
     expected = expected_of(tiny)
-    assert [make_rule(name, expected).name for name in RULES] == list(RULES)
-    message = "^unknown rule 'luck', expected one of differences, scores, doubts, drawn, variances, random, pooled$"
+    assert [make_selection_rule(name, expected).name for name in SELECTION_RULES] == list(SELECTION_RULES)
+    message = "^unknown selection rule 'luck', expected one of differences, .*, drawn, variances, random, pooled$"
     with pytest.raises(InputError, match=message):
-        make_rule("luck", expected)
-    with pytest.raises(InputError, match="^unknown rule 'random', expected one of mine$"):
-        make_rule("random", expected, known={"mine": RULES["pooled"]})
+        make_selection_rule("luck", expected)
+    with pytest.raises(InputError, match="^unknown selection rule 'random', expected one of mine$"):
+        make_selection_rule("random", expected, known={"mine": SELECTION_RULES["pooled"]})
 
 
 def test_pairs_are_drawn_by_lot_mostly_in_proportion_to_their_doubts(draw_collection, state_of):
@@ -271,12 +271,12 @@ def test_pairs_are_drawn_by_lot_mostly_in_proportion_to_their_doubts(draw_collec
     rng = np.random.default_rng(12)
     state = state_of(draw_collection(rng, systems=3, queries=1), parse_measure("CG@5"), rng)
     expected, known, ranking = state.expected, state.known, state.ranking
-    doubts, scores = (make_rule(name, expected).weights(known, ranking) for name in ("doubts", "variances"))
+    doubts, scores = (make_selection_rule(name, expected).weights(known, ranking) for name in ("doubts", "variances"))
     open_ = np.where(known.judged, 0.0, 1.0)
     doubts, scores = doubts * open_, scores * open_
     draws, shares = 4000, 0.8 * doubts / doubts.sum() + 0.1 * scores / scores.sum() + 0.1 * open_ / open_.sum()
     first = np.bincount(
-        [np.argmax(make_rule("drawn", expected, seed).weights(known, ranking)) for seed in range(draws)],
+        [np.argmax(make_selection_rule("drawn", expected, seed).weights(known, ranking)) for seed in range(draws)],
         minlength=len(doubts),
     )
     error = np.sqrt(shares * (1 - shares) / draws)

@@ -15,11 +15,12 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import make_estimator
+from audiosim.plugins import check_estimator, make_estimator
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
-from audiosim.selection import RULES, Selection, confidences
+from audiosim.selection import SELECTION_RULES, Selection, confidences
 from audiosim.selection.stopping import Judgments
+from audiosim.stats.block_normal import BlockNormal
 
 CG = parse_measure("CG@2")
 
@@ -159,7 +160,7 @@ def test_asking_for_nothing_and_batches_of_nothing_are_refused(tiny):
         start(tiny).ask(0)
     with pytest.raises(InputError, match="batch must be at least 1, got 0"):
         start(tiny, batch=0)
-    with pytest.raises(InputError, match="unknown rule 'luck', expected one of differences, "):
+    with pytest.raises(InputError, match="unknown selection rule 'luck', expected one of differences, "):
         start(tiny, rule="luck")
 
 
@@ -266,6 +267,50 @@ def test_the_rule_is_asked_after_every_batch_and_never_between(wide):
     assert rule.asked == [0, 3, 6]
 
 
+class Foreign:
+    """An estimator of another package, whose prior is correlated within queries; it says nothing else of itself."""
+
+    name = "foreign"
+
+    def __init__(self, pool):
+        plain = uniform(pool).predict(np.full(len(pool.pairs), np.nan))
+        blocks = tuple(np.flatnonzero(pool.query == code) for code in range(len(pool.queries)))
+        within = tuple(0.05 * (np.eye(len(rows)) + np.ones((len(rows), len(rows)))) for rows in blocks)
+        none = tuple(np.empty((len(rows), 0)) for rows in blocks)
+        prior = BlockNormal(plain.prior.mean, blocks, within, none, np.empty((0, 0)))
+        self.start = replace(plain, prior=prior)
+
+    def predict(self, grades):
+        return self.start.revise(grades)
+
+
+class Wrapped:
+    """Hands on what another estimator says."""
+
+    def __init__(self, inner):
+        self.name, self.predict = "wrapped", inner.predict
+
+
+@pytest.mark.parametrize(
+    "make", [Foreign, lambda pool: Wrapped(make_estimator(pool, "joint")), lambda pool: Wrapped(Foreign(pool))]
+)
+def test_whoever_returns_a_correlated_belief_is_treated_like_our_own_joint_model(tiny, tiny_truth, make):
+    pool = build_pool(tiny)
+    estimator = make(pool)
+    check_estimator(lambda pool, _: make(pool), "", pool, np.random.default_rng(0))
+    selection = Selection.start(pool, CG, estimator)
+    assert (selection.rule.name, selection.ranking.correlated) == ("drawn", True)
+    for judgment in tiny_truth[:3]:
+        before, selection = selection, selection.tell(judgment)
+        same = pool.query == pool.query[pool.positions[judgment.pair]]
+        moved = selection.belief.gains.mean != before.belief.gains.mean
+        assert moved[same].sum() > 1  # and not only the pair itself
+        fresh = Selection.start(pool, CG, estimator, tiny_truth[: selection.judged])
+        np.testing.assert_allclose(selection.scores.mean, fresh.scores.mean, rtol=1e-10)
+        np.testing.assert_allclose(selection.scores.covariance, fresh.scores.covariance, rtol=1e-8, atol=1e-15)
+    assert Selection.start(pool, CG, uniform(pool)).rule.name == "differences"
+
+
 class Sniffing:
     """An estimator whose predictions follow from every judgment made so far, and that counts how often it is asked."""
 
@@ -334,7 +379,7 @@ ACTS = st.lists(
 
 
 @pytest.mark.parametrize("measure", ["CG@2", "nDCG@2"])
-@pytest.mark.parametrize("rule", list(RULES))
+@pytest.mark.parametrize("rule", list(SELECTION_RULES))
 @settings(max_examples=15)
 @given(acts=ACTS, batch=st.integers(1, 4))
 def test_at_the_end_of_a_batch_the_state_is_that_of_a_fresh_start_with_the_same_judgments(

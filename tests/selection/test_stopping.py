@@ -11,7 +11,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in, uniform
-from audiosim.selection import Selection, Stop, parse_stop
+from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
 from audiosim.selection.correction import corrected_deviation
 from audiosim.selection.stopping import (
     AnyOf,
@@ -197,7 +197,7 @@ def test_any_of_several_goals_is_enough(tiny):
     assert str(AnyOf((Confidence(0.95), now))) == "confidence=0.95 or judgments=2"
 
 
-GOALS = [
+STOPPING_RULES = [
     ("confidence=0.95", Confidence(0.95)),
     ("every=0.9", EveryConfidence(0.9)),
     ("difference(size=0.02)=0.95", Difference(0.02, 0.95)),
@@ -219,11 +219,11 @@ GOALS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "goal"), GOALS)
-def test_a_goal_is_parsed_and_printed_the_same(text, goal):
-    assert parse_stop(text) == goal
+@pytest.mark.parametrize(("text", "goal"), STOPPING_RULES)
+def test_a_stopping_rule_is_parsed_and_printed_the_same(text, goal):
+    assert parse_stopping_rule(text) == goal
     assert str(goal) == text
-    assert isinstance(goal, Stop)
+    assert isinstance(goal, StoppingRule)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_a_goal_is_parsed_and_printed_the_same(text, goal):
         ("confidence=1", "confidence=1"),
     ],
 )
-def test_a_goal_may_be_written_in_several_ways(text, printed):
-    assert str(parse_stop(text)) == printed
+def test_a_stopping_rule_may_be_written_in_several_ways(text, printed):
+    assert str(parse_stopping_rule(text)) == printed
 
 
 @pytest.mark.parametrize(
@@ -244,41 +244,41 @@ def test_a_goal_may_be_written_in_several_ways(text, printed):
     [
         (
             "enough=1",
-            "unknown goal 'enough=1', expected confidence=0.95, every=0.95, difference(size=0.02)=0.95, "
+            "unknown stopping rule 'enough=1', expected confidence=0.95, every=0.95, difference(size=0.02)=0.95, "
             "users(share=0.05)=0.95, error=0.05, judgments=200",
         ),
-        ("0.95", "unknown goal '0.95', expected confidence=0.95, "),
-        ("confidence", "unknown goal 'confidence', expected confidence=0.95, "),
-        ("confidence()=0.9", "unknown goal 'confidence()=0.9', expected confidence=0.95, "),
+        ("0.95", "unknown stopping rule '0.95', expected confidence=0.95, "),
+        ("confidence", "unknown stopping rule 'confidence', expected confidence=0.95, "),
+        ("confidence()=0.9", "unknown stopping rule 'confidence()=0.9', expected confidence=0.95, "),
         ("error(size=1)=0.05", "error has no parameter 'size', expected error=0.05"),
         ("every(size=1)=0.9", "every has no parameter 'size', expected every=0.95"),
         ("users(size=1)=0.9", "users has no parameter 'size', expected users(share=0.05)=0.95"),
-        ("confidence=high", "the target of a goal must be a number, got high"),
-        ("confidence=nan", "the target of a goal must be a number, got nan"),
-        ("confidence=inf", "the target of a goal must be a number, got inf"),
+        ("confidence=high", "the target of a stopping rule must be a number, got high"),
+        ("confidence=nan", "the target of a stopping rule must be a number, got nan"),
+        ("confidence=inf", "the target of a stopping rule must be a number, got inf"),
         ("confidence=0", "the target of confidence must be above 0, got 0"),
         ("error=-0.05", "the target of error must be above 0, got -0.05"),
-        ("difference=0.95", "the size of a goal must be a number, got none"),
-        ("difference(size=big)=0.95", "the size of a goal must be a number, got big"),
+        ("difference=0.95", "the size of a stopping rule must be a number, got none"),
+        ("difference(size=big)=0.95", "the size of a stopping rule must be a number, got big"),
         ("difference(size=-1)=0.95", "the size of a difference must be 0 or more, got -1"),
         ("users(share=1.5)=0.95", "a share of users must be in [0, 1], got 1.5"),
-        ("users=0.95", "the share of a goal must be a number, got none"),
+        ("users=0.95", "the share of a stopping rule must be a number, got none"),
         ("error(corrected=maybe)=0.05", "corrected must be yes or no, got maybe"),
         ("confidence(floor=1.5)=0.9", "a number of judgments must be whole, got 1.5"),
-        ("confidence(floor=-1)=0.9", "the floor of a goal must be 0 or more judgments, got -1"),
+        ("confidence(floor=-1)=0.9", "the floor of a stopping rule must be 0 or more judgments, got -1"),
         (
             "confidence(floor=1,floor=2)=0.9",
             "confidence(floor=1,floor=2)=0.9: floor is written twice, expected it once",
         ),
-        ("confidence(floor)=0.9", "unknown goal 'confidence(floor)=0.9', expected confidence=0.95, "),
+        ("confidence(floor)=0.9", "confidence(floor)=0.9: expected parameters such as confidence=0.95, got 'floor'"),
         ("judgments(floor=1)=9", "judgments has no parameter 'floor', expected judgments=200"),
         ("judgments=2.5", "a number of judgments must be whole, got 2.5"),
         ("judgments=-1", "a number of judgments must be 0 or more, got -1"),
     ],
 )
-def test_a_goal_that_is_none_is_refused(text, message):
+def test_a_stopping_rule_that_is_none_is_refused(text, message):
     with pytest.raises(InputError) as error:
-        parse_stop(text)
+        parse_stopping_rule(text)
     assert str(error.value).startswith(message)
     assert message.endswith(", ") or str(error.value) == message
 
@@ -293,7 +293,7 @@ def test_a_goal_that_is_none_is_refused(text, message):
         (lambda: Judgments(-3), "a number of judgments must be 0 or more, got -3"),
     ],
 )
-def test_a_goal_out_of_its_range_cannot_be_made(make, message):
+def test_a_stopping_rule_out_of_its_range_cannot_be_made(make, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         make()
 

@@ -166,7 +166,9 @@ def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, fo
 
 
 def judged(server, key, status, document, note=""):
-    said = {"query": document.query, "document": document.document, "broad": 1, "assessor": "ann", "note": note}
+    said = {"query": document.query, "document": document.document, "broad": 1, "assessor": "ann"} | (
+        {"note": note} if note else {}
+    )
     with server.client() as client:
         answer = client.post(f"{COARSE}/judgments", json=said, headers={"Idempotency-Key": key})
     assert answer.status_code == status, answer.text
@@ -196,7 +198,7 @@ def test_a_full_disk_is_answered_with_503_and_the_server_recovers_by_itself(comm
 
 def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, folders, coarse, tmp_path):
     path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
-    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
+    with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", f"sqlite:///{path}") as server:
         judged(server, "first", 201, pairs[0])
     url = f"sqlite:///file:{path}?mode=ro&uri=true"
     with commanded(folders[1:], tmp_path / "log", "--db", url) as server:

@@ -10,9 +10,12 @@ import audiosim
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, judgments_in
 from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.verdicts import Verdicts
+from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
-from audiosim.selection.stopping import parse_stop
+from audiosim.selection import Selection
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from audiosim.simulate.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
@@ -85,7 +88,8 @@ def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_res
             assert judge(server, grade) == pair
             here.tell(Judgment(*pair, float(grade), "ann"))
             there = get(server, "ranking")
-            check_close({name: there[name] for name in here.ranking.to_dict()}, here.ranking.to_dict())
+            said = Verdicts(here.selection.checked).to_dict()
+            check_close({name: there[name] for name in said}, said)
         first = {what: get(server, what) for what in ("ranking", "campaign", "history", "assessors")}
         predicted = predictions(server, build_pool(coarse).pairs)
     assert first["ranking"]["model"] == "joint-broad"
@@ -106,7 +110,7 @@ def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
         rankings = [get(server, "ranking", measure=measure) for measure in measures]
     judged = replace(coarse, judgments=judgments_in(database, coarse))
     for measure, there in zip(measures, rankings, strict=True):
-        here = audiosim.estimate(judged, None, measure).to_dict()
+        here = Verdicts(audiosim.estimate(judged, None, measure)).to_dict()
         check_close({name: there[name] for name in here}, here)
 
 
@@ -175,7 +179,7 @@ def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path
 
 def served(long, goal="confidence=0.95"):
     collection, store, _, _ = long
-    return ServedCollection(collection, None, Judging(goal=parse_stop(goal)), store=store)
+    return ServedCollection(collection, None, Judging(goal=parse_stopping_rule(goal)), store=store)
 
 
 def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_close):
@@ -214,7 +218,7 @@ def test_the_course_has_the_confidence_of_each_moment_as_it_was_then(long):
 
 
 def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long, monkeypatch):
-    monkeypatch.setattr("audiosim.relevance.relearning.FIRST", 60)  # then 120
+    monkeypatch.setattr("audiosim.relevance.relearning.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
     assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20
@@ -239,6 +243,12 @@ def test_what_was_learned_is_remembered(long, check_close):
     assert remembering.relearned(grades.copy()) is learned
     check_close(learned.predict(grades).expectation.tolist(), expected.expectation.tolist())
     assert learned.name == "joint-fine"
+
+
+def test_what_remembers_a_joint_model_is_asked_by_its_rule(small):
+    pool = build_pool(small)
+    remembering = Remembering(make_estimator(pool, "joint"))
+    assert Selection.start(pool, parse_measure("CG@4"), remembering).rule.name == "drawn"
 
 
 def test_an_estimator_that_learns_nothing_stays_what_it_is(coarse):

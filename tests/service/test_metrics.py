@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from audiosim.corpus.pool import build_pool
 from service.limits import Gate
 from service.logs import JsonLines, RequestLog
-from service.metrics import Metrics, Progress
+from service.metrics import CampaignProgress, Metrics
 from service.observed import Observed, Seen
 
 FEATURES = {"features": {"aSYS": [50.0, 60.0], "aART": [70.0, None], "fSYS": [0.5, 0.5]}}
@@ -94,7 +94,7 @@ def test_what_is_running_is_told(fresh):
 
 
 def test_a_confidence_that_is_known_is_told_and_one_that_is_not_is_left_out():
-    rows = [Progress("a", 3, 2, 8, 0.75), Progress("b", 0, 0, 0, None)]
+    rows = [CampaignProgress("a", 3, 2, 8, 0.75), CampaignProgress("b", 0, 0, 0, None)]
     found = figures(Metrics(Gate(1, 1), lambda: rows).text().decode())
     assert found["audiosim_confidence", ("collection", "a")] == 0.75
     assert ("audiosim_confidence", ("collection", "b")) not in found

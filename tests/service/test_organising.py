@@ -12,7 +12,7 @@ from scipy import stats
 
 from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
-from audiosim.selection.stopping import parse_stop
+from audiosim.selection.stopping_definition import parse_stopping_rule
 from service.campaigns import Judging
 from service.history import History
 from service.outlook import Leisure, Outlook, outlook_of
@@ -38,7 +38,7 @@ def plain_confidence(collection, pool, judged):
 
 
 def open_campaign(collection, goal="confidence=0.95", model="uniform", **more):
-    return ServedCollection(collection, model, Judging(goal=parse_stop(goal), **more))
+    return ServedCollection(collection, model, Judging(goal=parse_stopping_rule(goal), **more))
 
 
 def judge(one, count, rng):

@@ -58,7 +58,7 @@ def test_a_file_that_is_no_toml_is_refused(run, tmp_path, folders):
 
 def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
     assert run("serve", folders[0], "--goal", "soon")[2].startswith(
-        "audiosim: unknown goal 'soon', expected confidence"
+        "audiosim: unknown stopping rule 'soon', expected confidence"
     )
     assert run("serve", folders[0], "--db", "mysql://h/x")[2].startswith("audiosim: cannot use database 'mysql://h/x'")
     assert run("serve")[0] == 2

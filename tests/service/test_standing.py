@@ -10,6 +10,7 @@ import pytest
 
 import audiosim
 from audiosim.campaign import judgments_in
+from audiosim.expected.verdicts import Verdicts
 
 SMALL = "/v1/collections/small"
 
@@ -58,7 +59,7 @@ def test_a_ranking_is_what_estimate_says_of_the_same_judgments(client, server, s
     ranking = client.get(f"{SMALL}/ranking", params={"measure": measure}).json()
     assert ranking["state"] == record["number"]
     url = f"sqlite:///{server.log.parent / 'campaign.db'}"
-    here = audiosim.estimate(replace(small, judgments=judgments_in(url, small)), "mjud", measure).to_dict()
+    here = Verdicts(audiosim.estimate(replace(small, judgments=judgments_in(url, small)), "mjud", measure)).to_dict()
     assert {name: ranking[name] for name in here} == json.loads(json.dumps(here))
     assert client.get(f"{SMALL}/ranking", params={"measure": measure}).json() == ranking
 

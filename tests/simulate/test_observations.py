@@ -11,7 +11,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.simulate import Design, Observation, Truth, synthetic_collection
-from audiosim.simulate.observations import summary
+from audiosim.simulate.observations import observation_summary
 from audiosim.simulate.trials import selections
 
 
@@ -77,7 +77,7 @@ def test_what_is_known_has_no_interval(pool):
     seen = Truth.of(start, grades).beside(last)
     assert seen.judged == len(pool.pairs)
     assert dict(seen.inside) == {"systems": (0, 0), "differences": (0, 0), "queries": (0, 0)}
-    found = summary([seen, seen], 0.02)
+    found = observation_summary([seen, seen], 0.02)
     assert found["coverage"] == dict.fromkeys(found["coverage"])
     assert found["clear"] == {"pairs": 0, "stated": None, "accuracy": None}
     assert found["error"] == pytest.approx(0, abs=1e-12)
@@ -99,7 +99,7 @@ def three():
 
 
 def test_a_summary_has_means_over_the_campaigns_with_their_standard_errors(three):
-    found = summary(three, 0.02)
+    found = observation_summary(three, 0.02)
     stated, accuracy = [2.3 / 3, 0.7, 2.45 / 3], [2 / 3, 0.5, 2 / 3]
     columns = {"judged": [20, 20, 20], "stated": stated, "accuracy": accuracy, "error": [0.1, 0.3, 0.2]}
     columns["excess"] = np.subtract(stated, accuracy)
@@ -117,14 +117,16 @@ def test_a_summary_has_means_over_the_campaigns_with_their_standard_errors(three
 
 def test_clear_differences_are_those_above_a_size(three):
     # Above .02 are .3, .05 and .03 of seven.
-    assert summary(three, 0.02)["clear"] == pytest.approx({"pairs": 3 / 7, "stated": 2.8 / 3, "accuracy": 2 / 3})
-    assert summary(three, 0.04)["clear"] == pytest.approx({"pairs": 2 / 7, "stated": 0.95, "accuracy": 1})
-    assert summary(three, 0.0)["clear"]["pairs"] == pytest.approx(5 / 7)
-    assert summary(three, 1)["clear"] == {"pairs": 0, "stated": None, "accuracy": None}
+    assert observation_summary(three, 0.02)["clear"] == pytest.approx(
+        {"pairs": 3 / 7, "stated": 2.8 / 3, "accuracy": 2 / 3}
+    )
+    assert observation_summary(three, 0.04)["clear"] == pytest.approx({"pairs": 2 / 7, "stated": 0.95, "accuracy": 1})
+    assert observation_summary(three, 0.0)["clear"]["pairs"] == pytest.approx(5 / 7)
+    assert observation_summary(three, 1)["clear"] == {"pairs": 0, "stated": None, "accuracy": None}
 
 
 def test_coverage_is_the_share_of_all_intervals_with_its_jackknife_error(three):
-    found = summary(three, 0.02)["coverage"]
+    found = observation_summary(three, 0.02)["coverage"]
     assert list(found) == ["systems", "systems_error", "differences", "differences_error", "queries", "queries_error"]
     left = [3 / 5, 5 / 6, 4 / 5]
     assert found["systems"] == pytest.approx(6 / 8)
@@ -134,7 +136,7 @@ def test_coverage_is_the_share_of_all_intervals_with_its_jackknife_error(three):
 
 
 def test_one_campaign_has_no_errors(three):
-    found = summary(three[:1], 0.02)
+    found = observation_summary(three[:1], 0.02)
     errors = {key: value for key, value in found.items() if key.endswith("_error") and key != "calibration_error"}
     assert len(errors) == 6
     assert set(errors.values()) == {None}
@@ -182,7 +184,7 @@ def test_claims_of_a_model_that_knows_are_true_as_often_as_they_say(pool):
     expected = 2 * norm.cdf(student.ppf(0.975, len(pool.queries) - 1)) - 1
     assert expected == pytest.approx(0.959, abs=0.001)
     for judged, seen in zip((0, 40), worlds(pool), strict=True):
-        found = summary(seen, 0.02)
+        found = observation_summary(seen, 0.02)
         assert found["judged"] == judged
         # The wider distribution states up to .003 too little; else within four standard errors.
         assert abs(found["excess"]) < 4 * found["excess_error"] + 0.003
@@ -194,7 +196,7 @@ def test_claims_of_a_model_that_knows_are_true_as_often_as_they_say(pool):
 
 def test_claims_of_a_model_that_is_too_sure_are_shown_to_be(pool):
     for seen in worlds(pool, boldness=3):
-        found = summary(seen, 0.02)
+        found = observation_summary(seen, 0.02)
         assert found["excess"] > 3 * found["excess_error"] > 0.01
         assert found["calibration_error"] > 3 * found["calibration_error_error"] > 0.01
         # Intervals of a third of their width: 2 Phi(2.045 / 3) - 1.

@@ -17,7 +17,7 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
-from audiosim.simulate import Design, agreement, moment, replay, synthetic_collection, true_scores
+from audiosim.simulate import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
 from audiosim.simulate.replay import right
 from audiosim.stats.multivariate import Moments
 
@@ -223,7 +223,7 @@ def ranking_of(means):
 def test_tau_is_kendall_s_as_scipy_has_it_and_accuracy_is_its_half_way_form(seed):
     rng = np.random.default_rng(seed)
     means, true = rng.random(8), rng.random(8)
-    accuracy, tau = agreement(ranking_of(means), true)
+    accuracy, tau = agreement_with_truth(ranking_of(means), true)
     assert tau == pytest.approx(stats.kendalltau(means, true).statistic)
     assert accuracy == pytest.approx((1 + tau) / 2)
 
@@ -235,7 +235,7 @@ def test_with_ties_tau_is_kendall_s_b_of_scipy_over_all_pairs_and_accuracy_count
     means, true = rng.integers(0, 4, 9) / 4, rng.integers(0, 4, 9) / 4
     pairs = list(combinations(range(9), 2))
     apart = [sum(values[i] != values[j] for i, j in pairs) for values in (means, true)]
-    accuracy, tau = agreement(ranking_of(means), true)
+    accuracy, tau = agreement_with_truth(ranking_of(means), true)
     tau_b = stats.kendalltau(means, true).statistic
     assert tau == pytest.approx(tau_b * np.sqrt(apart[0] * apart[1]) / len(pairs))
     points = []
@@ -248,12 +248,12 @@ def test_with_ties_tau_is_kendall_s_b_of_scipy_over_all_pairs_and_accuracy_count
 
 def test_a_tie_on_one_side_counts_half_and_one_on_both_sides_is_right():
     ranking = ranking_of([0.5, 0.5, 0.2])
-    assert agreement(ranking, np.array([0.6, 0.6, 0.1]))[0] == 1
-    assert agreement(ranking, np.array([0.6, 0.5, 0.1]))[0] == pytest.approx((0.5 + 1 + 1) / 3)
+    assert agreement_with_truth(ranking, np.array([0.6, 0.6, 0.1]))[0] == 1
+    assert agreement_with_truth(ranking, np.array([0.6, 0.5, 0.1]))[0] == pytest.approx((0.5 + 1 + 1) / 3)
 
 
 def test_a_single_system_cannot_be_ordered_wrongly():
-    assert agreement(ranking_of([0.5]), np.array([0.1])) == (1, 1)
+    assert agreement_with_truth(ranking_of([0.5]), np.array([0.1])) == (1, 1)
 
 
 def test_mirex_2011_needs_few_judgments(mirex2011):

@@ -11,11 +11,11 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import uniform, uniform_model
-from audiosim.selection import Selection, parse_stop
+from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulate import Design, Trial, draw_parts, follow, repeat, replay, synthetic_collection
 from audiosim.simulate.trials import selections
 
-NEVER = parse_stop("confidence=2")
+NEVER = parse_stopping_rule("confidence=2")
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def replays(collection, parts, goal):
 
 @pytest.mark.parametrize("goal", ["judgments=12", "confidence=0.85", "confidence=2"])
 def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, goal):
-    played = replays(collection, parts, parse_stop(goal))
-    said = repeat(Trial(collection, begin), parts, parse_stop(goal)).to_dict()
+    played = replays(collection, parts, parse_stopping_rule(goal))
+    said = repeat(Trial(collection, begin), parts, parse_stopping_rule(goal)).to_dict()
     assert list(said) == ["repeats", "queries", "teams", "held_out", "start", "end"]
     assert (said["repeats"], said["queries"], said["teams"], said["held_out"]) == (6, 5, 3, "teams")
     for moment, place in (("start", 0), ("end", -1)):
@@ -71,7 +71,9 @@ def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts)
 
 def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, parts):
     played = replays(collection, parts, NEVER)
-    goals = [parse_stop(text) for text in ("confidence=0.65", "confidence=0.77", "judgments=7", "judgments=400")]
+    goals = [
+        parse_stopping_rule(text) for text in ("confidence=0.65", "confidence=0.77", "judgments=7", "judgments=400")
+    ]
     found = follow(Trial(collection, begin), parts, (5, 25), goals).to_dict()
     assert [row["judged"] for row in found["curve"]] == [5, 25]
     assert [row["goal"] for row in found["goals"]] == [str(goal) for goal in goals]
@@ -160,7 +162,7 @@ def test_each_part_is_played_with_the_model_that_learned_from_the_rest(collectio
 
 def test_a_trial_without_learning_brings_its_own_model(collection, parts):
     kept = Recorder()
-    repeat(Trial(collection, kept.begin), parts, parse_stop("judgments=1"))
+    repeat(Trial(collection, kept.begin), parts, parse_stopping_rule("judgments=1"))
     assert [model for _, model in kept.played] == [None] * 6
 
 
@@ -174,7 +176,7 @@ def test_a_part_that_leaves_nothing_to_learn_from_is_not_played(collection):
 
 def test_how_far_the_parts_are_is_told(collection, parts):
     trial, seen = Trial(collection, begin), []
-    repeat(trial, parts, parse_stop("judgments=2"), progress=lambda *done: seen.append(done))
+    repeat(trial, parts, parse_stopping_rule("judgments=2"), progress=lambda *done: seen.append(done))
     follow(trial, parts, [2], progress=lambda *done: seen.append(done))
     assert seen == [(done, 6) for done in range(7)] * 2
 
@@ -219,7 +221,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_parts_played_in_two_processes_give_the_same_answer(collection, parts, elsewhere):
-    trial, goals = Trial(collection, elsewhere.begin), [parse_stop("confidence=0.8")]
+    trial, goals = Trial(collection, elsewhere.begin), [parse_stopping_rule("confidence=0.8")]
     here, apart = (follow(trial, parts, (0, 20), goals, jobs=jobs).to_dict() for jobs in (1, 2))
     assert here == apart
 

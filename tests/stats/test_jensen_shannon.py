@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import from_rows, to_rows
-from audiosim.stats.jensen_shannon import divergence
+from audiosim.stats.jensen_shannon import jensen_shannon_divergence
 
 
 def pair(m, s, n, t):
@@ -26,11 +26,11 @@ def all_pairs(rows, d):
 def test_they_match_determinants_pair_by_pair(random_gaussians, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(1), 30, d, decades, spread))
     expected, apart = all_pairs(rows, d), ~np.eye(30, dtype=bool)
-    computed = divergence(rows, None, d)
+    computed = jensen_shannon_divergence(rows, None, d)
     np.testing.assert_allclose(computed[apart], expected[apart], rtol=1e-4)
     assert np.array_equal(computed, computed.T)
     assert not computed.diagonal().any()
-    np.testing.assert_allclose(divergence(rows[:4], rows[9:], d), computed[:4, 9:], rtol=1e-12)
+    np.testing.assert_allclose(jensen_shannon_divergence(rows[:4], rows[9:], d), computed[:4, 9:], rtol=1e-12)
 
 
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
@@ -40,19 +40,19 @@ def test_near_duplicates_keep_their_digits(random_gaussians, step):
     means = means + step * (np.linalg.cholesky(covariances) @ rng.standard_normal((30, 20, 1)))[:, :, 0]
     rows = to_rows(means, covariances * (1 + step * rng.standard_normal((30, 1, 1))))
     expected, apart = all_pairs(rows, 20), ~np.eye(30, dtype=bool)
-    np.testing.assert_allclose(divergence(rows, None, 20)[apart], expected[apart], rtol=1e-4)
+    np.testing.assert_allclose(jensen_shannon_divergence(rows, None, 20)[apart], expected[apart], rtol=1e-4)
 
 
 def test_a_copy_is_at_exactly_zero(random_gaussians):
     rows = to_rows(*random_gaussians(np.random.default_rng(3), 5, 20))
-    assert not divergence(rows, rows.copy(), 20).diagonal().any()
+    assert not jensen_shannon_divergence(rows, rows.copy(), 20).diagonal().any()
 
 
 def test_the_size_of_the_blocks_does_not_matter(random_gaussians, monkeypatch):
     rows = to_rows(*random_gaussians(np.random.default_rng(4), 23, 6))
-    whole = divergence(rows, None, 6)
+    whole = jensen_shannon_divergence(rows, None, 6)
     monkeypatch.setattr(jensen_shannon, "COLUMNS", 5)
-    assert np.array_equal(divergence(rows, None, 6), whole)
+    assert np.array_equal(jensen_shannon_divergence(rows, None, 6), whole)
 
 
 def test_it_is_at_least_the_jensen_shannon_divergence_of_the_densities():
@@ -64,11 +64,11 @@ def test_it_is_at_least_the_jensen_shannon_divergence_of_the_densities():
         return (p * np.log(p / middle) + q * np.log(q / middle)) / 2
 
     true = quad(integrand, -12, 14)[0]
-    computed = divergence(to_rows(means, deviations[:, None, None] ** 2), None, 1)[0, 1]
+    computed = jensen_shannon_divergence(to_rows(means, deviations[:, None, None] ** 2), None, 1)[0, 1]
     assert true < computed < 1.3 * true
 
 
 def test_there_may_be_none(random_gaussians):
     rows = to_rows(*random_gaussians(np.random.default_rng(5), 3, 4))
-    assert divergence(rows[:0], rows, 4).shape == (0, 3)
-    assert divergence(rows[:0], None, 4).shape == (0, 0)
+    assert jensen_shannon_divergence(rows[:0], rows, 4).shape == (0, 3)
+    assert jensen_shannon_divergence(rows[:0], None, 4).shape == (0, 0)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from audiosim.errors import InputError
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import from_rows, to_rows
-from audiosim.stats.kullback_leibler import divergence, pack, pairs
+from audiosim.stats.kullback_leibler import kullback_leibler_divergence, pack, pairs
 
 
 def by_cholesky(m1, s1, m2, s2):
@@ -37,7 +37,7 @@ def packed_of(means, covariances):
 def test_in_double_precision_they_match_a_pair_by_pair_cholesky_evaluation(random_gaussians, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(1), 12, d, decades, spread))
     expected, apart = all_pairs(rows, d), ~np.eye(12, dtype=bool)
-    computed = divergence(pack(rows, d), precision="double")
+    computed = kullback_leibler_divergence(pack(rows, d), precision="double")
     assert computed.dtype == np.float64
     np.testing.assert_allclose(computed[apart], expected[apart], rtol=1e-9)
 
@@ -46,7 +46,7 @@ def check_single(rows, d):
     """A relative error of 1e-4 at most wherever the divergence is more than 1e-6."""
     expected = all_pairs(rows, d)
     packed = pack(rows, d)
-    computed = divergence(packed)
+    computed = kullback_leibler_divergence(packed)
     assert computed.dtype == np.float32
     large = expected > 1e-6
     np.testing.assert_allclose(computed[large], expected[large], rtol=1e-4)
@@ -54,7 +54,9 @@ def check_single(rows, d):
     assert np.array_equal(computed, computed.T)
     assert not computed.diagonal().any()
     np.testing.assert_allclose(
-        divergence(packed, np.arange(9), np.arange(20))[large[:9, :20]], expected[:9, :20][large[:9, :20]], rtol=1e-4
+        kullback_leibler_divergence(packed, np.arange(9), np.arange(20))[large[:9, :20]],
+        expected[:9, :20][large[:9, :20]],
+        rtol=1e-4,
     )
 
 
@@ -95,7 +97,7 @@ def test_they_are_symmetric_never_negative_and_zero_on_the_diagonal(
     random_gaussians, seed, d, decades, spread, precision
 ):
     rows = to_rows(*random_gaussians(np.random.default_rng(seed), 7, d, decades, spread))
-    computed = divergence(pack(rows, d), precision=precision)
+    computed = kullback_leibler_divergence(pack(rows, d), precision=precision)
     assert np.array_equal(computed, computed.T)
     assert (computed >= 0).all()
     assert not computed.diagonal().any()
@@ -108,7 +110,7 @@ def test_the_univariate_case_matches_an_integral_of_the_densities():
         p, q = (norm.logpdf(x, means[i, 0], deviations[i]) for i in (0, 1))
         return (np.exp(p) - np.exp(q)) * (p - q)
 
-    computed = divergence(packed_of(means, deviations[:, None, None] ** 2), precision="double")
+    computed = kullback_leibler_divergence(packed_of(means, deviations[:, None, None] ** 2), precision="double")
     assert computed[0, 1] == pytest.approx(quad(integrand, -30, 30, epsabs=1e-12)[0], rel=1e-9)
 
 
@@ -118,24 +120,24 @@ def test_the_diagonal_case_matches_its_closed_form():
     v, w, shift = (rng.uniform(0.1, 9, 20).astype(np.float32).astype(float) for _ in range(3))
     expected = np.sum((v / w + w / v + shift**2 * (1 / v + 1 / w)) / 2 - 1)
     packed = packed_of(np.stack([shift, 0 * shift]), np.stack([np.diag(v), np.diag(w)]))
-    assert divergence(packed, precision="double")[0, 1] == pytest.approx(expected, rel=1e-12)
+    assert kullback_leibler_divergence(packed, precision="double")[0, 1] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_an_exact_copy_is_at_exactly_zero(random_gaussians, precision):
     rows = to_rows(*random_gaussians(np.random.default_rng(3), 5, 20))
     twice = pack(np.concatenate([rows, rows]), 20)
-    assert not divergence(twice, precision=precision)[:5, 5:].diagonal().any()
-    assert not divergence(twice, np.arange(5), np.arange(5, 10), precision).diagonal().any()
+    assert not kullback_leibler_divergence(twice, precision=precision)[:5, 5:].diagonal().any()
+    assert not kullback_leibler_divergence(twice, np.arange(5), np.arange(5, 10), precision).diagonal().any()
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_the_size_of_the_blocks_does_not_matter(random_gaussians, monkeypatch, precision):
     packed = packed_of(*random_gaussians(np.random.default_rng(5), 23, 6, spread=0.2))
-    whole = divergence(packed, precision=precision)
+    whole = kullback_leibler_divergence(packed, precision=precision)
     monkeypatch.setattr(kullback_leibler, "BLOCK", 5)
     monkeypatch.setattr(kullback_leibler, "CHUNK", 3)
-    tiled = divergence(packed, precision=precision)
+    tiled = kullback_leibler_divergence(packed, precision=precision)
     np.testing.assert_allclose(tiled, whole, rtol=1e-4 if precision == "single" else 1e-12)
     assert np.array_equal(tiled, tiled.T)
     assert not tiled.diagonal().any()
@@ -144,22 +146,28 @@ def test_the_size_of_the_blocks_does_not_matter(random_gaussians, monkeypatch, p
 def test_rows_and_columns_choose_a_part_of_the_matrix(random_gaussians):
     packed = packed_of(*random_gaussians(np.random.default_rng(6), 9, 4))
     rows, columns = np.array([7, 0, 7]), np.array([3, 8])
-    whole = divergence(packed, precision="double")
-    np.testing.assert_allclose(divergence(packed, rows, columns, "double"), whole[np.ix_(rows, columns)], rtol=1e-12)
-    np.testing.assert_allclose(divergence(packed, columns, None, "double"), whole[columns], rtol=1e-12)
-    np.testing.assert_allclose(divergence(packed, None, columns, "double"), whole[:, columns], rtol=1e-12)
-    assert divergence(packed, rows[:0]).shape == (0, 9)
-    assert divergence(packed, None, rows[:0]).shape == (9, 0)
+    whole = kullback_leibler_divergence(packed, precision="double")
+    np.testing.assert_allclose(
+        kullback_leibler_divergence(packed, rows, columns, "double"), whole[np.ix_(rows, columns)], rtol=1e-12
+    )
+    np.testing.assert_allclose(kullback_leibler_divergence(packed, columns, None, "double"), whole[columns], rtol=1e-12)
+    np.testing.assert_allclose(
+        kullback_leibler_divergence(packed, None, columns, "double"), whole[:, columns], rtol=1e-12
+    )
+    assert kullback_leibler_divergence(packed, rows[:0]).shape == (0, 9)
+    assert kullback_leibler_divergence(packed, None, rows[:0]).shape == (9, 0)
 
 
 def test_chosen_pairs_are_those_of_the_matrix(random_gaussians):
     packed = packed_of(*random_gaussians(np.random.default_rng(7), 9, 4))
     i, j = np.array([7, 0, 3]), np.array([3, 8, 3])
-    np.testing.assert_allclose(pairs(packed, i, j), divergence(packed, precision="double")[i, j], rtol=1e-12)
+    np.testing.assert_allclose(
+        pairs(packed, i, j), kullback_leibler_divergence(packed, precision="double")[i, j], rtol=1e-12
+    )
 
 
 def test_no_gaussians_have_no_divergences():
-    assert divergence(packed_of(np.empty((0, 3)), np.empty((0, 3, 3)))).shape == (0, 0)
+    assert kullback_leibler_divergence(packed_of(np.empty((0, 3)), np.empty((0, 3, 3)))).shape == (0, 0)
 
 
 @pytest.mark.parametrize("bad", [np.full((2, 2), np.nan), np.diag([1.0, -1.0]), np.zeros((2, 2))])

@@ -5,14 +5,16 @@ import pytest
 
 from audiosim.stats import nearest as module
 from audiosim.stats.gaussian import from_rows, to_rows
-from audiosim.stats.kullback_leibler import pack, sides
-from audiosim.stats.nearest import Field, nearest
+from audiosim.stats.kullback_leibler import pack, packed_sides
+from audiosim.stats.nearest import SearchField, nearest
 
 
 def field_of(packed, groups=None, closed=(), order=None):
     n = len(packed)
     shut = np.isin(np.arange(n), closed)
-    return Field(packed, np.arange(n) if groups is None else groups, shut, np.arange(n) if order is None else order)
+    return SearchField(
+        packed, np.arange(n) if groups is None else groups, shut, np.arange(n) if order is None else order
+    )
 
 
 def whole(rows):
@@ -87,7 +89,7 @@ def test_of_those_equally_near_the_first_in_order_come_first(packed):
 def test_a_query_need_not_be_in_the_field(packed, random_gaussians):
     means, covariances = random_gaussians(np.random.default_rng(2), 3, 6, 1, 1)
     rows = to_rows(means, covariances)
-    found = nearest(field_of(packed), sides(rows, packed.whitener), np.full(3, -1), 2)
+    found = nearest(field_of(packed), packed_sides(rows, packed.whitener), np.full(3, -1), 2)
     apart = whole(np.concatenate([packed.rows, rows]))[700:, :700]
     assert found.place.reshape(3, 2).tolist() == np.argsort(apart, axis=1, kind="stable")[:, :2].tolist()
 

@@ -12,7 +12,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.features.table import columns, design
 from audiosim.stats.ordinal import Rows, derivatives, level_probabilities, row_scores
-from audiosim.stats.ordinal_fit import fit
+from audiosim.stats.ordinal_fit import fit_ordinal
 from audiosim.stats.standardisation import UnidentifiedError
 
 # From R's ordinal::clm, sandwich::vcovCL and VGAM::vglm; ordinal.R beside it wrote both files.
@@ -44,18 +44,18 @@ def assert_is_r_s(found, expected, tolerance=1e-8):
 
 
 def test_the_fit_is_that_of_clm():
-    found = fit(FEATURES, LEVEL, groups=DRAWN["group"])
+    found = fit_ordinal(FEATURES, LEVEL, groups=DRAWN["group"])
     assert_is_r_s(found, R["drawn"])
     np.testing.assert_allclose(deviations(found.covariance, 4), R["drawn"]["standard_error"], rtol=1e-7)
     np.testing.assert_allclose(deviations(found.robust, 4), R["drawn"]["robust_standard_error"], rtol=1e-6)
 
 
 def test_the_fit_is_that_of_vglm_as_far_as_that_converges():
-    assert_is_r_s(fit(FEATURES, LEVEL), R["vgam"], 1e-6)
+    assert_is_r_s(fit_ordinal(FEATURES, LEVEL), R["vgam"], 1e-6)
 
 
 def test_the_weighted_fit_is_that_of_clm():
-    found = fit(FEATURES, LEVEL, weights=DRAWN["weight"])
+    found = fit_ordinal(FEATURES, LEVEL, weights=DRAWN["weight"])
     assert_is_r_s(found, R["weighted"])
     np.testing.assert_allclose(deviations(found.covariance, 4), R["weighted"]["standard_error"], rtol=1e-7)
 
@@ -67,12 +67,12 @@ def test_the_fit_to_mirex_2011_is_that_of_clm(mirex2011):
     x = design(columns(pool, grades, terms[:4]), terms)
     known = np.isfinite(x).all(axis=1)
     level = np.minimum(grades // 10, 9).astype(int)[known]
-    found = fit(x[known], level, groups=pool.query[known], names=terms)
+    found = fit_ordinal(x[known], level, groups=pool.query[known], names=terms)
     assert known.sum() == 6279
     assert_is_r_s(found, R["mirex2011"])
     np.testing.assert_allclose(deviations(found.robust, 5), R["mirex2011"]["robust_standard_error"], rtol=1e-6)
     for place, chi_squared in enumerate(R["mirex2011"]["chi_squared"]):
-        without = fit(np.delete(x[known], place, axis=1), level)
+        without = fit_ordinal(np.delete(x[known], place, axis=1), level)
         assert 2 * (found.log_likelihood - without.log_likelihood) == pytest.approx(chi_squared, rel=1e-8)
 
 
@@ -120,7 +120,7 @@ def test_far_in_the_tails_the_log_likelihood_still_has_its_digits():
 
 
 def test_no_other_parameters_are_more_likely_to_a_general_optimiser():
-    found = fit(FEATURES[:, 2:], LEVEL)
+    found = fit_ordinal(FEATURES[:, 2:], LEVEL)
     order = np.argsort(LEVEL, kind="stable")
     rows = Rows(FEATURES[order, 2:], np.ones(400), np.searchsorted(LEVEL[order], np.arange(6)))
     start = np.concatenate([np.linspace(2, -2, 4), np.zeros(2)])
@@ -130,7 +130,7 @@ def test_no_other_parameters_are_more_likely_to_a_general_optimiser():
 
 def test_a_large_sample_is_fitted_in_blocks_and_from_a_part_of_it_to_the_same_result():
     times = 250
-    found = fit(np.tile(FEATURES, (times, 1)), np.tile(LEVEL, times))
+    found = fit_ordinal(np.tile(FEATURES, (times, 1)), np.tile(LEVEL, times))
     np.testing.assert_allclose(found.coefficients, R["drawn"]["coefficient"], rtol=1e-8)
     assert found.log_likelihood == pytest.approx(times * R["drawn"]["log"][0], rel=1e-12)
 
@@ -138,9 +138,9 @@ def test_a_large_sample_is_fitted_in_blocks_and_from_a_part_of_it_to_the_same_re
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.sampled_from([1e-8, 1e-3, 1.0, 1e8]), min_size=4, max_size=4), st.sampled_from([0.0, 1e3, -1e6]))
 def test_units_and_offsets_change_nothing_but_the_coefficients_units(scales, offset):
-    plain = fit(FEATURES, LEVEL)
+    plain = fit_ordinal(FEATURES, LEVEL)
     unit = FEATURES.std(axis=0)
-    moved = fit((FEATURES / unit + offset) * scales, LEVEL)
+    moved = fit_ordinal((FEATURES / unit + offset) * scales, LEVEL)
     assert moved.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-10)
     np.testing.assert_allclose(moved.coefficients * scales, plain.coefficients * unit, rtol=1e-6)
     np.testing.assert_allclose(
@@ -151,23 +151,23 @@ def test_units_and_offsets_change_nothing_but_the_coefficients_units(scales, off
 def test_whole_weights_are_repeated_rows():
     weights = DRAWN["weight"].astype(int)
     weighted, repeated = (
-        fit(FEATURES, LEVEL, weights=weights),
-        fit(np.repeat(FEATURES, weights, 0), np.repeat(LEVEL, weights)),
+        fit_ordinal(FEATURES, LEVEL, weights=weights),
+        fit_ordinal(np.repeat(FEATURES, weights, 0), np.repeat(LEVEL, weights)),
     )
     np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, rtol=1e-9)
     np.testing.assert_allclose(weighted.covariance, repeated.covariance, rtol=1e-6, atol=1e-12)
 
 
 def test_without_features_the_thresholds_are_the_logits_of_the_shares():
-    found = fit(np.empty((400, 0)), LEVEL)
+    found = fit_ordinal(np.empty((400, 0)), LEVEL)
     at_least = np.array([(level <= LEVEL).mean() for level in range(1, 5)])
     np.testing.assert_allclose(found.thresholds, np.log(at_least / (1 - at_least)), rtol=1e-12)
 
 
 def test_a_ridge_draws_the_coefficients_towards_zero_and_makes_a_maximum_where_there_was_none():
-    free, drawn = fit(FEATURES, LEVEL).coefficients, fit(FEATURES, LEVEL, ridge=100.0).coefficients
+    free, drawn = fit_ordinal(FEATURES, LEVEL).coefficients, fit_ordinal(FEATURES, LEVEL, ridge=100.0).coefficients
     assert np.all(np.abs(drawn[:3]) < np.abs(free[:3]))
-    separated = fit(np.arange(20.0)[:, None], np.repeat([0, 1], 10), ridge=1.0)
+    separated = fit_ordinal(np.arange(20.0)[:, None], np.repeat([0, 1], 10), ridge=1.0)
     assert 0 < separated.coefficients[0] < 10
 
 
@@ -178,7 +178,7 @@ def test_coefficients_of_a_known_model_are_recovered_within_their_standard_error
     for _ in range(200):
         x = rng.normal(size=(300, 3))
         level = np.searchsorted([-1.0, 0.5, 1.5], x @ truth + rng.logistic(size=300))
-        found = fit(x, level)
+        found = fit_ordinal(x, level)
         scores.append((found.coefficients - truth) / deviations(found.covariance, 3))
     np.testing.assert_allclose(np.mean(scores, axis=0), 0, atol=0.25)  # 3.5 standard errors of a mean of 200
     np.testing.assert_allclose(np.std(scores, axis=0), 1, atol=0.18)
@@ -222,7 +222,7 @@ BINARY = np.repeat([0, 1], 10)
 )
 def test_features_without_a_single_best_fit_are_refused_by_name(features, level, message):
     with pytest.raises((UnidentifiedError, InputError), match=message):
-        fit(features, level)
+        fit_ordinal(features, level)
 
 
 def poisoned(value):
@@ -254,10 +254,10 @@ def poisoned(value):
 def test_what_cannot_be_fitted_is_refused_by_name(arguments, message):
     whole = {"features": FEATURES, "level": LEVEL, "names": ["small", "large", "yes", "share"]} | arguments
     with pytest.raises(InputError, match=message):
-        fit(**whole)
+        fit_ordinal(**whole)
 
 
 def test_weights_that_are_not_whole_numbers_are_flagged():
     with pytest.warns(UserWarning, match="weights are not whole numbers: standard errors take them for counts of rows"):
-        halves = fit(FEATURES, LEVEL, weights=np.full(400, 0.5))
+        halves = fit_ordinal(FEATURES, LEVEL, weights=np.full(400, 0.5))
     np.testing.assert_allclose(halves.coefficients, R["drawn"]["coefficient"], rtol=1e-7)

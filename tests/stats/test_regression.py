@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from audiosim import OrdinalRegression
 from audiosim.errors import InputError
-from audiosim.stats.ordinal_fit import fit
+from audiosim.stats.ordinal_fit import fit_ordinal
 from audiosim.stats.standardisation import UnidentifiedError
 
 RNG = np.random.default_rng(5)
@@ -34,7 +34,7 @@ def test_scikit_learn_s_own_checks_pass():
 
 def test_it_holds_what_the_fit_found():
     model = OrdinalRegression().fit(X, Y, groups=GROUPS)
-    found = fit(X.to_numpy(), np.searchsorted(LEVELS, Y), groups=GROUPS)
+    found = fit_ordinal(X.to_numpy(), np.searchsorted(LEVELS, Y), groups=GROUPS)
     np.testing.assert_allclose(model.coef_, found.coefficients)
     np.testing.assert_allclose(model.thresholds_, found.thresholds)
     np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(found.covariance))[3:])

@@ -15,7 +15,7 @@ from audiosim.relevance.random_effects import METADATA, SOUND
 from audiosim.report.page import training_page
 from audiosim.report.plots import BARS, LABELS, bar_plot
 from audiosim.report.screen import console
-from audiosim.report.training_views import MEANINGS, component_rows, spell, training_view
+from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
 from audiosim.simulate import Design, synthetic_collection
 from audiosim.stats.layout import REST
 from audiosim.training.cross_validation import View
@@ -354,7 +354,7 @@ def test_the_report_shows_components_and_intervals_on_a_terminal_and_as_a_page(t
     for title in ("How grades go together", "How many intervals hold the true mean"):
         assert title in text
         assert f"<h2>{title}</h2>" in page
-    for row in component_rows(trained[0].findings):
+    for row in component_table(trained[0].findings):
         line = next(line for line in text.splitlines() if line.startswith(f"{row['component']} "))
         assert MEANINGS[row["component"]] in line
         assert spell("size", row["size"]) in line

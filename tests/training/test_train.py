@@ -21,7 +21,7 @@ from audiosim.training.folds import Judged, deal, draw, ways_to_hold_out
 from audiosim.training.likelihood import contains, nagelkerke
 from audiosim.training.plan import LISTS, Plan, is_joint, parse_shares, parse_terms
 from audiosim.training.train import train
-from audiosim.training.validation import calibration_slope, constant_forecast, coverage, score
+from audiosim.training.validation import calibration_slope, constant_forecast, coverage, score_predictions
 
 TERMS = ("fSYS", "sGEN", "fGEN")
 COEFFICIENTS = np.array([3.0, 1.0, -4.0])
@@ -190,7 +190,7 @@ def test_scores_agree_with_loops_over_the_rows(trained, drawn):
     judged = judged_pools([drawn])
     sample = make_examples(judged, TERMS).known(TERMS)
     predicted = constant_forecast(np.array([0.2, 0.5, 0.3]), sample)
-    found = score("any", "here", predicted, sample)
+    found = score_predictions("any", "here", predicted, sample)
     # Broad grades over their maximum are 0, 1/2, 1: expectation .55, variance .3 + .125 - .55^2.
     grades = [grade / 2 for grade in drawn.grades().values()]
     assert found.rmse == pytest.approx(math.sqrt(sum((g - 0.55) ** 2 for g in grades) / len(grades)), rel=1e-12)

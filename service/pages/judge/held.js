@@ -21,7 +21,8 @@ export async function untilOpen({ root, answers, outbox }) {
 function say(now, count, waiting) {
   byId("held-title").textContent = now.status === "closed" ? "Judging has ended" : "Paused";
   byId("held-who").textContent = whoDid(now);
-  const kept = count === 1 ? "Your answer is" : count ? `All your ${count} answers are` : "Whatever you answer is";
+  byId("held-safe").hidden = !count;
+  const kept = count === 1 ? "Your answer is" : `All your ${count} answers are`;
   byId("held-safe").textContent = `${kept} safe${waiting ? `: ${waiting} of them on this device, to be sent as soon as that can be` : ""}.`;
 }
 

@@ -71,8 +71,9 @@ async function askedQuestions() {
 }
 
 async function assemble(assessor) {
-  const { questions, reasons } = await askedQuestions();
+  const { questions, reasons, listen_s } = await askedQuestions();
   showReasons(reasons);
+  settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await Store.open(collection, assessor);
   const outbox = new Outbox(store, collection, assessor);

@@ -2,7 +2,7 @@
 
 const NUMBERS = {
   batch: { usual: 20, least: 1, most: 100 }, // pairs between two stops
-  listen: { usual: 5, least: 0, most: 600 }, // seconds of each clip to be heard before a grade counts
+  listen: { usual: 0, least: 0, most: 600 }, // seconds of each clip to be heard before a grade counts, beyond the campaign's rule
   break: { usual: 30, least: 0.01, most: 600 }, // minutes until a break is suggested
 };
 const NAMES = [...Object.keys(NUMBERS), "ask"]; // what may be asked for, the service knows

@@ -5,10 +5,15 @@ import { announce, byId, switchThemes } from "../page.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
 import { follow } from "./live.js";
+import { eventLog } from "./log.js";
+import { showNow } from "./now.js";
 import { invitations, showAssessors, showCannot } from "./people.js";
+import { showProgress } from "./progress.js";
 import { showRanking } from "./ranking.js";
+import { scoresChart } from "./scores.js";
 import { line, svg } from "./svg.js";
-import { count, duration, percent, target, when, whole } from "./text.js";
+import { makeTabs } from "./tabs.js";
+import { count, duration, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -17,8 +22,10 @@ const LIVE = { live: ["Live", "good"], reconnecting: ["Reconnecting…", "warn"]
 const REST_MS = 500; // between two rounds of questions
 const ESTIMATE_MS = 10_000; // between two estimates of what remains, each of which costs the service seconds
 
-const known = { campaign: null, history: null, remaining: null, status: null, reached: null, state: null };
+const known = { campaign: null, ranking: null, leanings: null, history: null, remaining: null, status: null, reached: null, state: null };
 const drawCourse = courseChart();
+const drawScores = scoresChart();
+const showLog = eventLog(`${PATH}/log`);
 
 function badge(id, [said, kind]) {
   byId(id).textContent = said;
@@ -59,13 +66,16 @@ function showTrouble(error) {
 }
 
 const refresh = rounds(async () => {
-  const [campaign, ranking, leanings] = await Promise.all(["campaign", "ranking", "assessors"].map((what) => get(`${PATH}/${what}`)));
-  known.campaign = campaign;
+  const [campaign, ranking, leanings, progress] = await Promise.all(["campaign", "ranking", "assessors", "progress"].map((what) => get(`${PATH}/${what}`)));
+  Object.assign(known, { campaign, ranking, leanings });
   showFigures(campaign);
+  showNow(known);
   showRanking(ranking);
+  showProgress(progress);
   showAssessors(campaign, leanings);
   showCannot(campaign);
   byId("campaign").hidden = false;
+  await showLog();
   known.history = await get(`${PATH}/history`);
   showCourse();
   if (!known.history.complete) refresh();
@@ -78,8 +88,10 @@ const estimate = rounds(async () => {
 
 function showCourse() {
   if (!known.campaign || !known.history) return;
+  showNow(known);
   showRemaining();
   showMet();
+  drawScores(known.history);
   if (known.history.moments.length) drawCourse(courseOf(known.history, known.campaign, known.remaining));
 }
 
@@ -157,9 +169,11 @@ function changed(change) {
 }
 
 function start(caller) {
+  makeTabs();
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
   invitations(`${PATH}/invitations`);
+  nameIt().catch(showTrouble);
   follow(`${PATH}/events`, {
     change: changed,
     state: (state) => {
@@ -168,6 +182,13 @@ function start(caller) {
     },
     stopped: () => showEntrance("Your token is no longer good."),
   });
+}
+
+/** The heading is what people call the collection, not its folder. */
+async function nameIt() {
+  const { name } = await get(PATH);
+  byId("title").textContent = name;
+  document.title = `${name}: organiser`;
 }
 
 async function enter() {

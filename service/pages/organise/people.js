@@ -2,12 +2,14 @@
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { count, day, duration, signed, whole } from "./text.js";
+import { count, day, duration, signed, whole } from "../text.js";
 
 export function showAssessors(campaign, leanings) {
   const names = Object.keys(campaign.assessors);
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
+  const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
+  names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
   byId("assessors").tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
   byId("agreement").textContent = names.length ? agreement(campaign) : "Nobody has judged anything yet.";
 }

@@ -2,7 +2,7 @@
 
 import { byId, element } from "../page.js";
 import { dot, line, svg, text } from "./svg.js";
-import { count, percent, score, ticks } from "./text.js";
+import { count, longName, percent, score, ticks } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is darker
 const MOST_IN_TABLE = 60;
@@ -34,12 +34,14 @@ function systemRow(system, index, range, above) {
     "tr",
     {},
     element("td", { class: "number" }, String(index + 1)),
-    element("th", { scope: "row" }, system.system),
+    element("th", { scope: "row", title: rankedAs(system) }, longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
     element("td", { class: "number next" }, above === undefined ? "" : percent(above, 0)),
   );
 }
+
+const rankedAs = ({ system, rank_low: low, rank_high: high, best }) => `${system}: rank ${low === high ? low : `${low} to ${high}`}, the best of all with ${percent(best ?? 0, 0)}`;
 
 function whiskers(system, range) {
   const [low, middle, high] = [system.low, system.expectation, system.high].map((value) => place(value, range));
@@ -79,7 +81,7 @@ function matrix(names, sure) {
   const columns = names.slice(1).map((name, index) => element("th", { scope: "col", title: name }, String(index + 2), element("span", { class: "hidden-visually" }, ` ${name}`)));
   const rows = names.slice(0, -1).map((name, row) => {
     const cells = names.slice(1).map((other, column) => (column < row ? element("td") : cell(sure.get(`${name}\n${other}`), name, other)));
-    return element("tr", {}, element("th", { scope: "row", title: name }, element("span", { class: "rank" }, `${row + 1} `), name), ...cells);
+    return element("tr", {}, element("th", { scope: "row", title: name }, element("span", {}, element("span", { class: "rank" }, `${row + 1} `), longName(name))), ...cells);
   });
   return [element("thead", {}, element("tr", {}, element("td", {}, ""), ...columns)), element("tbody", {}, ...rows)];
 }

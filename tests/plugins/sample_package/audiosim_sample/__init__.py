@@ -1,1 +1,1 @@
-"""What another package may bring to audiosim: an estimator and a measure."""
+"""What another package may bring to audiosim: one thing for each extension point."""

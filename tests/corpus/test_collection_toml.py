@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.corpus.settings import Settings, read_settings, settings_lines
 from audiosim.errors import FormatError
 
 

@@ -3,83 +3,85 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Body, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
-from service.exchange import BodyDep, ServedDep, answer, described
+from audiosim.expected.ranking import Ranking
+from audiosim.expected.verdicts import Verdicts
+from service.exchange import CollectionDep, WireRoute, answer
 from service.guarded import caller_of
 from service.limits import Shared
-from service.routes.judging import recorded, written
+from service.routes.judging import WRITES, written
 from service.served import ServedCollection
-from service.strict import decode_strictly
-from service.wire_judging import TurnIn
+from service.wire_judging import RecordOut, TurnIn
 from service.wire_standing import CampaignOut, ChangeOut, RankingOut
 
-router = APIRouter(prefix="/v1", tags=["campaign"])
+router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)
 
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
+KEPT = 16
+TurnBody = Annotated[TurnIn, Body()]
+NO_REASON = TurnIn()
 MeasureQuery = Annotated[
     str | None, Query(max_length=200, description="such as nDCG@5; that of the campaign if not given")
 ]
 
 
-@router.get("/collections/{collection}/ranking", **described(RankingOut))
-async def show_ranking(request: Request, collection: str, served: ServedDep, measure: MeasureQuery = None) -> Response:
+@router.get("/collections/{collection}/ranking", response_model=RankingOut)
+async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQuery = None) -> Response:
     """The systems ranked from the judgments so far: what `audiosim estimate` says.
 
     By the campaign's own measure that is known at once; by others a few are computed at a time, and more are refused.
     """
-    one = served.collection(collection)
     wanted, rankings = one.measure(measure), request.app.state.rankings
     assert isinstance(rankings, Shared)
 
     def rank() -> dict[str, Any]:
         number, ranking = one.ranking(measure)
-        return {"collection": collection, "state": number} | ranking.to_dict()
+        return {"collection": one.collection.identifier, "state": number} | _told(ranking)
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
     return answer(await rankings.do((one, wanted), rank))
 
 
-@router.get("/collections/{collection}/campaign", **described(CampaignOut))
-def show_campaign(collection: str, served: ServedDep) -> Response:
+@lru_cache(maxsize=KEPT)
+def _told(ranking: Ranking) -> dict[str, Any]:
+    """What is said of a ranking: it takes a while to draw, and many ask."""
+    return Verdicts(ranking).to_dict()
+
+
+@router.get("/collections/{collection}/campaign")
+def show_campaign(one: CollectionDep) -> CampaignOut:
     """How far the campaign is, how fast and how much at one the assessors are, what is open."""
-    one = served.collection(collection)
     one.campaign.refresh()
-    return answer(CampaignOut.from_domain(one))
+    return CampaignOut.from_domain(one)
 
 
-@router.post("/collections/{collection}/pause", **recorded(TurnIn, needs_body=False))
-def pause(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+@router.post("/collections/{collection}/pause", **WRITES)
+def pause(request: Request, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
     """Neither hand out pairs nor take judgments until the campaign is resumed."""
-    one = served.collection(collection)
-    return written(one.campaign.pause(caller_of(request).name, _reason(body)))
+    return written(one.campaign.pause(caller_of(request).name, turn.reason), response)
 
 
-@router.post("/collections/{collection}/resume", **recorded(TurnIn, needs_body=False))
-def resume(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+@router.post("/collections/{collection}/resume", **WRITES)
+def resume(request: Request, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
     """Open a paused or closed campaign again."""
-    one = served.collection(collection)
-    return written(one.campaign.resume(caller_of(request).name, _reason(body)))
+    return written(one.campaign.resume(caller_of(request).name, turn.reason), response)
 
 
-@router.post("/collections/{collection}/close", **recorded(TurnIn, needs_body=False))
-def close(request: Request, collection: str, served: ServedDep, body: BodyDep) -> Response:
+@router.post("/collections/{collection}/close", **WRITES)
+def close(request: Request, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
     """Neither hand out pairs nor take judgments any more."""
-    one = served.collection(collection)
-    return written(one.campaign.close(caller_of(request).name, _reason(body)))
-
-
-def _reason(body: bytes) -> str:
-    return decode_strictly(body or b"{}", TurnIn).reason
+    return written(one.campaign.close(caller_of(request).name, turn.reason), response)
 
 
 class Followers:
@@ -130,12 +132,10 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     response_class=Response,
     responses={
         200: {"description": "Events named change, each a ChangeOut", "content": {"text/event-stream": {}}},
-        "default": described(CampaignOut)["responses"]["default"],
     },
 )
-async def follow_changes(request: Request, collection: str, served: ServedDep) -> Response:
+async def follow_changes(request: Request, one: CollectionDep) -> Response:
     """Where the campaign stands, whenever that changes, for as long as somebody listens: server-sent events."""
-    one = served.collection(collection)
     followers = request.app.state.followers
     assert isinstance(followers, Followers)
     if followers.count >= MOST_FOLLOWERS:

@@ -1,4 +1,6 @@
-// Numbers and times as people read them.
+// Numbers, times and long names as people read them.
+
+import { element } from "./page.js";
 
 const MINUS = "\u2212";
 const SPACE = "\u202f"; // narrow, never broken
@@ -50,4 +52,19 @@ export function ticks(low, high, wanted) {
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);
   return Array.from({ length: last - first + 1 }, (_, place) => Number(((first + place) * step).toFixed(digits)));
+}
+
+const TAIL = 8;
+
+/** A name as its head and its tail: where there is no room, the head is shortened. */
+export function longName(name) {
+  if (name.length <= 2 * TAIL) return element("span", {}, name);
+  return element("span", { class: "long" }, element("span", { class: "head" }, name.slice(0, -TAIL)), element("span", { class: "tail" }, name.slice(-TAIL)));
+}
+
+/** A name of at most so many signs: shortened in the middle, as names differ at both ends. */
+export function short(name, most = 38) {
+  if (name.length <= most) return name;
+  const tail = Math.floor((most - 1) / 2);
+  return `${name.slice(0, most - 1 - tail)}…${name.slice(-tail)}`;
 }

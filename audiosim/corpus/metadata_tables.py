@@ -7,7 +7,7 @@ from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, read_lines
 from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError, did_you_mean, nearest_name
 
-Row = tuple[int, dict[str, str]]
+TableRow = tuple[int, dict[str, str]]
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
 
 
@@ -64,7 +64,7 @@ def read_rows(
     required: Sequence[str],
     allowed: Sequence[str] | None,
     known: Sequence[str] = (),
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Each line after the header as its number and its fields by column.
 
     split     takes a line, given with its number, apart

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.corpus.lines import write_text
-from audiosim.corpus.model import Document
-from audiosim.corpus.tables import (
+from audiosim.corpus.metadata_tables import (
     document_lines,
     query_lines,
     read_documents,
@@ -14,6 +13,7 @@ from audiosim.corpus.tables import (
     read_systems,
     system_lines,
 )
+from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError
 
 # What a field of a table may hold: anything but tabs and line ends.

@@ -22,7 +22,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.lines import finite, read_lines
-from audiosim.corpus.tables import check_identifier
+from audiosim.corpus.metadata_tables import check_identifier
 from audiosim.errors import FormatError, InputError
 
 About = Literal["document", "pair", "system"]

@@ -1,0 +1,97 @@
+"""Checksums of an index, one pair for each entry: a flipped bit is found when what holds it is first used.
+
+    checks.u32   two CRC-32 per entry: of its row; of its line and its place in entries.u64
+
+It is written before the entries that it is of. An index made before there were any gets its checksums when it is next
+appended to.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audiosim.arrays import Integers
+from audiosim.errors import FormatError
+from audiosim.stats.gaussian import Singles
+
+CHECKS = "checks.u32"
+CHECK_BYTES = 8
+
+Checks = NDArray[np.uint32]
+Entries = NDArray[np.uint64]
+
+
+def read_checks(folder: Path, count: int) -> Checks:
+    """(k, 2) checksums of the first k of so many entries, as many as there are."""
+    path = folder / CHECKS
+    found = np.fromfile(path, "<u4", count=2 * count) if path.exists() else np.empty(0, np.uint32)
+    return found[: len(found) // 2 * 2].reshape(-1, 2)
+
+
+def checks_of(rows: Singles, lines: Sequence[bytes], entries: Entries) -> Checks:
+    """(n, 2) checksums of n entries.
+
+    entries  (n, 2) as they stand in entries.u64
+    """
+    written, places = rows.astype("<f4"), entries.astype("<u8")
+    pairs = [
+        (crc32(row.tobytes()), crc32(place.tobytes(), crc32(line)))
+        for row, line, place in zip(written, lines, places, strict=True)
+    ]
+    return np.array(pairs, dtype="<u4").reshape(-1, 2)
+
+
+def lines_of(text: bytes, entries: Entries) -> list[bytes]:
+    """The line of each entry, with its end.
+
+    text  of all lines
+    """
+    return [text[start:end] for start, end in pairwise([0, *entries[:, 0].tolist()])]
+
+
+def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[int]:
+    """Those of some entries whose row is not what was written; without a checksum, those that are not finite."""
+    known: list[int] = checks[:, 0].tolist()
+    return [
+        place
+        for place in places
+        if not (crc32(rows[place].tobytes()) == known[place] if place < len(known) else np.isfinite(rows[place]).all())
+    ]
+
+
+def damaged_lines(lines: Sequence[bytes], entries: Entries, checks: Checks, places: Iterable[int]) -> list[int]:
+    """Those of some entries whose line, or place in entries.u64, is not what was written."""
+    known: list[int] = checks[:, 1].tolist()
+    return [
+        place
+        for place in places
+        if place < len(known) and crc32(entries[place].tobytes(), crc32(lines[place])) != known[place]
+    ]
+
+
+def check_rows(folder: Path, rows: Singles, places: Integers, name: str) -> None:
+    """A FormatError where a row of an entry that holds is damaged.
+
+    name  of the file that the rows are of
+    """
+    damaged = damaged_rows(rows, read_checks(folder, len(rows)), places.tolist())
+    if damaged:
+        many = f"{len(damaged)} rows are damaged, the first" if len(damaged) > 1 else "the row is damaged: it"
+        raise FormatError(
+            folder / name, damaged[0] + 1, f"{many} is not what was written; audiosim extract mends the index"
+        )
+
+
+def check_lines(path: Path, text: bytes, entries: Entries, places: Integers) -> None:
+    """A FormatError where a line of an entry that holds is damaged.
+
+    path  of the file that the text is of
+    """
+    checks = read_checks(path.parent, len(entries))
+    damaged = damaged_lines(lines_of(text, entries), entries, checks, places.tolist())
+    if damaged:
+        raise FormatError(path, damaged[0] + 1, "the line is not what was written; audiosim extract mends the index")

@@ -1,0 +1,54 @@
+"""Decoders: what opens which kinds of sound file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from audiosim.audio.completeness import Completeness
+from audiosim.audio.gathering import FULL_SCALE, Decoded, Samples
+from audiosim.audio.sound_limits import SoundLimits
+from audiosim.errors import InputError
+
+SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """A way to open some kinds of sound file.
+
+    Entry-point group `audiosim.decoders`: each entry is a decoder, under its own name. Contract:
+    `audiosim.plugins.check_decoder`. Workers are other processes: `decode` must be a function of a module.
+
+    name      letters and digits
+    suffixes  of the names of the files, with the dot, in small letters
+    decode    the sound of a file of so many bytes, within limits, see `decoded_whole`; a SoundError that names the file
+              where it holds more, or cannot be decoded
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    decode: Callable[[Path, int, SoundLimits], Decoded]
+
+    def __post_init__(self) -> None:
+        if not self.name.isalnum():
+            raise InputError(f"the name of a decoder must be letters and digits, got {self.name!r}")
+        wrong = [suffix for suffix in self.suffixes if not suffix.startswith(".") or suffix != suffix.lower()]
+        if wrong or not self.suffixes:
+            raise InputError(f"the suffixes of decoder {self.name} must be such as .wav, got {self.suffixes}")
+
+    def opens(self, path: PurePath) -> bool:
+        """Whether the name of a file ends as those do that it opens."""
+        return path.name.lower().endswith(self.suffixes)
+
+
+def decoded_whole(channels: Samples, rate_hz: int) -> Decoded:
+    """All of a file, where nothing is missing.
+
+    channels  (n, channels) samples in full scales
+    """
+    size = np.abs(channels)
+    mean = channels.mean(axis=1, dtype=np.float32)
+    share = float((size >= FULL_SCALE).mean()) if size.size else 0.0
+    return Decoded(mean, rate_hz, float(size.max(initial=0)), share, False, Completeness())

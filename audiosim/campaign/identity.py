@@ -1,0 +1,80 @@
+"""What a log was written about: the scale and the pairs of its collection, so that another is known for another."""
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identity:
+    """The collection that a campaign judges.
+
+    scale   name of its scale
+    levels  of the scale
+    cutoff  of the collection; that of a campaign's measure is another thing
+    pairs   of its pool down to that cutoff
+    """
+
+    scale: str
+    levels: tuple[float, ...]
+    cutoff: int
+    pairs: frozenset[Pair]
+
+    @classmethod
+    def of(cls, collection: Collection) -> "Identity":
+        """The identity of a collection as it is now."""
+        pool = build_pool(collection, collection.cutoff)
+        return cls(collection.scale.name, collection.scale.levels, collection.cutoff, frozenset(pool.pairs))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the pairs, in their alphabetical order."""
+        return hashlib.sha256(json.dumps(sorted(self.pairs)).encode()).hexdigest()
+
+    def dump(self) -> str:
+        """The identity as text: JSON, the pairs packed."""
+        packed = base64.b85encode(zlib.compress(json.dumps(sorted(self.pairs)).encode(), 9)).decode()
+        levels = list(self.levels)
+        return json.dumps(
+            {"scale": self.scale, "levels": levels, "cutoff": self.cutoff, "pool": self.digest, "pairs": packed}
+        )
+
+    @classmethod
+    def load(cls, text: str) -> "Identity":
+        """What `dump` wrote."""
+        said: dict[str, Any] = json.loads(text)
+        pairs = json.loads(zlib.decompress(base64.b85decode(said["pairs"])))
+        return cls(
+            said["scale"], tuple(said["levels"]), said["cutoff"], frozenset(Pair(query, name) for query, name in pairs)
+        )
+
+
+def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
+    """An error where a collection is not the one that a log was written about, or that one with more pairs.
+
+    judged  pairs of which the log has judgments
+    """
+    changes = []
+    if (then.scale, then.levels) != (now.scale, now.levels):
+        changes.append(f"it was judged on the {then.scale} scale, this one is on the {now.scale} scale")
+    if gone := then.pairs - now.pairs:
+        lost = sum(pair in judged for pair in gone)
+        one = min(gone)
+        changes.append(
+            f"{len(gone)} of its {len(then.pairs)} pairs are not in this one, {lost} of them judged, "
+            f"such as document {one.document} for query {one.query}; {len(now.pairs - then.pairs)} are new"
+        )
+    if changes:
+        raise InputError(
+            f"the campaign in the database is of another collection: {'; '.join(changes)}; "
+            "--adopt goes on with it all the same"
+        )

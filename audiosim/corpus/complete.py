@@ -1,0 +1,72 @@
+"""The part of a collection whose rankings are judged down to a cutoff: what is left where judgments have holes."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Booleans
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Run
+from audiosim.errors import InputError
+
+
+class CompletePart(NamedTuple):
+    """A collection of complete systems and queries, and a sentence with counts on what was left out."""
+
+    collection: Collection
+    sentence: str
+
+
+def complete_part(collection: Collection, cutoff: int) -> CompletePart:
+    """Systems and queries between which every document down to a cutoff is judged.
+
+    Of all systems and queries the one with the largest share of rankings with holes is left out, until there is none: a
+    query before a system where the shares are equal, and the later one of two alike. A system that retrieves nothing
+    for a query has no hole there.
+    """
+    queries = list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
+    holes = _holes(collection, queries, cutoff)
+    systems, kept = _without_holes(holes)
+    if not systems.any() or not kept.any():
+        raise InputError(f"{collection.identifier}: no system is judged down to rank {cutoff} for any query")
+    wanted = {query for query, keep in zip(queries, kept, strict=True) if keep}
+    runs = tuple(
+        Run(run.system, {query: documents for query, documents in run.rankings.items() if query in wanted})
+        for run, keep in zip(collection.runs, systems, strict=True)
+        if keep
+    )
+    judgments = tuple(judgment for judgment in collection.judgments if judgment.query in wanted)
+    part = replace(collection, runs=runs, judgments=judgments)
+    return CompletePart(part, _sentence(collection, systems, kept, cutoff))
+
+
+def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:
+    """(systems, queries) whether a document down to the cutoff is not judged."""
+    judged = {judgment.pair for judgment in collection.judgments}
+    return np.array(
+        [
+            [any((query, one) not in judged for one in run.rankings.get(query, ())[:cutoff]) for query in queries]
+            for run in collection.runs
+        ],
+        dtype=bool,
+    ).reshape(len(collection.runs), len(queries))
+
+
+def _without_holes(holes: Booleans) -> tuple[Booleans, Booleans]:
+    """Which rows and columns are left when those with most holes have been left out one by one."""
+    rows, columns = np.ones(holes.shape[0], dtype=bool), np.ones(holes.shape[1], dtype=bool)
+    while np.any(left := holes & rows[:, None] & columns):
+        by_row = left.sum(axis=1) / columns.sum()
+        by_column = left.sum(axis=0) / rows.sum()
+        if by_column.max() >= by_row.max():
+            columns[np.flatnonzero(by_column == by_column.max())[-1]] = False
+        else:
+            rows[np.flatnonzero(by_row == by_row.max())[-1]] = False
+    return rows, columns
+
+
+def _sentence(collection: Collection, systems: Booleans, queries: Booleans, cutoff: int) -> str:
+    counts = f"{systems.sum()} of {len(systems)} systems and {queries.sum()} of {len(queries)} queries"
+    left_out = [run.system for run, keep in zip(collection.runs, systems, strict=True) if not keep]
+    return f"complete down to rank {cutoff}: {counts}" + (f"; without {', '.join(left_out)}" if left_out else "")

@@ -1,0 +1,60 @@
+"""Bounds of scores where judgments are missing: what a score is at least and at most, whatever they would be."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+from audiosim.measures.judged import judged_runs
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.scores import score
+
+# Measures that are no weights of ranks, and never fall when a document in the ranking gets a higher grade, nor rise
+# when one in the ideal does.
+RISING = {"P", "AP", "RR", "Q", "ERR", "GAP"}
+
+
+def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array, Array]:
+    """Least and most that each system may score for each query, (s, q) each, were all its documents judged.
+
+    The least score has the lowest grade for what is not judged in a ranking, and the highest for what is not judged in
+    the ideal; the most the other way round. The difference is the residual of Moffat & Zobel (2008),
+    doi:10.1145/1416950.1416952. Exact for measures without an ideal; where there is one, ranking and ideal are bounded
+    each by itself, so that the truth lies within, and the bounds may be wider than need be. Documents that no system
+    retrieves down to the cutoff count as they are judged. NaN for measures that may fall when a grade rises: EDCG, ADR,
+    and those of other packages that are no weights of ranks.
+    """
+    measure = as_measure(measure)
+    if measure.rank_weights is None and measure.name not in RISING:
+        unknown = np.full(judged_runs(collection, measure.cutoff, "zero").grades.shape[:2], np.nan)
+        return unknown, unknown
+    least = judged_runs(collection, measure.cutoff, "zero")
+    most = judged_runs(_filled(collection, measure.cutoff), measure.cutoff)
+    low = score(measure, collection.scale, least.grades, most.judged)
+    fully = score(measure, collection.scale, most.grades, most.judged)
+    # Where anything scores at all some document is relevant: by how much, a measure may decide.
+    some = (collection.scale.levels[1], collection.scale.maximum)
+    high = [score(measure, collection.scale, most.grades, _at_least(least.judged, level)) for level in some]
+    return low, np.minimum(np.maximum.reduce([fully, *high]), np.maximum(fully, 1.0))
+
+
+def _filled(collection: Collection, cutoff: int) -> Collection:
+    """The collection with the highest grade for every document down to the cutoff that is not judged."""
+    judged = {judgment.pair for judgment in collection.judgments}
+    missing = dict.fromkeys(
+        (query, document)
+        for run in collection.runs
+        for query, documents in run.rankings.items()
+        for document in documents[:cutoff]
+        if (query, document) not in judged
+    )
+    more = tuple(Judgment(*pair, collection.scale.maximum) for pair in missing)
+    return replace(collection, judgments=collection.judgments + more)
+
+
+def _at_least(judged: Array, level: float) -> Array:
+    """(q, m) grades, best first, of which the best is at least a level."""
+    first = np.maximum(judged[:, :1], level) if judged.shape[1] else np.full((len(judged), 1), level)
+    return np.concatenate([first, judged[:, 1:]], axis=1)

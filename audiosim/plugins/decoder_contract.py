@@ -1,0 +1,72 @@
+"""Contract of decoders, as checks that say in words what a decoder does wrong.
+
+A file of noise, under each of its suffixes, is refused with a SoundError that names the file; an empty one it never
+sees. Of a sound file it gives the mean of the channels as float32, twice the same, at the file's own
+rate, and how loud the loudest sample was; a file of more than the limits allow is refused.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from audiosim.audio.decoder import Decoder
+from audiosim.audio.gathering import Decoded
+from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
+from audiosim.errors import InputError, SoundError
+from audiosim.plugins.points import one_line
+
+NOISE_BYTES = 5000
+
+
+def check_decoder(decoder: Decoder, sound: Path | None, rng: np.random.Generator) -> None:
+    """Check a decoder against its contract; an InputError says what it does wrong.
+
+    decoder  as installed
+    sound    a file that it opens, of at least a second; None: only what it makes of files that hold no sound
+    rng      for a file of noise
+    """
+    with TemporaryDirectory() as folder:
+        for suffix in decoder.suffixes:
+            path = Path(folder) / f"noise{suffix}"
+            path.write_bytes(rng.bytes(NOISE_BYTES))
+            _check_refuses(decoder, path)
+    if sound is None:
+        return
+    if not decoder.opens(sound):
+        raise InputError(f"decoder {decoder.name} opens {', '.join(decoder.suffixes)}, got {sound.name}")
+    first, second = (_check_decoded(decoder, sound) for _ in range(2))
+    if not np.array_equal(first.samples, second.samples) or first.rate_hz != second.rate_hz:
+        raise InputError(f"decoder {decoder.name}: the same file twice gives other samples")
+    _check_refuses(decoder, sound, replace(STANDARD_LIMITS, seconds=len(first.samples) / first.rate_hz / 2))
+
+
+def _check_refuses(decoder: Decoder, path: Path, limits: SoundLimits = STANDARD_LIMITS) -> None:
+    what = path.stem if limits == STANDARD_LIMITS else "a file of more than the limits allow"
+    try:
+        decoder.decode(path, path.stat().st_size, limits)
+    except SoundError as error:
+        if str(path) not in str(error):
+            raise InputError(f"decoder {decoder.name}: its SoundError must name the file, got {error}") from None
+    except Exception as error:
+        raise InputError(f"decoder {decoder.name}: {what} must be a SoundError, raises {one_line(error)}") from error
+    else:
+        raise InputError(f"decoder {decoder.name}: {what} must be refused with a SoundError")
+
+
+def _check_decoded(decoder: Decoder, path: Path) -> Decoded:
+    try:
+        found: object = decoder.decode(path, path.stat().st_size, STANDARD_LIMITS)
+    except Exception as error:
+        raise InputError(f"decoder {decoder.name}: {path} raises {one_line(error)}") from error
+    if not isinstance(found, Decoded):
+        raise InputError(f"decoder {decoder.name}: decode must return a Decoded, got {type(found).__name__}")
+    samples: object = found.samples
+    if not isinstance(samples, np.ndarray) or samples.dtype != np.float32 or samples.ndim != 1 or not len(samples):
+        raise InputError(f"decoder {decoder.name}: samples must be a row of float32, the mean of the channels")
+    if not isinstance(found.rate_hz, int) or found.rate_hz < 1:
+        raise InputError(f"decoder {decoder.name}: rate_hz must be a whole number above 0, got {found.rate_hz!r}")
+    if not found.peak >= float(np.abs(samples).max()) * (1 - 1e-6):
+        raise InputError(f"decoder {decoder.name}: the peak of the channels is below that of their mean")
+    return found

@@ -1,0 +1,96 @@
+"""Contract of features, as checks that say in words what a feature does wrong.
+
+A feature is a number for each pair of a pool, NaN where it is unknown; the same judgments give the same numbers, and
+are left as they are. One that is learned gives the same for some pairs as for all. A pair's own judgment never enters
+its own value; a judgment moves no value but of the pairs that `touched` names, which rise; and only judgments of the
+queries that the feature says it reads move anything.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.features.feature import Feature
+from audiosim.plugins.points import one_line
+
+ROUNDING = 1e-9  # relative: sums may be taken in another order
+TRIED = 8  # judgments that are changed, one at a time
+
+
+def check_feature(feature: Feature, pool: Pool, rng: np.random.Generator) -> None:
+    """Check a feature against its contract; an InputError says what it does wrong.
+
+    feature  as installed
+    pool     at least two queries; grades are drawn for some of its pairs
+    """
+    checked, every = _Checked(feature, pool), np.arange(len(pool.pairs))
+    grades = np.full(len(every), np.nan)
+    checked.values(grades, every)
+    some = rng.permutation(len(every))[: max(1, len(every) // 2)]
+    grades[some] = rng.choice(pool.scale.levels, len(some))
+    before = checked.values(grades, every)
+    if not np.array_equal(before, checked.values(grades, every), equal_nan=True):
+        raise InputError(f"feature {feature.name}: the same judgments give other values")
+    if feature.reads == "nothing":
+        return
+    rows = np.sort(rng.permutation(len(every))[: max(1, len(every) // 3)])
+    checked.compare(before[rows], checked.values(grades, rows), "some pairs must have the values they have among all")
+    for index in some[:TRIED].tolist():
+        checked.check_judgment(grades, before, index)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A feature whose every column is looked at."""
+
+    feature: Feature
+    pool: Pool
+
+    @property
+    def _told(self) -> str:
+        return f"feature {self.feature.name}"
+
+    def values(self, grades: Array, rows: Integers) -> Array:
+        """Values of some pairs, if they are well-formed."""
+        values, given = self.feature.values, grades.copy()
+        try:
+            found: object = values(self.pool) if callable(values) else values.compute(self.pool, given, rows)
+        except Exception as error:
+            raise InputError(f"{self._told}: raises {one_line(error)}") from error
+        if not isinstance(found, np.ndarray) or found.dtype != np.float64 or found.shape != rows.shape:
+            came = f"{found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type(found).__name__
+            raise InputError(f"{self._told}: values must be an array of {len(rows)} float64, got {came}")
+        if np.any(np.isinf(found)):
+            raise InputError(f"{self._told}: values must be finite, or NaN where unknown")
+        if not np.array_equal(given, grades, equal_nan=True):
+            raise InputError(f"{self._told}: the grades it was given are changed")
+        return found
+
+    def check_judgment(self, grades: Array, before: Array, index: int) -> None:
+        """One judgment taken back moves only what it may move."""
+        values = self.feature.values
+        assert not callable(values), "what reads no judgment is not asked"
+        changed = grades.copy()
+        changed[index] = np.nan
+        after = self.values(changed, np.arange(len(grades)))
+        touched: object = values.touched(self.pool, index)
+        if not isinstance(touched, np.ndarray) or touched.dtype.kind not in "iu" or np.any(np.diff(touched) <= 0):
+            raise InputError(f"{self._told}: touched must be an array of places of pairs that rises")
+        moved = np.flatnonzero(~np.isclose(before, after, rtol=ROUNDING, atol=ROUNDING, equal_nan=True))
+        if index in moved or index in touched:
+            raise InputError(f"{self._told}: a pair's own judgment must not enter its own value")
+        beyond = np.setdiff1d(moved, touched)
+        if len(beyond):
+            raise InputError(f"{self._told}: a judgment moves {len(beyond)} values that touched does not name")
+        own = self.pool.query[moved] == self.pool.query[index]
+        if np.any(own) and self.feature.reads == "other queries":
+            raise InputError(f"{self._told}: reads other queries, and is moved by a judgment of its own")
+        if not np.all(own) and self.feature.reads == "own query":
+            raise InputError(f"{self._told}: reads its own query, and is moved by a judgment of another")
+
+    def compare(self, expected: Array, found: Array, rule: str) -> None:
+        if not np.allclose(expected, found, rtol=ROUNDING, atol=ROUNDING, equal_nan=True):
+            raise InputError(f"{self._told}: {rule}")

@@ -1,0 +1,64 @@
+"""Contract of stopping rules, as checks that say in words what a rule does wrong.
+
+What is written is parsed to a rule; what the rule prints is parsed again to an equal one. Asked of a judging loop that
+has judged nothing, some and all pairs, it gives a finite level and says whether enough is judged; the same state gives
+the same answer, whatever was asked between.
+"""
+
+import numpy as np
+
+from audiosim.corpus.model import Judgment
+from audiosim.errors import AudiosimError, InputError
+from audiosim.expected.estimation import ExpectedScores
+from audiosim.plugins.points import one_line
+from audiosim.relevance.estimators import uniform
+from audiosim.selection.selection import Selection
+from audiosim.selection.stopping import StoppingRule
+from audiosim.selection.stopping_definition import StoppingDefinition, parse_stopping_rule
+
+
+def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores, rng: np.random.Generator) -> None:
+    """Check a kind of stopping rule against its contract; an InputError says what it does wrong.
+
+    definition  as installed
+    expected    of any measure, in a pool of at least two pairs
+    rng         for the judgments that are tried
+    """
+    rule = _parsed(definition, definition.example)
+    if _parsed(definition, str(rule)) != rule:
+        raise InputError(f"stopping rule {definition.name}: {rule} must be parsed again as an equal one")
+    pool, pairs = expected.pool, expected.pool.pairs
+    grades = rng.choice(pool.scale.levels, len(pairs)).tolist()
+    judgments = [Judgment(*pair, grade) for pair, grade in zip(pairs, grades, strict=True)]
+    counts = (0, len(pairs) // 2, len(pairs))
+    states = [Selection.start(pool, expected, uniform(pool), judgments[:count]) for count in counts]
+    before = [_asked(rule, definition.name, state) for state in states]
+    if before != [_asked(rule, definition.name, state) for state in states]:
+        raise InputError(f"stopping rule {definition.name}: the same judgments give another answer")
+
+
+def _parsed(definition: StoppingDefinition, text: str) -> StoppingRule:
+    try:
+        rule: object = parse_stopping_rule(text, {definition.name: definition})
+    except AudiosimError:
+        raise
+    except Exception as error:
+        raise InputError(f"stopping rule {definition.name}: {text} raises {one_line(error)}") from error
+    if not isinstance(rule, StoppingRule):
+        raise InputError(f"stopping rule {definition.name} must have level and reached, got {type(rule).__name__}")
+    return rule
+
+
+def _asked(rule: StoppingRule, name: str, state: Selection) -> tuple[float, bool]:
+    try:
+        level: object = rule.level(state)
+        reached: object = rule.reached(state)
+    except AudiosimError:
+        raise
+    except Exception as error:
+        raise InputError(f"stopping rule {name}: raises {one_line(error)}") from error
+    if not isinstance(level, float | int | np.floating | np.integer) or not np.isfinite(level):
+        raise InputError(f"stopping rule {name}: level must be a finite number, got {level!r}")
+    if not isinstance(reached, bool | np.bool_):
+        raise InputError(f"stopping rule {name}: reached must be True or False, got {reached!r}")
+    return float(level), bool(reached)

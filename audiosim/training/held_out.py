@@ -1,0 +1,215 @@
+"""Validation of a fitted model on held-out rows: by query, by collection, and where some of a query is judged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans
+from audiosim.errors import InputError
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import factors
+from audiosim.relevance.published import Model
+from audiosim.training.cross_validation import HeldOutPrediction, View, cross_validate
+from audiosim.training.examples import Examples, Sample
+from audiosim.training.folds import AT_HOME, Judged, Way, draw, ways_to_hold_out
+from audiosim.training.joint_fit import fit_joint
+from audiosim.training.joint_validation import (
+    HALVINGS,
+    JUDGED,
+    PRIOR,
+    IntervalCoverage,
+    joint_intervals,
+    joint_scores,
+    seen_only,
+)
+from audiosim.training.likelihood import fit_sample, identifiable
+from audiosim.training.model_fit import FittedModel, ordinal_model, published_historical
+from audiosim.training.notes import Notes
+from audiosim.training.patterns import with_patterns
+from audiosim.training.plan import Plan
+from audiosim.training.validation import Forecast, PredictionScore, constant_forecast, forecast, score_predictions
+
+SEES_ALL = (
+    "on held-out rows made of every judgment of the query but the pair's own: the scores there tell how good the "
+    "coefficients are where nearly all is judged, not how good the model is where little is"
+)
+SEES_OTHERS = "made of no judgment of a held-out query, in the rows of a fit or in those held out"
+SEES_DRAWN = (
+    "of each held-out query this share of the pairs was drawn at random (seed {seed}); the features of the rest see "
+    "their judgments and are scored. The model is fitted where all other queries are judged in full, like the one in "
+    "the file; {matched} is one of the same terms that learned from features of as few judgments of the row's own query"
+)
+MATCHED = "model fitted at this share"
+JOINT_SEES = (
+    "of each held-out query this share of the pairs was drawn at random (seed {seed}); the model knows these, and "
+    "nothing else of any query, and the rest is scored; {prior} reads no judgment"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelValidation:
+    """How good a model is, in sample and on held-out rows.
+
+    scores     of the model and of others, row by row
+    forecast   of the held-out queries, in sample where none is held out
+    intervals  how many of a joint model hold the true means
+    """
+
+    scores: tuple[PredictionScore, ...]
+    forecast: Forecast
+    intervals: tuple[IntervalCoverage, ...]
+
+
+def validate_model(
+    fitted: FittedModel, plan: Plan, progress: Callable[[int, int], None], notes: Notes
+) -> ModelValidation:
+    """Scores of a fitted model in sample, and of models of its terms on the rows that each was not fitted to.
+
+    progress  is told how many fits are done, and of how many
+    notes     are told what the scores mean
+    """
+    sample = fitted.sample
+    seen = forecast(fitted.found, sample.features)
+    historical = constant_forecast(sample.shares, sample)
+    scores = _scores("in sample", seen, historical, fitted.judged.examples, sample, plan)
+    held, unseen, intervals = _validate(fitted.judged, sample, plan, progress, notes)
+    return ModelValidation((*scores, *held), seen if unseen is None else unseen, intervals)
+
+
+def _scores(
+    where: str,
+    model: Forecast,
+    historical: Forecast,
+    examples: Examples,
+    sample: Sample,
+    plan: Plan,
+    matched: Forecast | None = None,
+) -> list[PredictionScore]:
+    count = len(sample.levels)
+    named = {"model, OWN judgment" if plan.own_judgment else PRIOR if plan.joint else "model": model}
+    if matched is not None:
+        named[MATCHED] = matched
+    named |= {
+        "historical, of these": historical,
+        "uniform": constant_forecast(np.full(count, 1 / count), sample),
+    }
+    shipped = _shipped_historical(examples, sample)
+    if shipped is not None:
+        named["historical, shipped"] = constant_forecast(shipped, sample)
+    return [score_predictions(name, where, predicted, sample) for name, predicted in named.items()]
+
+
+def _validate(
+    judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: Notes
+) -> tuple[list[PredictionScore], Forecast | None, tuple[IntervalCoverage, ...]]:
+    """The scores on held-out rows, by query and by collection, what was predicted of them by query, and intervals."""
+    known = judged.examples.with_known(sample.terms)
+    ways = ways_to_hold_out(judged.examples, known, plan.folds)
+    views = {way.label: [View(way.label, known)] for way in ways}
+    if ways:
+        views[ways[0].label] += _judged_in_part(judged.examples, sample, plan, ways[0].label)
+        _note_learned(sample, plan, notes)
+    scores, first = [], None
+    folds = sum(len(way.names) for way in ways)
+    told = _count(2 * (folds + HALVINGS) if plan.joint and ways else folds, progress)
+    for way in ways:
+        found, reasons = cross_validate(judged, way, views[way.label], sample.terms, sample.levels, told)
+        notes.add(*reasons)
+        for view, predicted in zip(views[way.label], found, strict=True):
+            _note_fewer(view, predicted, notes)
+            both = predicted.model, predicted.historical
+            scores += _scores(view.label, *both, judged.examples, predicted.sample, plan, predicted.matched)
+            first = first or predicted.model
+    joint, intervals = _validate_joint(judged, sample, plan, ways, told, notes) if plan.joint and ways else ([], ())
+    labels = list(dict.fromkeys(row.sample for row in [*joint, *scores]))
+    return sorted([*joint, *scores], key=lambda row: labels.index(row.sample)), first, intervals
+
+
+def _validate_joint(
+    judged: Judged, sample: Sample, plan: Plan, ways: Sequence[Way], told: Callable[[], None], notes: Notes
+) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
+    """The scores of the joint model on the same rows, and on those left where some are judged; and its intervals."""
+    shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
+    known = judged.examples.with_known(sample.terms)
+    scores: list[PredictionScore] = []
+    for way in ways:
+        views = [View(way.label, known), *_views(judged.examples, shares, plan.seed, way.label)]
+        scores += joint_scores(judged, way, views, learn, sample.levels, told)
+    spelled = ", ".join(f"{100 * share:g} %" for share in shares)
+    notes.add(f"{spelled} of each judged: {JOINT_SEES.format(seed=plan.seed, prior=PRIOR)}")
+    try:
+        return scores, joint_intervals(judged, learn, plan.seed, told)
+    except InputError as error:  # half of the judgments may be too few
+        notes.add(f"no intervals, which are of halves of the queries: {error}")
+        return scores, ()
+
+
+def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Model:
+    """The joint model of some rows of the examples (n,)."""
+    examples = judged.examples
+    part = examples.sample(sample.terms, rows & examples.with_known(sample.terms), sample.levels)
+    if len(part.level) == 0 or not np.all(part.shares):
+        raise InputError("not every level has a judgment to learn from")
+    part = part.having(identifiable(part)[0])
+    pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
+    model = ordinal_model(pools, part, fit_sample(part, groups=True), plan)
+    return fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples.of(rows)), vary=False)
+
+
+def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:
+    """A view for each judged share, of the rows not drawn; none where no term reads its own query."""
+    if not any(FEATURES[name].reads in AT_HOME for name in _features(sample)):
+        return []
+    return _views(examples, plan.judged, plan.seed, label)
+
+
+def _views(examples: Examples, shares: Sequence[float], seed: int, label: str) -> list[View]:
+    lots = [draw(examples.group, share, seed) for share in shares]
+    return [
+        View(f"{label}, {100 * share:g} % of each judged", ~lot, lot) for share, lot in zip(shares, lots, strict=True)
+    ]
+
+
+def _count(total: int, progress: Callable[[int, int], None]) -> Callable[[], None]:
+    done = count(1)
+    return lambda: progress(next(done), total)
+
+
+def _note_fewer(view: View, predicted: HeldOutPrediction, notes: Notes) -> None:
+    if predicted.fewer:
+        notes.add(
+            f"{view.label}: {predicted.fewer:,} of {len(predicted.sample.level):,} pairs lack a feature and are "
+            "predicted by a fit of the terms that are known for them"
+        )
+
+
+def _note_learned(sample: Sample, plan: Plan, notes: Notes) -> None:
+    if plan.own_judgment:
+        return
+    reads = {name: FEATURES[name].reads for name in sorted(_features(sample))}
+    own = [name for name, queries in reads.items() if queries in AT_HOME]
+    other = [name for name, queries in reads.items() if queries == "other queries"]
+    if own:
+        notes.add(f"{', '.join(own)}: {SEES_ALL}")
+    if other:
+        notes.add(f"{', '.join(other)}: {SEES_OTHERS}")
+    if plan.joint:
+        return
+    if plan.judged and not own:
+        notes.add("no term that is left reads the judgments of its own query: there are no scores by judged share")
+    elif plan.judged:
+        shares = ", ".join(f"{100 * share:g} %" for share in plan.judged)
+        notes.add(f"{shares} of each judged: {SEES_DRAWN.format(seed=plan.seed, matched=MATCHED)}")
+
+
+def _features(sample: Sample) -> set[str]:
+    return {name for term in sample.terms for name in factors(term)}
+
+
+def _shipped_historical(examples: Examples, sample: Sample) -> Array | None:
+    """The probabilities of the published distribution of past judgments, where it has the same levels."""
+    model = published_historical(examples.scale.name, tuple(sample.levels.tolist()))
+    return None if model is None else model.probabilities({}, 1)[0]

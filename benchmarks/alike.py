@@ -1,0 +1,136 @@
+"""What the closeness of recordings is worth to predictions: grades of documents guessed with and without it.
+
+    python benchmarks/alike.py [FOLDER] [--pool 40] [--seed 0]
+
+FOLDER has sound files and a documents.tsv with genres. Every recording is a query, of POOL others drawn at random; a
+document is relevant where it is of the query's genre. The sizes of the effects (query, sound, rest) are the most likely
+ones of the queries of half of the genres, and what is expected of a pair by its qSIM is fitted to them; both are used
+on the other half, and the other way round. Printed is the root mean squared error on pairs that are not judged, where
+0, 10 and 20 % of a query are, less that without sound.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+
+from audiosim.audio.index import AudioIndex, extract
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.formats import read_documents
+from audiosim.corpus.model import BINARY, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.features.audio import closeness, query_proximity
+from audiosim.relevance.random_effects import nearest_correlation
+from audiosim.stats import jensen_shannon
+
+SOUNDS = Path(__file__).parents[2] / "shared" / "data" / "sounds"
+SHARES = (0.0, 0.1, 0.2)
+Kernels = list[np.ndarray]
+
+
+def bandwidth(apart: np.ndarray) -> np.ndarray:
+    """Closeness by the divergence to the seventh nearest: exp(-D / sqrt(h_i h_j))."""
+    near = np.sort(apart, axis=1)[:, 7]
+    return nearest_correlation(np.exp(-apart / np.sqrt(np.outer(near, near))))
+
+
+class Setting:
+    """Queries, what is true of their documents, and which kernels there are."""
+
+    def __init__(self, folder: Path, pool_size: int, seed: int, index_folder: Path) -> None:
+        extract(folder / "documents.tsv", n_jobs=2, into=index_folder)
+        index = AudioIndex.load(index_folder)
+        genre = {name: one.genre for name, one in read_documents(folder / "documents.tsv").items()}
+        rng = np.random.default_rng(seed)
+        drawn = {
+            name: tuple(map(str, rng.permutation([one for one in index.ids if one != name])[:pool_size]))
+            for name in index.ids
+        }
+        pool = build_pool(Collection("alike", "alike", BINARY, pool_size, (Run("all", drawn),), sounds=index_folder))
+        self.blocks = [np.flatnonzero(pool.query == code) for code in range(len(pool.queries))]
+        self.truth = np.array([float(genre[query] == genre[document]) for query, document in pool.pairs])
+        self.near = query_proximity(pool)
+        plain = {name: place for place, name in enumerate(index.ids)}
+        apart = jensen_shannon.jensen_shannon_divergence(np.asarray(index.rows), None, index.parameters.dimension)
+        alike = [closeness(pool, rows) for rows in self.blocks]
+        places = [[plain[pool.pairs[row].document] for row in rows] for rows in self.blocks]
+        self.kernels: dict[str, Kernels] = {
+            "mutual proximity ^ 8": [nearest_correlation(block) for block in alike],
+            "mutual proximity": [nearest_correlation(block ** (1 / 8)) for block in alike],
+            "divergence by bandwidth": [bandwidth(apart[np.ix_(rows, rows)]) for rows in places],
+            "exp(-divergence)": [nearest_correlation(np.exp(-apart[np.ix_(rows, rows)])) for rows in places],
+        }
+        half = set(rng.permutation(sorted({str(genre[query]) for query in pool.queries}))[::2])
+        first = [code for code, query in enumerate(pool.queries) if genre[query] in half]
+        self.halves = first, [code for code in range(len(pool.queries)) if code not in first]
+
+
+def expected(setting: Setting, told: list[int], by_sound: bool) -> Callable[[int], np.ndarray]:
+    """What is expected of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
+
+    def powers(code: int) -> np.ndarray:
+        near = setting.near[setting.blocks[code]]
+        return np.stack([near**power for power in ((0, 1, 4, 16) if by_sound else (0,))], axis=1)
+
+    truth = np.concatenate([setting.truth[setting.blocks[code]] for code in told])
+    weights = np.linalg.lstsq(np.concatenate([powers(code) for code in told]), truth, rcond=None)[0]
+    return lambda code: powers(code) @ weights
+
+
+def errors(setting: Setting, kernel: str | None, by_sound: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) the errors at each share, and (3,) the sizes, as shares of the variance."""
+    squares: list[list[float]] = [[] for _ in SHARES]
+    sizes = []
+    for told, asked in (setting.halves, setting.halves[::-1]):
+        mean = expected(setting, told, by_sound)
+
+        def covariance(code: int, size: np.ndarray) -> np.ndarray:
+            n = len(setting.blocks[code])
+            sound = 0.0 if kernel is None else size[1] * setting.kernels[kernel][code]
+            return size[0] + sound + (size[2] + 1e-9) * np.eye(n)
+
+        def deviance(logarithms: np.ndarray, told: list[int] = told, mean: Callable = mean) -> float:
+            total = 0.0
+            for code in told:
+                root = np.linalg.cholesky(covariance(code, np.exp(logarithms)))
+                apart = np.linalg.solve(root, setting.truth[setting.blocks[code]] - mean(code))
+                total += apart @ apart / 2 + np.log(np.diag(root)).sum()
+            return float(total)
+
+        size = np.exp(minimize(deviance, np.log([0.02, 0.05, 0.05]), method="Nelder-Mead", options={"maxfev": 120}).x)
+        sizes.append(size / size.sum())
+        rng = np.random.default_rng(1)
+        for place, share in enumerate(SHARES):
+            for code in asked:
+                truth, guess, whole = setting.truth[setting.blocks[code]], mean(code), covariance(code, size)
+                order = rng.permutation(len(truth))
+                judged, left = np.split(order, [round(share * len(truth))])
+                pull = np.linalg.solve(whole[np.ix_(judged, judged)], truth[judged] - guess[judged])
+                squares[place] += ((guess[left] + whole[np.ix_(left, judged)] @ pull - truth[left]) ** 2).tolist()
+    return np.sqrt([np.mean(part) for part in squares]), np.mean(sizes, axis=0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=SOUNDS)
+    parser.add_argument("--pool", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        setting = Setting(options.folder, options.pool, options.seed, Path(folder) / "sounds.index")
+    plain, _ = errors(setting, None, by_sound=False)
+    print(f"without sound: error {plain.round(4)} where {SHARES} of a query is judged; below, what sound changes")
+    for by_sound in (False, True):
+        print("expected by qSIM:" if by_sound else "expected alike of all:")
+        for kernel in (None, *setting.kernels):
+            found, size = errors(setting, kernel, by_sound)
+            shares = "query {:.2f}, sound {:.2f}, rest {:.2f}".format(*size)
+            print(f"  {kernel or 'no closeness':26}{np.array2string(found - plain, precision=4)}   {shares}")
+
+
+if __name__ == "__main__":
+    main()

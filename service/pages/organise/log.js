@@ -1,0 +1,60 @@
+// What happened in a campaign, the latest first.
+
+import { get } from "../api.js";
+import { byId, element } from "../page.js";
+import { count, when } from "../text.js";
+
+const SAID = {
+  cannot: ({ details }) => `cannot judge: ${details.reason}`,
+  undo: ({ refers }) => `took back #${refers}`,
+  pause: because("paused the campaign"),
+  resume: because("resumed the campaign"),
+  close: because("closed the campaign"),
+  learn: () => "the model learned from what was judged so far",
+};
+const PAIR = new Set(["judgment", "cannot"]);
+
+/** Show the log of a campaign; the function that comes back shows it as it is then. */
+export function eventLog(path) {
+  let oldest = null;
+  const rows = byId("log").tBodies[0];
+  const take = ({ events, more }) => {
+    oldest = events[0]?.number ?? oldest;
+    byId("log-more").hidden = !more;
+    return events.map(row).reverse();
+  };
+  byId("log-more").addEventListener("click", async () => {
+    rows.append(...take(await get(`${path}?before=${oldest}`)));
+    describe();
+  });
+  return async () => {
+    rows.replaceChildren(...take(await get(path)));
+    describe();
+  };
+}
+
+function describe() {
+  const { length } = byId("log").tBodies[0].rows;
+  byId("log-about").textContent = length ? `${count(length, "event")} shown. Pairs that were handed out are left out; the whole log is among the files.` : "Nothing so far.";
+}
+
+function row(event) {
+  return element(
+    "tr",
+    {},
+    element("td", { class: "number" }, String(event.number)),
+    element("td", {}, element("time", { datetime: event.time }, when(event.time))),
+    element("td", {}, event.assessor || "–"),
+    element("td", {}, (SAID[event.kind] ?? judged)(event), ...(PAIR.has(event.kind) ? [element("div", { class: "muted" }, `${event.query}, ${event.document}`)] : [])),
+  );
+}
+
+function judged({ kind, fine, broad, grade, details = {} }) {
+  if (kind !== "judgment") return kind;
+  const grades = Object.entries({ broad, fine, grade }).filter(([, value]) => value != null);
+  return `judged ${grades.map(([name, value]) => `${name} ${value}`).join(", ")}${details.note ? `: “${details.note}”` : ""}`;
+}
+
+function because(done) {
+  return ({ details = {} }) => (details.reason ? `${done}: “${details.reason}”` : done);
+}

@@ -1,0 +1,56 @@
+// Tabs: one panel at a time; the address remembers which, so that a reload comes back to it.
+
+import { byId, element } from "../page.js";
+
+const idOf = (panel) => panel.id.replace("panel-", "tab-");
+
+/** Make a tab of each panel, and show the one that the address names, or the first. */
+export function makeTabs() {
+  const panels = [...document.querySelectorAll("[role=tabpanel]")];
+  byId("tabs").replaceChildren(...panels.map(tabOf));
+  for (const panel of panels) panel.setAttribute("aria-labelledby", idOf(panel));
+  byId("tabs").addEventListener("keydown", step);
+  const named = panels.find((panel) => panel.id === `panel-${location.hash.slice(1)}`);
+  select(named ?? panels[0]);
+}
+
+function tabOf(panel) {
+  return element("button", { type: "button", role: "tab", id: idOf(panel), "aria-controls": panel.id, on: { click: () => choose(panel) } }, panel.dataset.tab);
+}
+
+function choose(panel) {
+  select(panel);
+  history.replaceState(null, "", `#${panel.id.replace("panel-", "")}`);
+}
+
+function select(panel) {
+  for (const other of document.querySelectorAll("[role=tabpanel]")) {
+    const tab = byId(idOf(other));
+    other.hidden = other !== panel;
+    tab.setAttribute("aria-selected", String(other === panel));
+    tab.tabIndex = other === panel ? 0 : -1;
+  }
+  const [tabs, tab] = [byId("tabs"), byId(idOf(panel))];
+  tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+}
+
+function step(event) {
+  const tabs = [...byId("tabs").children];
+  const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -tabs.indexOf(event.target), End: tabs.length - 1 - tabs.indexOf(event.target) };
+  if (!(event.key in steps)) return;
+  event.preventDefault();
+  const next = tabs[(tabs.indexOf(event.target) + steps[event.key] + tabs.length) % tabs.length];
+  next.focus();
+  next.click();
+}
+
+/** A link in a text that opens a tab. */
+export function toTab(name, said) {
+  const open = (event) => {
+    event.preventDefault();
+    choose(byId(`panel-${name}`));
+    byId(`tab-${name}`).focus();
+    byId(`tab-${name}`).scrollIntoView({ block: "nearest" });
+  };
+  return element("a", { href: `#${name}`, on: { click: open } }, said);
+}

@@ -1,0 +1,92 @@
+// The start page: the collections, how far each is, and what whoever is here may do with it.
+
+import { get, logIn, logOut, session, takeInvitation } from "../api.js";
+import { announce, byId, element, switchThemes } from "../page.js";
+import { count, percent, target, whole } from "../text.js";
+
+const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
+const WHO = {
+  organiser: { about: "You organise: follow each campaign, or judge a pair yourself.", organises: true, judges: true },
+  assessor: { about: "Choose what to listen to. You go on where you stopped.", organises: false, judges: true },
+  client: { about: "This token is for programs: it asks for predictions and rankings.", organises: false, judges: false },
+};
+
+async function enter() {
+  const { token } = takeInvitation();
+  const caller = token ? await logIn(token) : await session();
+  byId("entrance").hidden = caller !== null;
+  if (caller) await showAll(caller);
+  else byId("token").focus();
+}
+
+async function showAll(caller) {
+  const may = WHO[caller.role];
+  byId("who").textContent = caller.open ? "Everybody on this machine" : `${caller.name}, ${caller.role}`;
+  byId("who").hidden = false;
+  byId("leave").hidden = caller.open;
+  const collections = caller.collection ? [await get(`/v1/collections/${encodeURIComponent(caller.collection)}`)] : await get("/v1/collections");
+  byId("list-about").textContent = may.about;
+  byId("collections").replaceChildren(...collections.map((one) => item(one, may)));
+  byId("list").hidden = false;
+  byId("programs").hidden = !may.organises && caller.role !== "client";
+  announce(count(collections.length, "collection"));
+  await Promise.all(collections.map((one) => fill(one, may)));
+}
+
+const idOf = (what, one) => `${what}-${one.identifier}`;
+
+function item(one, { judges, organises }) {
+  const name = encodeURIComponent(one.identifier);
+  const link = (text, page, kind) => element("a", { class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${one.name}` }, text);
+  const doings = [...(judges ? [link("Judge", "judge", organises ? "" : "primary")] : []), ...(organises ? [link("Organise", "organise", "primary")] : [])];
+  const size = `${count(one.systems.length, "system")}, ${count(one.queries, "query", "queries")}, ${count(one.pool, "pair")}`;
+  return element(
+    "li",
+    { class: "card collection" },
+    element("h3", {}, one.name, " ", element("span", { id: idOf("status", one), class: "badge", hidden: true })),
+    element("p", { class: "facts small muted" }, judges && !organises ? `Grades on the ${one.scale.name} scale` : size),
+    element("div", { id: idOf("state", one), class: "state small" }),
+    element("div", { class: "doings" }, ...doings),
+  );
+}
+
+/** Say where a campaign stands: to assessors whether it is open, to organisers how far it is. */
+async function fill(one, { judges, organises }) {
+  if (!judges) return;
+  const path = `/v1/collections/${encodeURIComponent(one.identifier)}`;
+  const now = await get(`${path}/${organises ? "campaign" : "status"}`);
+  const [said, kind] = STATUS[now.status];
+  const badge = byId(idOf("status", one));
+  Object.assign(badge, { textContent: said, className: `badge ${kind}`, hidden: false });
+  byId(idOf("state", one)).replaceChildren(...(organises ? standing(now) : []));
+}
+
+function standing({ judged, pool, confidence, goal }) {
+  const wanted = target(goal.goal);
+  const verdict = goal.reached ? "The goal is met" : judged ? "Not settled yet" : "Nothing is judged yet";
+  const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
+  const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
+  return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged. ${verdict}: ${sure}.`)];
+}
+
+function showTrouble(error) {
+  byId("trouble").textContent = `${error.message}.`;
+  byId("trouble").hidden = false;
+}
+
+byId("entrance-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    await logIn(byId("token").value.trim());
+    location.reload();
+  } catch (error) {
+    byId("entrance-trouble").textContent = `${error.message}.`;
+    byId("entrance-trouble").hidden = false;
+  }
+});
+byId("leave").addEventListener("click", async () => {
+  await logOut();
+  location.reload();
+});
+switchThemes(byId("theme"));
+enter().catch(showTrouble);

@@ -1,0 +1,129 @@
+"""Who may judge what, under which name; and which collection a log is about."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, judgments_in
+from audiosim.corpus.model import BROAD, Judgment, Pair, Run
+from audiosim.errors import InputError, LeaseError
+
+
+def opened(tiny, store=None, **settings):
+    return Campaign(tiny, "mjud", "CG@2", store, CampaignSettings(**settings))
+
+
+def test_a_judgment_of_a_pair_that_was_not_handed_out_is_kept_and_nothing_rests_on_it(tiny, said):
+    store = MemoryStore()
+    campaign = opened(tiny, store, unasked="mark")
+    before = campaign.ranking.to_dict()
+    record = campaign.tell(said(key="k"))
+    assert record.event.details == {"unasked": True}
+    assert campaign.ranking.to_dict() == before
+    assert (campaign.judgments(), campaign.progress.judged) == ((), 0)
+    assert [one.number for one in campaign.answers("ann")] == [1]
+    assert campaign.tell(said(key="k")) == record._replace(replayed=True)  # sent again, it is the same
+    assert opened(tiny, store, unasked="mark").judgments() == ()
+    # The pair is still to be judged; once it is handed out, what is said of it counts.
+    pairs = campaign.ask(7, "ann")
+    assert Pair("q1", "a") in pairs
+    assert campaign.tell(said(grade=60.0)).event.details == {}
+    assert [judgment.grade for judgment in campaign.judgments()] == [60]
+    assert opened(tiny, store, unasked="mark").judgments() == campaign.judgments()
+
+
+def test_a_pair_that_was_handed_out_may_be_judged_after_its_lease_and_revised(tiny, watch, said):
+    settings = CampaignSettings(unasked="refuse", lease_s=60)
+    campaign = Campaign(tiny, "mjud", "CG@2", None, settings, clock=watch)
+    (pair,) = campaign.ask(1, "ann")
+    watch.forward(3600)
+    for grade in (10.0, 20.0):
+        campaign.tell(said(*pair, grade=grade))
+    assert [judgment.grade for judgment in campaign.judgments()] == [20]
+    with pytest.raises(LeaseError, match=f"document {pair.document} for query {pair.query} was never handed to bob"):
+        campaign.tell(said(*pair, assessor="bob"))
+
+
+def test_judgments_that_somebody_vouches_for_count(tiny, tiny_truth):
+    campaign = opened(tiny, unasked="mark")
+    campaign.tell_all(tiny_truth[:3])
+    assert campaign.progress.judged == 3
+
+
+@pytest.mark.parametrize("spelt", ["Zoë", "ZOE\u0308", "zoë ", "Z\u200bo\u00adë", "\uff3aoë", "\u202ezoë"])
+def test_one_persons_name_is_one_name_however_it_is_typed(tiny, spelt):
+    campaign = opened(tiny, lease_s=600)
+    first = campaign.ask(2, "Zoë")
+    assert campaign.ask(2, spelt) == first
+    campaign.tell(Judgment(*first[0], 50.0, spelt))
+    assert campaign.assessors() == ["Zoë"]
+    assert campaign.undo(spelt).event.assessor == "Zoë"
+
+
+def test_a_name_of_which_nothing_is_to_be_seen_is_none(tiny):
+    with pytest.raises(InputError, match="is no name: there is nothing to be seen of it"):
+        opened(tiny).ask(1, "\u200b\u2060")
+
+
+def test_a_grade_that_contradicts_the_grade_on_its_scale_is_refused(tiny, said):
+    campaign = opened(tiny)
+    with pytest.raises(InputError, match="grade 10 contradicts fine 90: both are on one scale"):
+        campaign.tell(replace(said(), grades={"fine": 90.0, "grade": 10.0}))
+    campaign.tell(replace(said(), grades={"fine": 90.0, "grade": 90.0, "broad": 0.0}))  # another scale may disagree
+
+
+def test_pairs_that_are_withheld_are_handed_to_nobody(tiny):
+    mute = frozenset({Pair("q1", "a"), Pair("q2", "e")})
+    campaign = Campaign(tiny, "mjud", "CG@2", withheld=mute)
+    assert len(campaign.ask(7, "ann")) == 5
+    assert not mute & {*campaign.ask(7), *campaign.ask(7, "ann")}
+
+
+def grown(tiny):
+    """The collection with a system more, which retrieved what nobody else did."""
+    return replace(tiny, runs=(*tiny.runs, Run("D", {"q1": ("e", "f"), "q2": ("a", "b")})))
+
+
+def shrunk(tiny):
+    return replace(tiny, runs=tiny.runs[1:])
+
+
+def coarse(tiny):
+    return replace(tiny, scale=BROAD)
+
+
+def test_a_log_goes_on_with_a_collection_that_has_grown(tiny, database, said):
+    with closing(DatabaseStore(database, "grown")) as store:
+        opened(tiny, store).tell(said())
+        assert opened(grown(tiny), store).progress.judged == 1
+        with pytest.raises(InputError, match="3 of its 10 pairs are not in this one, 0 of them judged"):
+            opened(tiny, store)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (shrunk, "1 of its 7 pairs are not in this one, 0 of them judged, such as document b for query q1; 0 are new"),
+        (coarse, "it was judged on the fine scale, this one is on the broad scale"),
+    ],
+)
+def test_a_log_of_another_collection_is_refused_unless_it_is_adopted(tiny, database_to_make, said, change, message):
+    with closing(DatabaseStore(database_to_make, "tiny")) as store:
+        opened(tiny, store)
+        other = change(tiny)
+        expected = f"the campaign in the database is of another collection: {message}; --adopt goes on with it"
+        with pytest.raises(InputError, match=expected):
+            opened(other, store)
+        with pytest.raises(InputError, match=expected):
+            judgments_in(database_to_make, other)
+        opened(other, store, adopt=True)
+        assert judgments_in(database_to_make, other) == ()
+        opened(other, store)
+
+
+def test_what_was_judged_is_counted_among_what_another_collection_lacks(tiny, said):
+    store = MemoryStore()
+    opened(tiny, store).tell(said(document="b"))
+    with pytest.raises(InputError, match="1 of its 7 pairs are not in this one, 1 of them judged"):
+        opened(shrunk(tiny), store)

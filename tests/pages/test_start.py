@@ -1,0 +1,77 @@
+"""The start page in a real browser: what there is, and what one may do with it."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from service.tokens import TokenStore
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+
+
+def wrong(page):
+    """What axe-core finds wrong on a wide and on a narrow screen, in either theme."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = []
+    for width, scheme in ((1000, "light"), (360, "dark")):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        found += [one["id"] for one in page.evaluate("axe.run()")["violations"]]
+    return found
+
+
+def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live, http):
+    page = browse("/")
+    expect(page.locator("#status-demo")).to_have_text("Open")
+    campaign = http.get("/v1/collections/demo/campaign").json()
+    said = page.inner_text("#state-demo")
+    assert f"0 of {campaign['pool']} pairs judged. Nothing is judged yet" in said
+    assert f"{int(campaign['confidence'] * 1000) / 10}" in said
+    assert wrong(page) == []
+    hrefs = {link.inner_text(): link.get_attribute("href") for link in page.locator("#collections a").all()}
+    assert hrefs == {"Judge": "/judge/demo", "Organise": "/organise/demo"}
+    http.post("/v1/collections/demo/pause", json={})
+    page.reload()
+    expect(page.locator("#status-demo")).to_have_text("Paused")
+    page.click("#collections a >> text=Organise")
+    expect(page).to_have_url(f"{live.url}/organise/demo")
+
+
+def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(browse, invited, tmp_path, watch):
+    watch.expected.append("401 (Unauthorized)")
+    store = TokenStore(f"sqlite:///{tmp_path / 'invited.db'}")
+    token = store.create("Bea", "assessor", "demo")
+    store.close()
+    page = browse("/")
+    page.locator("#token:focus").wait_for()
+    assert wrong(page) == []
+    page.fill("#token", "guess")
+    page.keyboard.press("Enter")
+    expect(page.locator("#entrance-trouble")).to_have_text("this token is not known, or has ended.")
+    page.fill("#token", token)
+    page.keyboard.press("Enter")
+    expect(page.locator("#who")).to_have_text("Bea, assessor")
+    expect(page.locator("#status-demo")).to_have_text("Open")
+    assert [link.inner_text() for link in page.locator("#collections a").all()] == ["Judge"]
+    text = page.inner_text("main").lower()
+    assert [secret for secret in ("confidence", "system", "metrics") if secret in text] == []
+    page.click("#leave")
+    page.locator("#token").wait_for()
+
+
+def test_the_log_names_the_addresses_and_open_shows_the_start_page(demo, commanded, tmp_path, wait_until):
+    # As `webbrowser` documents: BROWSER names the command that shows an address.
+    shown, browser = tmp_path / "shown", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {shown}.part && mv {shown}.part {shown}\n', encoding="utf-8")
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    with commanded([demo], tmp_path / "log", "--open", BROWSER=os.fspath(browser)) as running:
+        assert running.says(f"start page: {running.url}/\n")
+        assert running.says(
+            f"assessors judge at {running.url}/judge/demo; organisers follow at {running.url}/organise/"
+        )
+        wait_until(shown.exists)
+    assert shown.read_text(encoding="utf-8") == f"{running.url}/\n"

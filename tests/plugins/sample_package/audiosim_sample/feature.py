@@ -1,0 +1,16 @@
+"""A feature that counts who put the document first."""
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+from audiosim.features.feature import Feature
+
+
+def share_of_firsts(pool: Pool) -> Array:
+    """(n,) of the systems the share that put the document first, for each pair of the pool."""
+    first = np.bincount(pool.ranks.indices, pool.ranks.data == 1, len(pool.pairs))
+    return np.asarray(first / len(pool.systems))
+
+
+fTOP = Feature("fTOP", "output", "nothing", 1, "share of systems that put the document first", share_of_firsts)  # noqa: N816, its name

@@ -1,0 +1,32 @@
+"""A stopping rule that asks for the winner alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.selection.stopping import LoopState
+from audiosim.selection.stopping_definition import StoppingDefinition
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The best system is known: the least confidence in that it is better than any other is at its target."""
+
+    target: float
+
+    def level(self, standing: LoopState) -> float:
+        """The least of the confidences in the pairs of the system that is expected to be best."""
+        ranking = standing.ranking
+        best = int(np.argmax(ranking.scores.mean))
+        a, b = ranking.pairs
+        return float(ranking.confidences[(a == best) | (b == best)].min(initial=1.0))
+
+    def reached(self, standing: LoopState) -> bool:
+        """Whether the winner is known."""
+        return self.level(standing) >= self.target
+
+    def __str__(self) -> str:
+        return f"winner={self.target!r}"
+
+
+WINNER = StoppingDefinition("winner", lambda _, target: Winner(target), "winner=0.9")

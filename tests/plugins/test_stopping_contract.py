@@ -1,0 +1,124 @@
+"""Stopping rules: audiosim's own keep the contract; those that break it are told how."""
+
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.expected.estimation import expected_scores
+from audiosim.measures.measure import parse_measure
+from audiosim.plugins import check_stopping_rule, find_stopping_rule
+from audiosim.selection import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
+
+CALLS = count()
+
+
+def rng():
+    return np.random.default_rng(2)
+
+
+@pytest.fixture
+def expected(demo_pool):
+    return expected_scores(parse_measure(f"CG@{demo_pool.cutoff}"), demo_pool)
+
+
+@pytest.fixture
+def small(tiny):
+    return expected_scores(parse_measure("CG@2"), build_pool(tiny))
+
+
+@pytest.mark.parametrize("name", list(STOPPING_RULES))
+def test_audiosim_s_own_stopping_rules_keep_the_contract(expected, name):
+    check_stopping_rule(STOPPING_RULES[name], expected, rng())
+    assert find_stopping_rule(STOPPING_RULES[name].example) == parse_stopping_rule(STOPPING_RULES[name].example)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of the pool is judged: right, and not of audiosim."""
+
+    target: float
+
+    def level(self, standing):
+        return standing.ranking.judged / len(standing.pool.pairs)
+
+    def reached(self, standing):
+        return self.level(standing) >= self.target
+
+    def __str__(self):
+        return f"share={self.target!r}"
+
+
+class Endless(Share):
+    def level(self, standing):
+        return np.inf
+
+
+class Vague(Share):
+    def reached(self, standing):
+        return "nearly"
+
+
+class Moody(Share):
+    def level(self, standing):
+        return float(next(CALLS))
+
+
+class Raising(Share):
+    def level(self, standing):
+        raise KeyError("no such level")
+
+
+class Rounded(Share):
+    def __str__(self):
+        return f"share={round(self.target)}"
+
+
+def definition(make):
+    return StoppingDefinition("share", lambda _, target: make(target), "share=0.5")
+
+
+def test_a_stopping_rule_of_one_s_own_keeps_the_contract(small):
+    check_stopping_rule(definition(Share), small, rng())
+
+
+def raising(target):
+    raise KeyError("no such target")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda target: target, "stopping rule share must have level and reached, got float"),
+        (raising, "stopping rule share: share=0.5 raises KeyError: 'no such target'"),
+        (Endless, "stopping rule share: level must be a finite number, got inf"),
+        (Vague, "stopping rule share: reached must be True or False, got 'nearly'"),
+        (Moody, "stopping rule share: the same judgments give another answer"),
+        (Raising, "stopping rule share: raises KeyError: 'no such level'"),
+        (Rounded, "stopping rule share: share=0 must be parsed again as an equal one"),
+    ],
+)
+def test_a_stopping_rule_that_breaks_the_contract_is_told_how(small, make, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check_stopping_rule(definition(make), small, rng())
+
+
+@pytest.mark.parametrize("example", ["other=0.5", "share", "share()=0.5"])
+def test_an_example_must_be_of_the_rule(example):
+    with pytest.raises(InputError, match="^the example of stopping rule share must be NAME=TARGET, got "):
+        StoppingDefinition("share", lambda _, target: Share(target), example)
+
+
+def test_an_installed_stopping_rule_is_found_by_its_name(install, small):
+    code = (
+        "from audiosim.selection.stopping import Judgments\n"
+        "from audiosim.selection.stopping_definition import StoppingDefinition\n"
+        "TWICE = StoppingDefinition('twice', lambda _, target: Judgments(int(2 * target)), 'twice=3')\n"
+    )
+    install("made-up", code, ("audiosim.stopping_rules", "twice", "made_up:TWICE"))
+    assert str(find_stopping_rule("twice=4")) == "judgments=8"
+    with pytest.raises(InputError, match="^unknown stopping rule 'thrice=4', expected confidence=0.95, "):
+        find_stopping_rule("thrice=4")

@@ -1,0 +1,237 @@
+"""What goes wrong with a database that a service stands on, and what the service makes of it; real servers all."""
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+
+import httpx
+import numpy as np
+import pytest
+
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
+from audiosim.simulate import Design, synthetic_collection
+
+pytestmark = pytest.mark.slow
+
+COARSE = "/v1/collections/coarse"
+SOON_S = 8.0  # on a busy machine; the service itself waits for one second
+
+
+def said(pair, assessor="ann", grade=1):
+    return {"query": pair.query, "document": pair.document, "broad": grade, "assessor": assessor}
+
+
+def judge(http, pair, **more):
+    return http.post(f"{COARSE}/judgments", json=said(pair, **more))
+
+
+def timed(call):
+    start = time.monotonic()
+    return call(), time.monotonic() - start
+
+
+def reasons(http):
+    answer = http.get("/health/ready")
+    return (answer.status_code, answer.json().get("reasons", []))
+
+
+@pytest.fixture
+def pairs(coarse):
+    return build_pool(coarse).pairs
+
+
+def test_a_log_that_goes_back_is_one_error_and_the_server_still_stops(commanded, folders, pairs, tmp_path, wait_until):
+    path = tmp_path / "campaign.db"
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert [judge(http, pair).status_code for pair in pairs[:3]] == [201] * 3
+        with closing(sqlite3.connect(path)) as other, other:
+            (digest,) = other.execute("SELECT digest FROM audiosim_events WHERE number = 1").fetchone()
+            other.execute("DELETE FROM audiosim_events WHERE number > 1")
+            other.execute("UPDATE audiosim_campaigns SET last = 1, digest = ?", (digest,))
+        wait_until(lambda: reasons(http)[0] == 503)
+        assert "the log of coarse went back: line 3 is gone; restart" in reasons(http)[1][0]
+        with ThreadPoolExecutor(20) as threads:
+            answers = [
+                one.result()
+                for act in (
+                    lambda: judge(http, pairs[4]),
+                    lambda: http.post(f"{COARSE}/next", json={"assessor": "bob"}),
+                    lambda: http.get(f"{COARSE}/ranking"),
+                    lambda: http.get(f"{COARSE}/answers?assessor=ann"),
+                )
+                for one in [threads.submit(act) for _ in range(10)]
+            ]
+        assert {answer.status_code for answer in answers} == {503}
+        assert all("went back" in answer.json()["detail"] for answer in answers)
+        assert http.get("/health/live").status_code == 200
+        assert server.stop() == 0
+    with commanded(folders[1:], tmp_path / "again", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert judge(http, pairs[5]).json()["number"] == 2
+        assert reasons(http) == (200, [])
+
+
+def test_a_database_that_is_moved_away_takes_no_judgment_until_it_is_back(
+    commanded, folders, pairs, tmp_path, wait_until
+):
+    path, away = tmp_path / "campaign.db", tmp_path / "away.db"
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert judge(http, pairs[0]).status_code == 201
+        # When nothing is written the file alone is the whole log: people copy it.
+        wait_until(lambda: (tmp_path / "campaign.db-wal").stat().st_size == 0)
+        shutil.copy(path, tmp_path / "copy.db")
+        with closing(DatabaseStore(f"sqlite:///{tmp_path / 'copy.db'}", "coarse")) as copied:
+            assert [event.document for _, event in copied.read()] == [pairs[0].document]
+        path.rename(away)
+        refused = judge(http, pairs[1])
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert f"database file {path} was moved, removed or replaced" in refused.json()["detail"]
+        wait_until(lambda: reasons(http)[0] == 503)
+        assert not path.exists()  # nobody made another
+        away.rename(path)
+        assert judge(http, pairs[1]).json()["number"] == 2
+        wait_until(lambda: reasons(http) == (200, []))
+
+
+def test_behind_a_locked_database_nobody_waits_in_line_and_reading_goes_on(commanded, folders, pairs, tmp_path):
+    path = tmp_path / "campaign.db"
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert judge(http, pairs[0]).status_code == 201
+        with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(20) as threads:
+            other.execute("BEGIN IMMEDIATE")
+            writing = [threads.submit(timed, lambda: judge(http, pairs[1])) for _ in range(15)]
+            time.sleep(0.2)
+            for path_ in ("/health/live", f"{COARSE}/ranking", f"{COARSE}/campaign"):
+                answer, took_s = timed(lambda path_=path_: http.get(path_))
+                assert (answer.status_code, took_s < SOON_S) == (200, True)
+            answers = [one.result() for one in writing]
+            other.execute("ROLLBACK")
+        assert {answer.status_code for answer, _ in answers} == {503}
+        assert all(answer.headers["retry-after"] for answer, _ in answers)
+        # One after the other they would have taken 15 times as long as the first.
+        assert max(took_s for _, took_s in answers) < SOON_S
+        assert judge(http, pairs[1]).status_code == 201
+
+
+@pytest.mark.parametrize("fault", ["frozen", "stopped"])
+def test_a_service_lives_and_reads_while_its_database_does_not_answer(
+    commanded, folders, pairs, tmp_path, cluster, wait_until, fault
+):
+    with commanded(folders[1:], tmp_path / "log", "--db", cluster.url) as server, server.client() as http:
+        assert judge(http, pairs[0]).status_code == 201
+        if fault == "frozen":
+            cluster.signal(signal.SIGSTOP)
+        else:
+            cluster.stop()
+        try:
+            wait_until(lambda: reasons(http)[0] == 503)
+            assert reasons(http)[1][0].startswith("coarse: ")
+            for path in ("/health/live", f"{COARSE}/ranking", "/health/live", f"{COARSE}/campaign"):
+                answer, took_s = timed(lambda path=path: http.get(path))
+                assert (answer.status_code, took_s < SOON_S) == (200, True), path
+            with ThreadPoolExecutor(6) as threads:
+                refused = list(threads.map(lambda _: timed(lambda: judge(http, pairs[1])), range(6)))
+            assert {answer.status_code for answer, _ in refused} == {503}
+            assert max(took_s for _, took_s in refused) < 2 * SOON_S
+        finally:
+            if fault == "frozen":
+                cluster.signal(signal.SIGCONT)
+            else:
+                cluster.start()
+        wait_until(lambda: judge(http, pairs[2]).status_code in (200, 201))
+        wait_until(lambda: reasons(http) == (200, []))
+
+
+def test_a_service_waits_for_a_database_that_is_starting(folders, tmp_path, cluster, port, wait_until):
+    cluster.stop()
+    command = [sys.executable, "-m", "audiosim.cli", "serve", folders[1], "--port", port, "--db", cluster.url]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(list(map(str, command)), stderr=log)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
+
+            def waiting():
+                try:
+                    said = reasons(http)[1]
+                except httpx.TransportError:
+                    return False
+                return bool(said) and said[0].startswith("waiting for the database: database postgresql")
+
+            wait_until(waiting)
+            assert http.get("/health/live").status_code == 200
+            cluster.start()
+            wait_until(lambda: reasons(http) == (200, []))
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_path, wait_until, check_close):
+    judged = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
+    truth = judged.grades()
+    replace(judged, judgments=()).save(tmp_path / "made")
+    url, made = f"sqlite:///{tmp_path / 'campaign.db'}", "/v1/collections/made"
+    with commanded([tmp_path / "made"], tmp_path / "log", "--db", url) as server, server.client() as http:
+        for _ in range(105):
+            (pair,) = http.post(f"{made}/next", json={"assessor": "ann"}).json()["pairs"]
+            grade = truth[pair["query"], pair["document"]]
+            answer = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": grade}
+            assert http.post(f"{made}/judgments", json=answer).status_code == 201
+
+        def lines():
+            return list(map(json.loads, http.get(f"{made}/judgments?format=log").text.splitlines()))
+
+        hundredth = [line["number"] for line in lines() if line["kind"] == "judgment"][99]
+        wait_until(lambda: any(line["refers"] == hundredth for line in lines()))
+        learned = lines()[-1]
+        assert learned["kind"] == "learn"
+        wait_until(lambda: http.get(f"{made}/ranking").json()["state"] >= learned["number"])
+        ranking = http.get(f"{made}/ranking").json()
+        assert "learn" not in server.log.read_text(encoding="utf-8")  # no warning that it did so within the service
+    with closing(DatabaseStore(url, "made")) as store:
+        again = Campaign(Collection.load(tmp_path / "made"), store=store)
+        replayed = again.ranking.to_dict()
+        told = [{name: system[name] for name in replayed["systems"][0]} for system in ranking["systems"]]
+        check_close(told, replayed["systems"])
+        assert again.log()[-1].event.refers == hundredth
+
+
+def test_another_collection_of_the_same_name_is_not_served_unless_it_is_adopted(
+    commanded, folders, coarse, pairs, tmp_path
+):
+    database = f"sqlite:///{tmp_path / 'campaign.db'}"
+    with commanded(folders[1:], tmp_path / "log", "--db", database) as server, server.client() as http:
+        judge(http, pairs[0])
+    replace(coarse, runs=coarse.runs[:1]).save(tmp_path / "other" / "coarse")
+    command = [sys.executable, "-m", "audiosim.cli", "serve", tmp_path / "other" / "coarse", "--port", "0"]
+    done = subprocess.run([*map(str, command), "--db", database], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("audiosim: the campaign in the database is of another collection: ")
+    assert last.endswith("--adopt goes on with it all the same")
+    with commanded([tmp_path / "other" / "coarse"], tmp_path / "adopted", "--db", database, "--adopt") as server:
+        assert server.url
+
+
+def test_invented_names_from_one_address_hold_half_of_the_pool_at_most(commanded, folders, pairs, tmp_path):
+    with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
+        answers = [http.post(f"{COARSE}/next", json={"assessor": f"n{i}", "count": 100}) for i in range(12)]
+        held = Counter(answer.status_code for answer in answers)
+        leased = [len(answer.json()["pairs"]) for answer in answers if answer.status_code == 200]
+        assert max(leased) == 10  # of a pool of less than a hundred
+        assert sum(leased) <= np.ceil(len(pairs) / 2)
+        assert held[429] > 0
+        refused = answers[-1]
+        assert refused.headers["retry-after"] == "60"
+        assert refused.json()["detail"].startswith("those who ask from this address have half of the pairs")
+        again = http.post(f"{COARSE}/next", json={"assessor": "N0", "count": 100}).json()["pairs"]
+        assert len(again) == leased[0]  # who has pairs keeps them, however they write their name

@@ -1,0 +1,76 @@
+"""One name stands for one thing: no module, and nothing public in one, has a name that another has too."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = "audiosim.cli"  # a command may bear the name of the library function that it calls
+LOCAL = {"TypeVar", "ParamSpec", "load", "APIRouter"}  # variables of types, lazy imports, routers: of their module
+
+
+def modules():
+    """Path and dotted name of every module but `__init__` and `__main__`, which are called after their package."""
+    paths = sorted(path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
+    }
+
+
+MODULES = modules()
+
+
+def defined(tree):
+    """Public names of functions, classes and values at the top of a module, not of what it imports."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        elif isinstance(node, ast.Assign) and not is_local(node.value):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def is_local(value):
+    made = value.func if isinstance(value, ast.Call) else None
+    return getattr(made, "attr", getattr(made, "id", None)) in LOCAL
+
+
+def imported():
+    """Module and name of all that modules take from each other by name."""
+    return {
+        (node.module, alias.name)
+        for tree in MODULES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def twice(named):
+    places = defaultdict(list)
+    for name, module in named:
+        places[name].append(module)
+    return {name: where for name, where in places.items() if len(where) > 1}
+
+
+def test_no_module_name_stands_twice():
+    assert twice((name.split(".")[-1], name) for name in MODULES if not name.endswith("__")) == {}
+
+
+def test_no_public_function_or_class_has_the_name_of_another():
+    named = [(name, module) for module, tree in MODULES.items() for name in defined(tree)]
+    assert (
+        twice(
+            (name, module)
+            for name, module in named
+            if not (name.startswith("_") or name.isupper() or module.startswith(COMMANDS))
+        )
+        == {}
+    )
+
+
+def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
+    taken = imported()
+    named = [(name, module) for module, tree in MODULES.items() for name in defined(tree) if name.isupper()]
+    assert twice((name, module) for name, module in named if (module, name) in taken) == {}

@@ -1,0 +1,113 @@
+"""How collections vary, against numbers by hand and against collections drawn from a distribution that is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.relevance.between import SIZES, TREND, Between
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.joint import FLOOR
+from audiosim.relevance.published import load_model
+from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
+
+HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(SIZES, (0.5, 0.4)), ("shipped",))
+
+
+def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_held():
+    # Standing .1 and .3 from one source, .4 from another, 0 held: mean (.2 + .4 + 0) / 3. Squares about it: .1^2 / 2,
+    # .1^2 / 2, .2^2, .2^2, and two collections' worth of .2^2; over 2 + 3 - 1, times 1 + 1/3.
+    found = learn_between(
+        [Estimates("a", {"standing": 0.1}), Estimates("a", {"standing": 0.3}), Estimates("b", {"standing": 0.4})], HELD
+    )
+    assert found.trend["standing"] == pytest.approx((0.2, np.sqrt((2 * 0.04 + 0.01 + 0.04 + 0.04) / 4 * 4 / 3)))
+    assert found.sources == ("shipped", "a", "b")
+
+
+def test_what_nobody_tells_stays_as_it_was_held_but_wider_by_its_own_doubt():
+    found = learn_between([Estimates("a", {"standing": 0.1})], HELD)
+    assert found.trend["consensus"] == pytest.approx((0.0, 0.2 * np.sqrt(2)))
+    assert found.sizes["team"] == pytest.approx((0.5, 0.4 * np.sqrt(2)))
+    assert learn_between([], WEAK).sizes["consensus"] == CONSENSUS
+
+
+def test_sizes_are_averaged_by_their_logarithms():
+    found = learn_between([Estimates(name, {"query": np.log(0.5)}) for name in "abc"], HELD)
+    assert found.sizes["query"][0] == pytest.approx(0.5)
+    found = learn_between([Estimates("a", {"query": np.log(2.0)})], HELD)
+    assert found.sizes["query"][0] == pytest.approx(1.0)
+
+
+def test_a_judged_collection_tells_the_sizes_that_it_was_made_with():
+    effects = Effects(query=0.1, query_genre=0.0, query_artist=0.0, genres=0.0, team=0.06, system=0.03, rest=0.1)
+    effects = replace(effects, mean=0.5, same_genre=0.0)
+    drawn = synthetic_collection(np.random.default_rng(0), Design(16, 8, 60, 5, 60), effects)
+    pool = build_pool(drawn)
+    found = estimates_of(pool, pool.spread(drawn.grades()), "drawn")
+    usual = estimator_of(pool, "historical").predict(np.full(len(pool.pairs), np.nan))
+    unit = float(np.sqrt(usual.prior.variance[0]))
+    assert FLOOR < 1  # all pairs are alike: none is at the floor
+    for name, size in {"query": 0.1, "rest": 0.1, "team": 0.06}.items():
+        # 60 queries and 8 teams tell a size to about 10 and 25 %; three standard errors.
+        assert found.values[name] == pytest.approx(np.log(size / unit), abs=0.75 if name == "team" else 0.3)
+    assert found.values["constant"] == pytest.approx((0.5 - usual.prior.mean[0]) / unit, abs=0.4)
+
+
+def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_hundreds):
+    # Nothing known of documents: the usual grades of the scale and the trend of the average collection; a system's
+    # score is as unsure as all that varies makes it, written out in full.
+    model, bare = load_model("joint-fine"), replace(some_hundreds, documents={}, query_documents={}, identifier="other")
+    pool = build_pool(bare)
+    found = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan)).prior
+    usual = estimator_of(pool, "historical").predict(np.full(len(pool.pairs), np.nan)).prior
+    between, scale = model.between, np.sqrt(usual.variance)
+    from audiosim.relevance.consensus import covariates
+
+    columns = np.column_stack([np.ones(len(scale)), *covariates(pool)]) * scale[:, None]
+    mean = usual.mean + columns @ [between.trend[name][0] for name in TREND]
+    np.testing.assert_allclose(found.mean, mean, atol=1e-12)
+    # Of a pair that one system alone found: trend, and the mean square of each log-normal size.
+    squares = {name: median**2 * np.exp(2 * spread**2) for name, (median, spread) in between.sizes.items()}
+    alone = int(np.flatnonzero(np.asarray(pool.retrieved.sum(axis=0)).ravel() == 1)[0])
+    expected = sum(between.trend[name][1] ** 2 * columns[alone, at] ** 2 for at, name in enumerate(TREND))
+    expected += sum(squares.values()) * scale[alone] ** 2
+    assert found.variance[alone] == pytest.approx(expected, rel=1e-9)
+
+
+def test_at_home_a_model_says_what_it_learned_there_and_elsewhere_less(some_hundreds):
+    from audiosim.training.plan import Plan
+    from audiosim.training.train import train
+
+    model = train([some_hundreds], Plan(("fSYS", "sGEN"), folds=0, joint=True)).model
+    pool, elsewhere = build_pool(some_hundreds), build_pool(replace(some_hundreds, identifier="next year"))
+    nothing = np.full(len(pool.pairs), np.nan)
+    home, away = (estimator_of(of, model).predict(nothing).prior for of in (pool, elsewhere))
+    assert home.variance.mean() < 0.8 * away.variance.mean()
+    assert model.between.sources[-1] == some_hundreds.identifier
+    assert len(model.between.sources) == 1 + len(load_model("joint-fine").between.sources)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"trend": {"constant": (0.0, 1.0)}},
+            "the trend between collections must have consensus, constant, standing; ",
+        ),
+        ({"sizes": {}}, "the sizes between collections must have .*; got none"),
+        (
+            {"trend": {**HELD.trend, "standing": (0.0, 0.0)}},
+            "the trend between collections must be finite with spreads",
+        ),
+        (
+            {"sizes": {**HELD.sizes, "team": (-0.1, 0.5)}},
+            "sizes between collections must have medians above 0, that of",
+        ),
+    ],
+)
+def test_a_distribution_that_is_none_is_refused(changes, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        replace(HELD, **changes)
