@@ -139,7 +139,7 @@ def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, float, str]:
 
 
 def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
-    """Slope of grades on closeness beside what systems retrieved, both in standard deviations; its error over queries."""
+    """Slope of grades on closeness beside what systems retrieved, in standard deviations; its error over queries."""
     (column,) = evidence_columns(pool)
     design = np.column_stack([np.ones(len(truth)), column.values, *covariates(pool)])
     grade = (truth - truth.mean()) / truth.std()

@@ -36,11 +36,11 @@ class Belief:
     prior      of the n gains, before any pair is judged; a gain is a grade over the highest
     grades     (n,) the judgments, NaN where unjudged
     maximum    the highest grade of the scale
-    evidence   combinations of what spoke, such as "output, genre"
-    spoke      (n,) which of them spoke for each pair; None where the estimator does not say
     shape      (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
                deviations before any judgment; see `probabilities`. None: not at all
     stretch    by how much less surely than by the gains levels are told apart
+    evidence   combinations of what spoke, such as "output, genre"
+    spoke      (n,) which of them spoke for each pair; None where the estimator does not say
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
@@ -53,10 +53,10 @@ class Belief:
     prior: MultivariateNormal
     grades: Array
     maximum: float
-    evidence: tuple[str, ...] = ()
-    spoke: Integers | None = None
     shape: Array | None = None
     stretch: float = 1.0
+    evidence: tuple[str, ...] = ()
+    spoke: Integers | None = None
 
     def __post_init__(self) -> None:
         _check_marginals(self.levels, self.marginals, self.maximum)
@@ -78,6 +78,8 @@ class Belief:
         maximum: float,
         models: tuple[str, ...],
         model: Integers | None = None,
+        evidence: tuple[str, ...] = (),
+        spoke: Integers | None = None,
     ) -> "Belief":
         """Belief in which no pair says anything of another; the arguments are those of the class.
 
@@ -89,7 +91,7 @@ class Belief:
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
         _check_models(models, model, len(mean))
         grades = _checked_grades(grades, len(mean), maximum)
-        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0)
+        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke)
 
     @classmethod
     def _checked(cls, *parts: object) -> "Belief":
@@ -208,7 +210,7 @@ class Belief:
         """
         grades = _checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        return self._checked(*parts, self.shape, self.stretch)
+        return self._checked(*parts, self.shape, self.stretch, self.evidence, self.spoke)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""

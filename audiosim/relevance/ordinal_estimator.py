@@ -1,7 +1,7 @@
 """The estimator of ordinal models, each pair on its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -85,8 +85,8 @@ class OrdinalEstimator:
         probabilities.flags.writeable = model.flags.writeable = False
         names = tuple(model.name for model in self._models)
         levels = np.array(self._models[0].levels)
-        belief = Belief.independent(levels, probabilities, grades, self._maximum, names, model)
-        return replace(belief, evidence=self._evidence, spoke=model)
+        evidence = self._evidence, model
+        return Belief.independent(levels, probabilities, grades, self._maximum, names, model, *evidence)
 
     def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
         if model.name in self._fixed:

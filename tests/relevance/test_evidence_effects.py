@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from audiosim.corpus.evidence import Evidence
+from audiosim.corpus.evidence_files import Evidence
 
 from audiosim import shipped
 from audiosim.audio.index import AudioIndex
