@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from audiosim.corpus.evidence_files import Evidence
 
 from audiosim import shipped
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.mfcc import Parameters
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.evidence_effects import OWN_SLOPE, SLOPES
