@@ -5,8 +5,10 @@ import secrets
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 import numpy as np
@@ -16,17 +18,26 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
-from service.received import LONGEST_S, MOST_BYTES, check_predictions, read_answer
-from service.wire import CollectionOut, FeaturesIn, ModelOut, PredictionsIn, PredictionsOut, ProblemOut
+from service.address import parse_address
+from service.priors import decode_prior
+from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refusal
+from service.wire import (
+    CollectionOut,
+    FeaturesIn,
+    JudgmentsIn,
+    ModelOut,
+    PredictionsIn,
+    PredictionsOut,
+    PriorIn,
+)
 from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_standing import CampaignOut, RankingOut
 
 if TYPE_CHECKING:
-    import httpx
+    pass
 
 PAUSES_S = (0.1, 0.3, 0.9)
 BUSY = (429, 503)
-LONGEST_PAUSE_S = 10.0
 TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
 BATCH = 10_000
 COLLECTIONS = "/v1/collections"
@@ -116,6 +127,27 @@ class Client:
         path = _path(collection, "predictions")
         return self._ask("POST", path, PredictionsOut, _query(model, cutoff), msgspec.json.encode(asked))
 
+    def prior(
+        self,
+        collection: str,
+        learned: Mapping[Pair, float] | None = None,
+        *,
+        model: str | None = None,
+        cutoff: int | None = None,
+    ) -> bytes:
+        """File of the belief about a collection's pairs before any is judged, as `service.priors` has it.
+
+        learned        judgments that the model learns from first
+        model, cutoff  the collection's where none is given
+        """
+        asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
+        what = {"params": _query(model, cutoff), "content": msgspec.json.encode(asked)}
+        headers = {"content-type": "application/json"}
+        status, body = self._send("POST", _path(collection, "prior"), headers=headers, **what)
+        if status != 200:
+            raise refusal(self.url, status, body)
+        return body
+
     def predict_features(
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
@@ -196,7 +228,7 @@ class Client:
             with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
                 if response.status_code != 200:
                     body = read_answer(response, self.url, self._most_bytes, self._longest_s)
-                    raise _refusal(self.url, response.status_code, body)
+                    raise refusal(self.url, response.status_code, body)
                 yield from response.iter_lines()
         except httpx.HTTPError as error:
             raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
@@ -226,7 +258,7 @@ class Client:
         headers |= {"idempotency-key": key} if key else {}
         status, body = self._send(method, path, params=query, content=content, headers=headers)
         if status not in (200, 201):
-            raise _refusal(self.url, status, body)
+            raise refusal(self.url, status, body)
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -242,7 +274,7 @@ class Client:
                     body = read_answer(response, self.url, self._most_bytes, self._longest_s)
                 if pause_s is None or response.status_code not in BUSY:
                     return response.status_code, body
-                time.sleep(_pause_s(response, pause_s))
+                time.sleep(pause_of(response, pause_s))
             except (httpx.TimeoutException, httpx.UnsupportedProtocol) as error:
                 raise ServiceError(f"{self.url} cannot be asked: {error}") from None
             except httpx.TransportError as error:
@@ -261,12 +293,6 @@ def _path(collection: str, *more: str) -> str:
     return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
 
 
-def _pause_s(response: "httpx.Response", pause_s: float) -> float:
-    """How long to wait before asking a busy service again: as long as it says, within reason."""
-    said = response.headers.get("retry-after", "")
-    return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s
-
-
 def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
     try:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
@@ -279,22 +305,12 @@ def _query(model: str | None, cutoff: int | None) -> dict[str, str]:
     return {name: value for name, value in query.items() if value is not None}
 
 
-def _refusal(url: str, status: int, body: bytes) -> InputError | ServiceError:
-    try:
-        detail = msgspec.json.decode(body, type=ProblemOut).detail
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ServiceError(f"{url} does not answer as audiosim does: status {status}")
-    if status < 500:
-        return InputError(f"{url} refuses: {detail}")
-    return ServiceError(f"{url} failed with status {status}: {detail}")
-
-
 class RemoteEstimator:
     """The estimator of a service, for a pool that it has too.
 
-    The judgments stay with the caller: each prediction sends them along, and changes nothing there. What comes back is
-    how likely each level of each pair is, and not how pairs hang together. So a loop with a joint model elsewhere is
-    another than with the same model here: judgments move other pairs, but unjudged pairs count as independent.
+    The judgments stay with the caller, and change nothing there. Of a model whose gains are correlated the prior comes
+    over the wire, once and whenever it learns anew, and is conditioned here: to the last bit as if the model were here.
+    Any other is sent the judgments with each prediction, and answers with the probabilities of the levels.
 
     collection, model  their names there; None for the model that the service would use
     batch              number of pairs to ask for at once
@@ -312,7 +328,8 @@ class RemoteEstimator:
                 f"its top {there.cutoff} has {there.pool} pairs of {len(there.systems)} systems, pool hash "
                 f"{there.pool_hash[:12]}; here {len(pool.pairs)} of {len(pool.systems)}, {pool.content_hash[:12]}"
             )
-        self._there = there.model
+        self._there, self._correlated = there.model, there.correlated
+        self._learned: dict[Pair, float] | None = None
 
     @property
     def name(self) -> str:
@@ -323,8 +340,29 @@ class RemoteEstimator:
         """The version of the service's model."""
         return self._there.version
 
+    @cached_property
+    def _start(self) -> Belief:
+        """The belief before any judgment."""
+        nothing, maximum = np.full(len(self._pool.pairs), np.nan), self._pool.scale.maximum
+        body = self._client.prior(self._collection, self._learned, model=self._model, cutoff=self._pool.cutoff)
+        return decode_prior(body, nothing, maximum, self._client.url)
+
+    def relearned(self, grades: Array) -> "RemoteEstimator":
+        """The estimator that has learned there from these judgments, if its gains are correlated.
+
+        grades  (n,) NaN where unjudged
+        """
+        if not self._correlated:
+            return self
+        other = copy(self)
+        vars(other).pop("_start", None)
+        other._learned = self._pool.judged(grades)
+        return other
+
     def predict(self, grades: Array) -> Belief:
-        pairs, told = self._pool.pairs, _told(self._pool, grades)
+        if self._correlated:
+            return self._start.revise(grades)
+        pairs, told = self._pool.pairs, self._pool.judged(grades)
         starts = range(0, len(pairs), self._batch)
         answers = [self._ask(pairs[start : start + self._batch], told) for start in starts]
         if any(answer.levels != answers[0].levels for answer in answers):
@@ -350,11 +388,6 @@ class RemoteEstimator:
         return answer
 
 
-def _told(pool: Pool, grades: Array) -> dict[Pair, float]:
-    judged = np.flatnonzero(~np.isnan(grades))
-    return {pool.pairs[i]: grade for i, grade in zip(judged.tolist(), grades[judged].tolist(), strict=True)}
-
-
 def remote(pool: Pool, text: str) -> RemoteEstimator:
     """The estimator that a service has for a pool.
 
@@ -362,27 +395,5 @@ def remote(pool: Pool, text: str) -> RemoteEstimator:
           the address of a collection, such as http://127.0.0.1:8000/v1/collections/mirex2011; ?model=NAME picks
           another model than the service would
     """
-    root, collection, model = _parse(text)
+    root, collection, model = parse_address(text)
     return RemoteEstimator(pool, Client(root), pool.collection if collection is None else collection, model)
-
-
-def _parse(text: str) -> tuple[str, str | None, str | None]:
-    try:
-        parts = urlsplit(text)
-        query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    except ValueError:
-        raise _not_an_address(text) from None
-    prefix, collections, collection = parts.path.rstrip("/").partition(COLLECTIONS)
-    named = collection[1:] if collections else None
-    wrong_name = named is not None and (not named or "/" in named)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or wrong_name or set(query) - {"model"}:
-        raise _not_an_address(text)
-    root = f"{parts.scheme}://{parts.netloc}{prefix}"
-    return root, None if named is None else unquote(named), query.get("model")
-
-
-def _not_an_address(text: str) -> InputError:
-    return InputError(
-        f"remote needs the address of a service, such as http://127.0.0.1:8000, or of a collection there, "
-        f"http://127.0.0.1:8000/v1/collections/NAME, either with ?model=NAME, got {text!r}"
-    )

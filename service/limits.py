@@ -17,7 +17,7 @@ from service.problems import refusal
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18
 Result = TypeVar("Result")
-PREDICTING = ("/predictions", "/infer")
+PREDICTING = ("/predictions", "/prior", "/infer")
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,19 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from audiosim.corpus.model import Pair, Scale
-from audiosim.errors import ServiceError
-from service.wire import PredictionsOut
+from audiosim.errors import InputError, ServiceError
+from service.wire import PredictionsOut, ProblemOut
 
 if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 2**28  # of one answer, unpacked
 LONGEST_S = 600.0  # that the body of one answer may take
+LONGEST_PAUSE_S = 10.0
 SUMMING = 1e-6  # of a row of probabilities
 CLOSE = 1e-6  # of an expectation, as a share of the highest grade
 
@@ -80,3 +82,20 @@ def _check_probabilities(answer: PredictionsOut, pairs: Sequence[Pair], levels: 
 
 def _named(pair: Pair) -> str:
     return f"document {pair.document} for query {pair.query}"
+
+
+def refusal(url: str, status: int, body: bytes) -> InputError | ServiceError:
+    """Error that an answer with another status than asked for means."""
+    try:
+        detail = msgspec.json.decode(body, type=ProblemOut).detail
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ServiceError(f"{url} does not answer as audiosim does: status {status}")
+    if status < 500:
+        return InputError(f"{url} refuses: {detail}")
+    return ServiceError(f"{url} failed with status {status}: {detail}")
+
+
+def pause_of(response: "httpx.Response", pause_s: float) -> float:
+    """How long to wait before asking a busy service again: as long as it says, within reason."""
+    said = response.headers.get("retry-after", "")
+    return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s

@@ -98,6 +98,12 @@ class Predictor:
         """
         return self._state(self.estimator, self.pool.spread(grades), len(grades), None)
 
+    def prior(self, learned: Mapping[Pair, float]) -> Belief:
+        """The belief before any judgment of a pair, after learning from these judgments what can be learned."""
+        nothing = np.full(len(self.pool.pairs), np.nan)
+        estimator = self.estimator.relearned(self.pool.spread(learned)) if learned else self.estimator
+        return estimator.predict(nothing)
+
     def learned(self, grades: Mapping[Pair, float]) -> Remembering:
         """The estimator after a campaign in which the pairs were first judged in this order."""
         learned = after_grades(self.pool, self.estimator, grades)

@@ -77,6 +77,12 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
         return list(_pairs(self.query, self.document))
 
 
+class PriorIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
+    """The judgments that the model is to have learned from, if any, beyond what each says of other pairs."""
+
+    learned: JudgmentsIn | None = None
+
+
 class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
     """Rows of features to predict from, in columns by name; null is unknown."""
 
@@ -132,7 +138,8 @@ class ScaleOut(Wire):
 class CollectionOut(Wire):
     """A collection: its systems by name; how many queries, pairs in the pool, and judgments there are.
 
-    `state` is the number of the last event of its campaign, which ranks by `measure`.
+    `state` is the number of the last event of its campaign, which ranks by `measure`. Where `correlated`, what is
+    judged of one pair says something of others, as their prior has it.
     """
 
     identifier: str
@@ -147,6 +154,7 @@ class CollectionOut(Wire):
     model: ModelName
     measure: str
     state: int
+    correlated: bool = False
 
     @classmethod
     def from_domain(cls, served: ServedCollection, predictor: Predictor) -> "CollectionOut":
@@ -164,6 +172,7 @@ class CollectionOut(Wire):
             model=ModelName(own.name, own.version),
             measure=str(served.campaign.selection.measure),
             state=own.number or 0,
+            correlated=own.belief.prior.correlated,
         )
 
 

@@ -1,7 +1,8 @@
 """A judging campaign: an append-only log of what assessors say, and what it adds up to."""
 
+from typing import TYPE_CHECKING, Any
+
 from audiosim.campaign.campaign import Campaign, Progress
-from audiosim.campaign.database import DatabaseStore
 from audiosim.campaign.event import Event, Record
 from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.pace import Pace
@@ -10,6 +11,9 @@ from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.standing import Lesson, Standing
 from audiosim.campaign.store import MemoryStore, Store
 from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
+
+if TYPE_CHECKING:
+    from audiosim.campaign.database import DatabaseStore
 
 __all__ = [
     "Agreement",
@@ -31,3 +35,12 @@ __all__ = [
     "TwoAssessors",
     "judgments_in",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The store in a database, imported when it is asked for: SQLAlchemy takes longer than most commands."""
+    if name != "DatabaseStore":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from audiosim.campaign.database import DatabaseStore
+
+    return DatabaseStore

@@ -1,6 +1,5 @@
 """The log of a campaign as the judgments of a collection."""
 
-from audiosim.campaign.database import DatabaseStore
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.collection import Collection
@@ -12,6 +11,8 @@ def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
 
     url  of the database; a campaign that has not begun adds nothing
     """
+    from audiosim.campaign.database import DatabaseStore
+
     store = DatabaseStore(url, collection.identifier)
     try:
         ledger = Ledger(collection.scale, collection.judgments)

@@ -1,14 +1,15 @@
 """Commands that keep the judgments of a service: back them up, verify them, restore them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audiosim.campaign.archive import Archived, back_up, verify
-from audiosim.campaign.archive import restore as restore_logs
 from audiosim.cli.options import As, Format, print_result
 from audiosim.report.views import rows_view
+
+if TYPE_CHECKING:
+    from audiosim.campaign.archive import Archived
 
 Database = Annotated[
     str,
@@ -31,6 +32,8 @@ def backup(
 
     Example: `audiosim backup --db sqlite:///campaign.db -o monday.jsonl`
     """
+    from audiosim.campaign.archive import back_up
+
     _print(form, back_up(database, output))
 
 
@@ -42,6 +45,8 @@ def verify_logs(
 
     Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///campaign.db`
     """
+    from audiosim.campaign.archive import verify
+
     _print(form, verify(source))
 
 
@@ -54,9 +59,11 @@ def restore(
 
     Example: `audiosim restore monday.jsonl --db postgresql://me@host/name`
     """
+    from audiosim.campaign.archive import restore as restore_logs
+
     _print(form, restore_logs(backup, database))
 
 
-def _print(form: Format, found: list[Archived]) -> None:
+def _print(form: Format, found: "list[Archived]") -> None:
     rows = [one.to_dict() for one in found]
     print_result(form, {"campaigns": rows}, rows, lambda: rows_view(rows) if rows else "there are no campaigns")

@@ -149,6 +149,14 @@ class Pool:
                 spread[self.positions[pair]] = grade
         return spread
 
+    def judged(self, grades: Array) -> dict[Pair, float]:
+        """The grades of the judged pairs, what `spread` made of them taken back.
+
+        grades  (n,) NaN where unjudged
+        """
+        judged = np.flatnonzero(~np.isnan(grades))
+        return {self.pairs[i]: grade for i, grade in zip(judged.tolist(), grades[judged].tolist(), strict=True)}
+
 
 def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable[Pair] = ()) -> Pool:
     """The pool of a collection's runs down to a cutoff, the collection's own where none is given.

@@ -45,6 +45,8 @@ class BlockNormal:
     def __post_init__(self) -> None:
         check_blocks(self.blocks, len(self.mean))
         p = len(self.shared)
+        if not (np.all(np.isfinite(self.mean)) and np.all(np.isfinite(self.shared))):
+            raise InputError("means and covariances of shared effects must be finite")
         if self.shared.shape != (p, p):
             raise InputError(f"covariance of the shared effects must be square, got {self.shared.shape}")
         if not len(self.blocks) == len(self.within) == len(self.loadings):

@@ -14,9 +14,11 @@ from audiosim.relevance.published import Model
 from service.encoding import encode
 from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, WireRoute
 from service.predicted import UNKNOWN, Predicted, predict_features
-from service.wire import FeaturesIn, PredictionsIn, PredictionsOut
+from service.priors import encode_prior
+from service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
 
 FEW_ROWS = 500
+NPZ = "application/octet-stream"
 
 router = APIRouter(prefix="/v1", tags=["predictions"], route_class=WireRoute)
 quick = APIRouter(prefix="/v1", tags=["predictions"], route_class=ModelRoute)
@@ -42,6 +44,26 @@ def predict_pairs_of_collection(
     if UNKNOWN in predicted.status and (beyond := one.beyond(predictor, pairs, model)) is not None:
         predicted = beyond.state(grades).of(pairs)
     return _answer(request, predicted, asked.include)
+
+
+@router.post(
+    "/collections/{collection}/prior",
+    response_class=Response,
+    responses={200: {"content": {NPZ: {"schema": {"type": "string", "format": "binary"}}}}},
+)
+def send_prior(
+    one: CollectionDep, asked: Annotated[PriorIn, Body()], model: ModelQuery = None, cutoff: CutoffQuery = None
+) -> Response:
+    """The belief about the pairs of a collection before any is judged, where their gains are correlated.
+
+    A compressed npz file: levels and probabilities, and means and covariance of the gains in blocks with shared
+    effects, pairs in the order of the pool; see `service.priors`.
+
+    For loops that condition it elsewhere on judgments of their own. After judgments in `learned` the model has learned
+    from them what it can beyond that.
+    """
+    learned = {} if asked.learned is None else asked.learned.to_domain(one.collection.scale)
+    return Response(encode_prior(one.predictor(model, cutoff).prior(learned)), media_type=NPZ)
 
 
 @quick.post("/models/{model}/predictions", response_model=PredictionsOut)

@@ -43,6 +43,7 @@ def test_every_collection_is_listed_with_its_size(http, small):
         "model": {"name": "joint-fine", "version": load_model("joint-fine").version},
         "measure": "CG@4",
         "state": 0,
+        "correlated": True,
     }
     assert http.get("/v1/collections/small").json() == listed[0]
 

@@ -1,7 +1,4 @@
-"""The judging loop in this process, the estimator in another: nothing may differ from all in one.
-
-But for a joint model: how pairs hang together does not come over the wire.
-"""
+"""The judging loop in this process, the estimator in another: nothing may differ from all in one."""
 
 import contextlib
 import threading
@@ -9,6 +6,7 @@ import time
 import zlib
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 
 import msgspec
 import numpy as np
@@ -19,9 +17,10 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.selection import Selection
+from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulate import replay
 from service.client import Client, RemoteEstimator, remote
+from service.priors import decode_prior, encode_prior
 from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
 
 
@@ -63,33 +62,123 @@ def test_remote_predictions_are_those_made_here_to_the_last_bit(server, small, m
 
 
 @pytest.mark.parametrize("share", [0, 0.4, 1])
-def test_a_remote_joint_model_predicts_what_one_here_does(server, small, share, check_close):
+def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server, small, share):
     pool = build_pool(small)
     rng = np.random.default_rng(5)
     grades = np.where(rng.random(len(pool.pairs)) < share, rng.uniform(0, 100, len(pool.pairs)), np.nan)
     there, here = make_estimator(pool, f"remote:{server.url}"), make_estimator(pool, "joint")
     assert (there.name, there.version) == ("remote:joint-fine", here.version)
     far, near = there.predict(grades), here.predict(grades)
-    for what in ("levels", "probabilities", "expectation", "variance"):
-        check_close(getattr(far, what).tolist(), getattr(near, what).tolist())
-    assert [far.models[code] for code in far.model] == [near.models[code] for code in near.model]
-    assert not far.prior.correlated
+    check_same_prediction(far, near)
+    assert far.prior.correlated
+    assert np.array_equal(far.gains.mean, near.gains.mean)
+    for place in range(len(pool.pairs)):
+        assert np.array_equal(far.gains.column(place), near.gains.column(place))
 
 
-def test_a_campaign_against_a_remote_joint_model_predicts_after_each_judgment_what_one_here_does(server, small):
+@pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
+def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
+    # It learns anew on the way, there as here.
+    monkeypatch.setattr("audiosim.relevance.relearning.FIRST_LEARNING", 10)
     pool = build_pool(small)
     truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
-    estimator = make_estimator(pool, f"remote:{server.url}")
-    played = replay(Selection.start(pool, parse_measure("CG@4"), estimator), truth, 0.97)
-    assert 10 < len(played.asked) == len(set(played.asked))
-    assert played.selection.reached(0.97)
-    assert played.selection.rule.name == "differences"
-    grades = played.selection.grades
-    assert np.array_equal(grades[~np.isnan(grades)], truth[~np.isnan(grades)])
-    told, local = np.isnan(grades), make_estimator(pool, "joint").predict(grades)
-    known = played.selection.belief.gains
-    np.testing.assert_allclose(known.mean[told], local.expectation[told] / 100, rtol=1e-9)
-    np.testing.assert_allclose(known.variance[told], local.variance[told] / 100**2, rtol=1e-9)
+    there, here = (
+        replay(Selection.start(pool, parse_measure(measure), make_estimator(pool, model)), truth, 0.97)
+        for model in (f"remote:{server.url}", "joint")
+    )
+    assert len(here.asked) > 10
+    assert (there.selection.rule.name, here.selection.rule.name) == ("drawn", "drawn")
+    assert (
+        there.selection.belief.prior
+        is not Selection.start(pool, parse_measure(measure), make_estimator(pool, f"remote:{server.url}")).belief.prior
+    )
+    check_same_replay(there, here)
+
+
+def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(mirex_server, mirex2011):
+    pool = build_pool(mirex2011)
+    truth, what = pool.spread(mirex2011.grades()), parse_measure("CG@5")
+    there, here = (
+        replay(Selection.start(pool, what, make_estimator(pool, model)), truth, parse_stopping_rule("judgments=120"))
+        for model in (f"remote:{mirex_server.url}?model=joint", "joint")
+    )
+    assert len(here.asked) == 120  # it learned anew at 25 or at 100
+    check_same_replay(there, here)
+    with Client(mirex_server.url) as client:
+        assert len(client.prior("mirex2011", model="joint")) < 10**6
+
+
+def test_a_prior_comes_over_the_wire_as_it_was(joint_belief):
+    nothing = np.full(len(joint_belief.grades), np.nan)
+    found = decode_prior(encode_prior(joint_belief), nothing, joint_belief.maximum, "here")
+    for name in ("levels", "marginals", "model"):
+        assert np.array_equal(getattr(found, name), getattr(joint_belief, name))
+    assert found.models == joint_belief.models
+    ours, theirs = joint_belief.prior, found.prior
+    assert np.array_equal(ours.mean, theirs.mean)
+    assert np.array_equal(ours.shared, theirs.shared)
+    for name in ("blocks", "within", "loadings"):
+        for one, other in zip(getattr(ours, name), getattr(theirs, name), strict=True):
+            assert np.array_equal(one, other)
+
+
+@pytest.fixture
+def joint_belief(small):
+    pool = build_pool(small)
+    return make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+
+
+def changed_prior(belief, **changes):
+    """The file of a belief in which some arrays are others; None leaves one out."""
+    with np.load(BytesIO(encode_prior(belief))) as arrays:
+        parts = dict(arrays) | changes
+    file = BytesIO()
+    np.savez_compressed(file, **{name: part for name, part in parts.items() if part is not None})
+    return file.getvalue()
+
+
+WRONG_PRIORS = {
+    "no file": (lambda b: b"nonsense", "File is not a zip file"),
+    "half a file": (lambda b: encode_prior(b)[:500], "File is not a zip file"),
+    "an array too few": (lambda b: changed_prior(b, shared=None), "it holds .*, expected levels, .*, shared"),
+    "another pool": (lambda b: changed_prior(b, mean=b.prior.mean[1:]), r"it is of \d+ pairs, expected \d+"),
+    "pickles": (lambda b: changed_prior(b, mean=np.array([{}] * 3, dtype=object)), "Object arrays cannot be loaded"),
+    "rows that sum to 6": (lambda b: changed_prior(b, marginals=6 * b.marginals), "each row of probabilities must be"),
+    "no numbers": (lambda b: changed_prior(b, mean=b.prior.mean * np.nan), "means and covariances of shared effects"),
+    "negative covariances": (lambda b: changed_prior(b, shared=-b.prior.shared), "shared effects must not be negative"),
+    "negative blocks": (
+        lambda b: changed_prior(b, within=-np.concatenate([w[np.tril_indices(len(w))] for w in b.prior.within])),
+        "within each of its blocks must be positive definite",
+    ),
+    "blocks too few": (lambda b: changed_prior(b, sizes=np.array([1])), "its blocks are of other sizes than it says"),
+    "a place twice": (
+        lambda b: changed_prior(b, places=0 * np.concatenate(b.prior.blocks)),
+        "blocks must hold each of .* places once",
+    ),
+    "loadings elsewhere": (
+        lambda b: changed_prior(b, data=np.ones(1), row=np.array([10**6]), column=np.array([0])),
+        "exceeds matrix dimension",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), WRONG_PRIORS.values(), ids=WRONG_PRIORS)
+def test_a_prior_that_cannot_be_one_is_not_believed(joint_belief, make, message):
+    nothing = np.full(len(joint_belief.grades), np.nan)
+    with pytest.raises(ServiceError, match=f"^there sends a prior that cannot be one: .*{message}"):
+        decode_prior(make(joint_belief), nothing, joint_belief.maximum, "there")
+
+
+def test_a_prior_that_unpacks_without_end_is_not_kept(joint_belief, monkeypatch):
+    monkeypatch.setattr("service.priors.MOST_BYTES", 1000)
+    nothing = np.full(len(joint_belief.grades), np.nan)
+    with pytest.raises(ServiceError, match="it unpacks to [0-9,]+ bytes, more than 1,000$"):
+        decode_prior(encode_prior(joint_belief), nothing, joint_belief.maximum, "there")
+
+
+def test_a_prior_of_independent_gains_is_not_sent(server, small):
+    with Client(server.url) as client, pytest.raises(InputError, match="prior of mjud-fine is a IndependentNormal"):
+        client.prior("small", model="mjud")
 
 
 def test_a_large_pool_is_asked_for_in_batches(server, small):

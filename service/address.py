@@ -1,0 +1,30 @@
+"""Addresses of a service, and of a collection there."""
+
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from audiosim.errors import InputError
+
+COLLECTIONS = "/v1/collections"
+
+
+def parse_address(text: str) -> tuple[str, str | None, str | None]:
+    """Root of the service, name of the collection and of the model; None where the address names none."""
+    try:
+        parts = urlsplit(text)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    except ValueError:
+        raise _not_an_address(text) from None
+    prefix, collections, collection = parts.path.rstrip("/").partition(COLLECTIONS)
+    named = collection[1:] if collections else None
+    wrong_name = named is not None and (not named or "/" in named)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or wrong_name or set(query) - {"model"}:
+        raise _not_an_address(text)
+    root = f"{parts.scheme}://{parts.netloc}{prefix}"
+    return root, None if named is None else unquote(named), query.get("model")
+
+
+def _not_an_address(text: str) -> InputError:
+    return InputError(
+        f"remote needs the address of a service, such as http://127.0.0.1:8000, or of a collection there, "
+        f"http://127.0.0.1:8000/v1/collections/NAME, either with ?model=NAME, got {text!r}"
+    )

@@ -1,0 +1,122 @@
+"""Prior beliefs on the wire: correlated gains block by block, to the last bit, as arrays of a compressed npz file."""
+
+from io import BytesIO
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError, ServiceError
+from audiosim.relevance.belief import Belief
+from audiosim.stats.block_normal import BlockNormal
+
+MOST_BYTES = 2**28  # of all arrays, unpacked
+NAMES = (
+    "levels",
+    "marginals",
+    "models",
+    "model",
+    "mean",
+    "places",
+    "sizes",
+    "within",
+    "data",
+    "row",
+    "column",
+    "shared",
+)
+ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
+
+
+def encode_prior(belief: Belief) -> bytes:
+    """File of a belief's prior, its grades left out.
+
+    levels, marginals, models, model  as of `Belief`
+    mean           (n,) of the gains
+    places, sizes  (n,) places block by block, and how many each block has
+    within         lower triangles of the blocks' covariances, row by row, one after the other
+    data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
+    shared         (p, p) covariance of the shared effects
+
+    InputError where gains are correlated otherwise than in blocks with shared effects.
+    """
+    prior = belief.prior
+    if not isinstance(prior, BlockNormal):
+        raise InputError(f"the prior of {belief.models[0]} is a {type(prior).__name__}, which cannot be sent")
+    loadings = sparse.coo_array(np.vstack([np.empty((0, len(prior.shared))), *prior.loadings]))
+    file = BytesIO()
+    np.savez_compressed(
+        file,
+        levels=belief.levels,
+        marginals=belief.marginals,
+        models=np.array(belief.models),
+        model=belief.model,
+        mean=prior.mean,
+        places=np.concatenate([np.empty(0, dtype=np.int64), *prior.blocks]),
+        sizes=np.array([len(rows) for rows in prior.blocks], dtype=np.int64),
+        within=np.concatenate([np.empty(0), *(own[np.tril_indices(len(own))] for own in prior.within)]),
+        data=loadings.data,
+        row=loadings.row.astype(np.int64),
+        column=loadings.col.astype(np.int64),
+        shared=prior.shared,
+    )
+    return file.getvalue()
+
+
+def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief:
+    """Belief of the prior in a file, given some judgments; ServiceError where the file cannot be one about these pairs.
+
+    body     as `encode_prior` has it, from a service that is not trusted
+    grades   (n,) NaN where unjudged
+    maximum  the highest grade of the scale
+    """
+    try:
+        parts = _arrays(body)
+        models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
+        return Belief(parts["levels"], parts["marginals"], models, parts["model"], prior, grades, maximum)
+    except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
+        raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
+
+
+def _arrays(body: bytes) -> dict[str, Any]:
+    with ZipFile(BytesIO(body)) as file:
+        unpacked = sum(entry.file_size for entry in file.infolist())
+        if unpacked > MOST_BYTES:
+            raise InputError(f"it unpacks to {unpacked:,} bytes, more than {MOST_BYTES:,}")
+        if sorted(file.namelist()) != sorted(f"{name}.npy" for name in NAMES):
+            raise InputError(f"it holds {', '.join(file.namelist())}, expected {', '.join(NAMES)}")
+    with np.load(BytesIO(body), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in NAMES}
+
+
+def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
+    """The prior, if it is of so many pairs and its covariance can be one."""
+    places, sizes, shared = parts["places"], parts["sizes"], parts["shared"]
+    if parts["mean"].shape != (count,):
+        raise InputError(f"it is of {parts['mean'].size} pairs, expected {count}")
+    if np.any(sizes < 0) or sizes.sum() != len(places) or np.sum(sizes * (sizes + 1) // 2) != len(parts["within"]):
+        raise InputError("its blocks are of other sizes than it says")
+    if len(shared) and np.min(np.linalg.eigvalsh(shared)) < -ROUNDING * np.max(np.abs(shared)):
+        raise InputError("the covariance of its shared effects must not be negative")
+    cells = (parts["data"], (parts["row"], parts["column"]))
+    loadings = np.asarray(sparse.coo_array(cells, shape=(len(places), len(shared))).toarray())
+    ends = np.cumsum(sizes)[:-1]
+    within = _triangles(parts["within"], sizes)
+    return BlockNormal(parts["mean"], tuple(np.split(places, ends)), within, tuple(np.split(loadings, ends)), shared)
+
+
+def _triangles(packed: Array, sizes: Integers) -> tuple[Array, ...]:
+    """Symmetric matrices of their lower triangles; each must be positive definite."""
+    found = []
+    for size, own in zip(sizes.tolist(), np.split(packed, np.cumsum(sizes * (sizes + 1) // 2)[:-1]), strict=True):
+        full = np.zeros((size, size))
+        full[np.tril_indices(size)] = own
+        full += np.tril(full, -1).T
+        try:
+            np.linalg.cholesky(full)
+        except np.linalg.LinAlgError:
+            raise InputError("the covariance within each of its blocks must be positive definite") from None
+        found.append(full)
+    return tuple(found)
