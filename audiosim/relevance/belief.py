@@ -178,7 +178,7 @@ class Belief:
         for stretch in STRETCHES:
             shape = _shape(ends / stretch, ratio / stretch, target)
             reached = np.zeros((len(judged), len(self.levels) + 1))
-            reached[:, 1:-1] = stdtr(FREEDOM, (ends + ratio * shape) / stretch)
+            reached[:, 1:-1] = stdtr(FREEDOM, np.maximum.accumulate(ends + ratio * shape, axis=1) / stretch)
             reached[:, -1] = 1
             chance = np.diff(reached, axis=1)[np.arange(len(judged)), len(middles) - below.sum(axis=1)]
             likely = np.log(np.maximum(chance, LEAST)).sum() - (np.log(stretch) / SPREAD) ** 2 / 2
@@ -301,14 +301,18 @@ class Belief:
 def _shape(ends: Array, ratio: Array, target: Array) -> Array:
     """(l - 1,) by how much ends (k, l - 1) move for their mean chances to be those of a target (l - 1,).
 
-    ratio  (k, 1) by how much the ends of each row move with the shape
+    ratio  (k, 1) by how much the ends of each row move with the shape; no end falls below the one before
     """
-    low, high = np.full(len(target), -REACH), np.full(len(target), REACH)
-    for _ in range(HALVINGS):
-        shape = (low + high) / 2
-        above = stdtr(FREEDOM, ends + ratio * shape).mean(axis=0) > target
-        low, high = np.where(above, low, shape), np.where(above, shape, high)
-    return np.asarray((low + high) / 2)
+    shape, reached = np.zeros(len(target)), np.full(len(ends), -np.inf)
+    for level, wanted in enumerate(target.tolist()):
+        low, high = -REACH, REACH
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            above = stdtr(FREEDOM, np.maximum(reached, ends[:, level] + ratio[:, 0] * middle)).mean() > wanted
+            low, high = (low, middle) if above else (middle, high)
+        shape[level] = (low + high) / 2
+        reached = np.maximum(reached, ends[:, level] + ratio[:, 0] * shape[level])
+    return shape
 
 
 def _check_array(what: str, value: object, kind: str) -> None:
