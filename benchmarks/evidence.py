@@ -30,7 +30,7 @@ from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.features.evidence import evidence_columns
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.relearning import FIRST, relearned
+from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.simulate import draw_parts
 from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms
@@ -48,7 +48,7 @@ BOOTSTRAPS = 2000
 def squares(pool: Pool, seen: np.ndarray, truth: np.ndarray, model: object = "joint") -> np.ndarray:
     """(n,) squared errors, NaN where judged; sizes are learned as a campaign learns them."""
     estimator = estimator_of(pool, model)  # type: ignore[arg-type]
-    if np.sum(~np.isnan(seen)) >= FIRST:
+    if np.sum(~np.isnan(seen)) >= FIRST_LEARNING:
         estimator = relearned(estimator, seen)  # type: ignore[assignment]
     off = (estimator.predict(seen).expectation - truth) / pool.scale.maximum
     return np.where(np.isnan(seen), off**2, np.nan)
