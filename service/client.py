@@ -20,7 +20,7 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from service.address import parse_address
 from service.priors import decode_prior
-from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refusal
+from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refused_body
 from service.wire import (
     CollectionOut,
     FeaturesIn,
@@ -145,7 +145,7 @@ class Client:
         headers = {"content-type": "application/json"}
         status, body = self._send("POST", _path(collection, "prior"), headers=headers, **what)
         if status != 200:
-            raise refusal(self.url, status, body)
+            raise refused_body(self.url, status, body)
         return body
 
     def predict_features(
@@ -228,7 +228,7 @@ class Client:
             with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
                 if response.status_code != 200:
                     body = read_answer(response, self.url, self._most_bytes, self._longest_s)
-                    raise refusal(self.url, response.status_code, body)
+                    raise refused_body(self.url, response.status_code, body)
                 yield from response.iter_lines()
         except httpx.HTTPError as error:
             raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
@@ -258,7 +258,7 @@ class Client:
         headers |= {"idempotency-key": key} if key else {}
         status, body = self._send(method, path, params=query, content=content, headers=headers)
         if status not in (200, 201):
-            raise refusal(self.url, status, body)
+            raise refused_body(self.url, status, body)
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

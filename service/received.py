@@ -84,7 +84,7 @@ def _named(pair: Pair) -> str:
     return f"document {pair.document} for query {pair.query}"
 
 
-def refusal(url: str, status: int, body: bytes) -> InputError | ServiceError:
+def refused_body(url: str, status: int, body: bytes) -> InputError | ServiceError:
     """Error that an answer with another status than asked for means."""
     try:
         detail = msgspec.json.decode(body, type=ProblemOut).detail
