@@ -114,7 +114,8 @@ class PredictionsOut(Wire, omit_defaults=True):
 
     `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
     judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
-    there on request, and are the model's for a judged row too.
+    there on request, and are the model's for a judged row too. `evidence` is what spoke for the row, such as "output,
+    genre".
     """
 
     model: ModelName
@@ -125,6 +126,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     models: list[str | None]
     levels: list[float] | None = None
     probabilities: list[list[float] | None] | None = None
+    evidence: list[str | None] | None = None
     state: int | None = None
 
 

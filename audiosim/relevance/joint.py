@@ -11,6 +11,9 @@ as its covariance says. Judgments condition all of it, exactly.
 A model knows the collection that it was learned on. Any other is a draw from a distribution of collections, see
 `Between`: there trend and sizes are as uncertain as collections differ, and where nothing is known of any document, so
 is the mean, which is then that of the scale.
+
+Sound, and evidence of the user's own, is met in the same way everywhere: each piece moves the mean by a slope of which
+a prior is held, and documents that are alike in it share an effect; see `evidence_effects`.
 """
 
 from collections.abc import Mapping
@@ -18,6 +21,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from audiosim.arrays import Array, Booleans
 from audiosim.corpus.pool import UNKNOWN, Pool
@@ -26,10 +30,11 @@ from audiosim.features.table import needs_judgments
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
+from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, Trend, usual_model
 from audiosim.relevance.random_effects import SOUND, layout_of
-from audiosim.stats.layout import Layout
+from audiosim.stats.layout import REST, Layout
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 SMALL = 0.03  # size at which a component is taken up again that the model has none of
@@ -47,7 +52,7 @@ class Prior:
     ordinal   belief by the ordinal models
     layout    of the components; constant, standing and consensus are its trend
     mean      (n,) expected grade as a share of the highest
-    informed  (n,) whether the ordinal model knows something of the pair but who retrieved it
+    informed  (n,) whether the ordinal model knows anything of the pair
     """
 
     ordinal: Belief
@@ -70,7 +75,7 @@ class Prior:
         scale = np.maximum(max(LEAST, FLOOR * float(scale[pool.found].mean())), scale)
         trend = np.column_stack([np.ones(len(mean)), *covariates(pool)]) * scale[:, None]
         layout = replace(layout_of(pool, scale, sound, metadata), trend=trend)
-        informed = np.array([_of_documents(model) for model in models])[ordinal.model]
+        informed = np.array([bool(model.terms) for model in models])[ordinal.model]
         return cls(ordinal, layout, mean, informed)
 
 
@@ -128,6 +133,25 @@ class Uncertainty:
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
         return cls(mean, variances, centre, spread, True)
 
+    def with_evidence(self, effects: EvidenceEffects, layout: Layout) -> "Uncertainty":
+        """The same with a slope for each piece of evidence, and sizes of the likenesses that it adds.
+
+        layout  to which the effects are added
+
+        What likenesses explain is taken out of `rest`, half of whose deviation is left at least.
+        """
+        columns, (centre, spread) = effects.columns * layout.scale[:, None], effects.slopes.T
+        added = {name: size for name, size in effects.sizes.items() if name not in layout.kernels}
+        taken = sum(size**2 for size, _ in added.values())
+        rest = np.sqrt(max((self.centre[REST] / 2) ** 2, self.centre[REST] ** 2 - taken))
+        return replace(
+            self,
+            mean=self.mean + columns @ centre,
+            covariance=block_diag(self.covariance, np.diag(spread**2)),
+            centre={**self.centre, **{name: size for name, (size, _) in added.items()}, REST: float(rest)},
+            spread={**self.spread, **{name: unsure for name, (_, unsure) in added.items()}},
+        )
+
     def sizes(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
         """The sizes to predict with: away from home the root mean square of the log-normal distribution of each.
 
@@ -161,13 +185,19 @@ class JointEstimator:
             known, sound = knows_documents(model, pool), SOUND in components and pool.sounds is not None
             self._prior = Prior.of(pool, models if known else (usual_model(pool.scale),), sound, known)
             self._held = Uncertainty.elsewhere(self._prior, model, model.between)
+        effects = EvidenceEffects.of(pool, self._prior.layout)
+        if effects.names:
+            self._held = self._held.with_evidence(effects, self._prior.layout)
+            self._prior = replace(self._prior, layout=effects.onto(self._prior.layout))
+        self._spoken = effects.spoken(self._prior.ordinal)
         self._begin(self._held.sizes(self._held.centre, self._held.spread))
 
     def _begin(self, sizes: Mapping[str, float]) -> None:
         self.sizes = sizes
         gains = self._prior.layout.normal(sizes, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
-        self._start = replace(self._prior.ordinal, prior=gains)
+        words, spoke = self._spoken
+        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke)
 
     @property
     def name(self) -> str:
@@ -219,7 +249,7 @@ def is_home(model: Model, pool: Pool) -> bool:
 
 def knows_documents(model: Model, pool: Pool) -> bool:
     """Whether a model was learned for the pool's scale from what documents are, and that is known of some of these."""
-    there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN) or pool.sounds is not None
+    there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
     return model.scale == pool.scale.name and _of_documents(model) and bool(there)
 
 
