@@ -1,4 +1,4 @@
-"""What is predicted: of the pairs of a pool in one state of the judgments, or of rows of features."""
+"""Predictions: for the pairs of a pool in one state of the judgments, or for rows of features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ class State:
 
 
 def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
-    """What a model says of rows of features; a row with an unknown one is unknown, no fallback steps in.
+    """Predictions of a model from rows of features; a row with an unknown one is unknown, no fallback steps in.
 
     table  features of any model, each (m,), NaN where unknown; those of this one are needed
     """

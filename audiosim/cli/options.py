@@ -1,4 +1,4 @@
-"""What the commands share: their options, how a collection is opened, how a result is printed."""
+"""Parts that the commands share: their options, how a collection is opened, how a result is printed."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How a command prints what it found."""
+    """Format in which a command prints what it found."""
 
     table = "table"
     json = "json"

@@ -1,4 +1,4 @@
-"""What any measure is expected to be: by drawing grades from the level probabilities and scoring them."""
+"""Expectation of any measure: by drawing grades from the level probabilities and scoring them."""
 
 from dataclasses import dataclass
 from functools import cached_property

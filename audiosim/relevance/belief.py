@@ -1,4 +1,4 @@
-"""What is believed of the relevance of a pool's pairs: one value, whichever estimator it comes from."""
+"""Belief about the relevance of a pool's pairs: one value, whichever estimator it comes from."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace

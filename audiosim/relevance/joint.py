@@ -47,7 +47,7 @@ COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is kno
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known of the pairs of a pool before anything is judged, but for the sizes of the components.
+    """Prior of the pairs of a pool before anything is judged, except for the sizes of the variance components.
 
     ordinal   belief by the ordinal models
     layout    of the components; constant, standing and consensus are its trend
@@ -81,7 +81,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """What is held of trend and sizes before a judgment of the collection is seen.
+    """Prior uncertainty about the trend and the component sizes, before a judgment of the collection is seen.
 
     mean        (n,) expected grade as a share of the highest, trend included
     covariance  (f, f) of the trend's coefficients
@@ -98,7 +98,7 @@ class Uncertainty:
 
     @classmethod
     def at_home(cls, prior: Prior, model: Model) -> "Uncertainty":
-        """That of the collection which the model was learned on: its own estimates, as sure as they are.
+        """Prior uncertainty of the collection which the model was learned on: its own estimates, as sure as they are.
 
         The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY.
         """
@@ -113,7 +113,7 @@ class Uncertainty:
 
     @classmethod
     def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
-        """That of any other collection.
+        """Prior uncertainty of any other collection.
 
         Pairs of which something is known are expected as the model has them; others as collections are on average.
         Query, retrievers and rest are as large as the model has them where most pairs are known, all else is as
@@ -243,16 +243,16 @@ class JointEstimator:
 
 
 def is_home(model: Model, pool: Pool) -> bool:
-    """Whether a pool is of a collection that a model was learned on, and of systems which it saw there."""
+    """True if a pool is of a collection that a model was learned on, and of systems which it saw there."""
     return model.training is not None and any(source.covers(pool) for source in model.training.collections)
 
 
 def knows_documents(model: Model, pool: Pool) -> bool:
-    """Whether a model was learned for the pool's scale from what documents are, and that is known of some of these."""
+    """True if a model was learned for the pool's scale from document properties, known here for some documents."""
     there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
     return model.scale == pool.scale.name and _of_documents(model) and bool(there)
 
 
 def _of_documents(model: Model) -> bool:
-    """Whether a model has a feature that is of documents, not of who retrieved them."""
+    """True if a model has a feature that is of documents, not of who retrieved them."""
     return not set(model.features) <= OF_SYSTEMS

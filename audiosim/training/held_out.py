@@ -51,7 +51,7 @@ JOINT_SEES = (
 
 @dataclass(frozen=True, eq=False)
 class ModelValidation:
-    """How good a model is, in sample and on held-out rows.
+    """Quality of a model, in sample and on held-out rows.
 
     scores     of the model and of others, row by row
     forecast   of the held-out queries, in sample where none is held out
