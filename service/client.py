@@ -116,7 +116,7 @@ class Client:
         model: str | None = None,
         cutoff: int | None = None,
     ) -> PredictionsOut:
-        """What is predicted of pairs of a collection, row by row.
+        """Predictions for pairs of a collection, row by row.
 
         pairs          query and document of each
         grades         predict as if exactly these judgments had been made; None for those of the service
@@ -151,7 +151,7 @@ class Client:
     def predict_features(
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
-        """What a model such as "mout-fine" predicts from rows of features, in columns by name; None is unknown."""
+        """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
         asked = FeaturesIn.from_domain(features, probabilities)
         path = f"/v1/models/{quote(model, safe='')}/predictions"
         return self._ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
@@ -159,7 +159,7 @@ class Client:
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, now the assessor's until their leases end.
 
-        assessor  not needed where his own token says who he is
+        assessor  not needed where their own token says who they are
         by_query  of as few queries as will do
         """
         asked = NextIn(assessor, count, by_query)
@@ -214,7 +214,7 @@ class Client:
         return self._get(_path(collection, "ranking"), RankingOut, query)
 
     def campaign(self, collection: str) -> CampaignOut:
-        """How far the judging of a collection is."""
+        """Progress of the judging of a collection."""
         return self._get(_path(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:

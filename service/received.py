@@ -96,6 +96,6 @@ def refused_body(url: str, status: int, body: bytes) -> InputError | ServiceErro
 
 
 def pause_of(response: "httpx.Response", pause_s: float) -> float:
-    """How long to wait before asking a busy service again: as long as it says, within reason."""
+    """Time to wait before asking a busy service again: as long as it says, within reason."""
     said = response.headers.get("retry-after", "")
     return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s

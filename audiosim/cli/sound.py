@@ -110,7 +110,7 @@ def _encodable(path: str) -> str:
 
 
 class DivergenceName(StrEnum):
-    """What `--divergence` accepts."""
+    """Names that `--divergence` accepts."""
 
     kl = "kl"
     js = "js"

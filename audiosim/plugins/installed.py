@@ -1,4 +1,4 @@
-"""What there is at each extension point, ours and that of installed packages, found by name."""
+"""Contents of each extension point, ours and those of installed packages, found by name."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
