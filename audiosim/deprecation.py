@@ -37,14 +37,19 @@ def deprecated(new: str, until: str = UNTIL) -> Callable[[Callable[Arguments, Re
     return decorate
 
 
-def old_names(module: str, until: str = UNTIL, **new: str) -> Callable[[str], object]:
+def old_names(
+    module: str, others: Callable[[str], object] | None = None, until: str = UNTIL, **new: str
+) -> Callable[[str], object]:
     """The `__getattr__` of a module whose public names have changed.
 
     module  its `__name__`
+    others  its `__getattr__` for all other names; None: there is none
     new     by each old name the name that the same thing has there now
     """
 
     def find(name: str) -> object:
+        if name not in new and others is not None:
+            return others(name)
         if name not in new:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warn_deprecated(f"{module}.{name}", f"{module}.{new[name]}", until)

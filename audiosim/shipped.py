@@ -1,4 +1,4 @@
-"""Where the data shipped with the package is."""
+"""Location of the data shipped with the package."""
 
 from pathlib import Path
 

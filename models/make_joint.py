@@ -21,8 +21,9 @@ from audiosim.relevance.between import Between
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
-from audiosim.training.examples import TENTHS, judged_pools
+from audiosim.training.examples import TENTHS, judged_pools, make_examples
 from audiosim.training.joint_fit import fit_joint
+from audiosim.training.patterns import with_patterns
 
 # Collections of one source, by the name of their folder, share teams and habits: together they count as one.
 SOURCES = {
@@ -41,7 +42,8 @@ def main(folders: Sequence[str]) -> None:
     collections = [Collection.load(Path(folder)) for folder in folders]
     judged = judged_pools(collections[:1])
     # The middles of tenths are what grades of 0 to 100 are nearest to; the paper names its ten levels 0, 11, ..., 99.
-    mean = replace(load_model("loutput-fine"), levels=TENTHS, fallback="historical-fine")
+    whole = replace(load_model("loutput-fine"), name="joint-fine", levels=TENTHS, fallback="historical-fine")
+    mean = with_patterns(whole, make_examples(judged, whole.features))
     rows = sum(int(np.sum(~np.isnan(grades))) for _, grades in judged)
     sources = tuple(source_of(pool, grades) for pool, grades in judged)
     between = between_of(estimates(collections))

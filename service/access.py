@@ -60,7 +60,7 @@ class DeniedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks.
+    """Caller of a request.
 
     role        in tokens.ROLES
     name        of the token's holder; empty where there are no tokens: then everybody may do everything
@@ -88,7 +88,7 @@ OPEN = Caller("organiser")
 
 
 def roles_for(method: str, path: str) -> tuple[Roles, str | None]:
-    """Who may ask this, and the collection that it is about."""
+    """Roles that may make this request, and the collection that it is about."""
     for methods, pattern, roles in COMPILED:
         found = pattern.fullmatch(path)
         if found and method in methods:
@@ -109,7 +109,7 @@ def check_allowed(caller: Caller, method: str, path: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address to listen on."""
+    """True if only this machine can reach an address to listen on."""
     if host == "localhost":
         return True
     try:
@@ -176,7 +176,7 @@ class Guesses:
 
 
 class Access:
-    """Who may ask a service that listens on one address.
+    """Access to a service that listens on one address: who may ask it.
 
     hosts   names under which it may be asked: against pages that have their own name lead here (DNS rebinding)
     locked  whether a token is needed: once the database ever held one, for good
@@ -192,7 +192,7 @@ class Access:
         *,
         locked: bool = False,
     ) -> None:
-        """Who may ask.
+        """Set who may ask.
 
         host           to listen on; without tokens only a loopback one will do
         allowed_hosts  more names under which the service may be asked, `*` for any; any but a loopback one needs tokens
@@ -226,7 +226,7 @@ class Access:
 
     @property
     def deserted(self) -> bool:
-        """Whether a token is needed and there is none that is good: nobody gets in."""
+        """True if a token is needed and there is none that is good: nobody gets in."""
         return self.locked and not any(token.valid(self._now()) for token in self._known)
 
     def reload(self) -> None:
@@ -237,7 +237,7 @@ class Access:
 
     @property
     def stale(self) -> bool:
-        """Whether the tokens were read so long ago that they have to be read anew."""
+        """True if the tokens were read so long ago that they have to be read anew."""
         return self._store is not None and self._clock() - self._read > FRESH_S
 
     def check_name(self, netloc: str) -> None:
@@ -248,7 +248,7 @@ class Access:
             )
 
     def identify(self, secret: str | None, address: str) -> Caller:
-        """Whose a token is; without one, nobody's, or everybody's where there are no tokens.
+        """Owner of a token; without one, nobody, or everybody where there are no tokens.
 
         A right token is let in however many wrong ones came from the same place: it is 256 random bits, which the
         limit does not protect, and nobody is to lock others out.

@@ -110,7 +110,7 @@ def create_app(
 
 @asynccontextmanager
 async def _kept(app: FastAPI) -> AsyncIterator[None]:
-    """For as long as the application lives, what it serves is kept up to date."""
+    """Keep up to date what the application serves, for as long as it lives."""
     app.state.keeper.start()
     try:
         yield
@@ -220,14 +220,14 @@ class _Server(uvicorn.Server):
 
 
 def _pages(app: FastAPI, root: str) -> Iterator[str]:
-    """Where people begin."""
+    """Pages where people begin."""
     yield f"start page: {root}/"
     for name in map(quote, app.state.served.collections):
         yield f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
 
 
 def _notes(app: FastAPI) -> Iterator[str]:
-    """What whoever starts a service should know of it."""
+    """Notes for whoever starts a service."""
     if app.state.access.deserted:
         yield "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
     if not app.state.access.locked:

@@ -22,7 +22,7 @@ WAIT_S = 2.0  # for others who write, and for an answer of the database
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How the campaigns of a service go.
+    """Settings of the campaigns of a service.
 
     database  URL of the logs; in memory where None: they end with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
@@ -42,7 +42,7 @@ class Judging:
     listen_s: float | None = None
 
     def listen(self, store: Store, has_sounds: bool) -> float:
-        """How long each clip of a campaign is to be heard, in seconds: as said now, or as its log was told before."""
+        """Seconds for which each clip of a campaign is to be heard: as said now, or as its log was told before."""
         about, rules = store.described()
         before = json.loads(rules).get("listen_s") if rules else None
         if self.listen_s is None:
@@ -53,11 +53,11 @@ class Judging:
         return self.listen_s
 
     def store(self, collection: Collection) -> Store:
-        """Where the log of a collection's campaign is kept."""
+        """Store in which the log of a collection's campaign is kept."""
         return DatabaseStore(self.database, collection.identifier, WAIT_S) if self.database else MemoryStore()
 
     def measure_of(self, collection: Collection) -> Measure:
-        """What the systems of a collection are ranked by."""
+        """Measure that the systems of a collection are ranked by."""
         return find_measure(self.measure or f"CG@{collection.cutoff}")
 
     def open(

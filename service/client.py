@@ -20,7 +20,7 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from service.address import parse_address
 from service.priors import decode_prior
-from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refusal
+from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refused_body
 from service.wire import (
     CollectionOut,
     FeaturesIn,
@@ -113,7 +113,7 @@ class Client:
         model: str | None = None,
         cutoff: int | None = None,
     ) -> PredictionsOut:
-        """What is predicted of pairs of a collection, row by row.
+        """Predictions for pairs of a collection, row by row.
 
         pairs          query and document of each
         grades         predict as if exactly these judgments had been made; None for those of the service
@@ -142,13 +142,13 @@ class Client:
         headers = {"content-type": "application/json"}
         status, body = self._send("POST", _path(collection, "prior"), headers=headers, **what)
         if status != 200:
-            raise refusal(self.url, status, body)
+            raise refused_body(self.url, status, body)
         return body
 
     def predict_features(
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
-        """What a model such as "mout-fine" predicts from rows of features, in columns by name; None is unknown."""
+        """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
         asked = FeaturesIn.from_domain(features, probabilities)
         path = f"/v1/models/{quote(model, safe='')}/predictions"
         return self._ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
@@ -156,7 +156,7 @@ class Client:
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, now the assessor's until their leases end.
 
-        assessor  not needed where his own token says who he is
+        assessor  not needed where their own token says who they are
         by_query  of as few queries as will do
         """
         asked = NextIn(assessor, count, by_query)
@@ -211,7 +211,7 @@ class Client:
         return self._get(_path(collection, "ranking"), RankingOut, query)
 
     def campaign(self, collection: str) -> CampaignOut:
-        """How far the judging of a collection is."""
+        """Progress of the judging of a collection."""
         return self._get(_path(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:
@@ -225,7 +225,7 @@ class Client:
             with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
                 if response.status_code != 200:
                     body = read_answer(response, self.url, self._most_bytes, self._longest_s)
-                    raise refusal(self.url, response.status_code, body)
+                    raise refused_body(self.url, response.status_code, body)
                 yield from response.iter_lines()
         except httpx.HTTPError as error:
             raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
@@ -255,7 +255,7 @@ class Client:
         headers |= {"idempotency-key": key} if key else {}
         status, body = self._send(method, path, params=query, content=content, headers=headers)
         if status not in (200, 201):
-            raise refusal(self.url, status, body)
+            raise refused_body(self.url, status, body)
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -26,6 +26,8 @@ def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
         # ABSENT is -1, the last of the names.
         "models": list(map(names.__getitem__, predicted.model.tolist())),
     }
+    spoken = [*predicted.evidence, None]
+    fields["evidence"] = list(map(spoken.__getitem__, predicted.spoke.tolist()))
     if "probabilities" in include:
         fields["levels"] = predicted.levels
         fields["probabilities"] = _rows(predicted.probabilities)

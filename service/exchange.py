@@ -147,7 +147,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
 
 
 def encoding_hint(body: bytes) -> str:
-    """What is wrong with the encoding of a body that should be JSON in UTF-8, or nothing."""
+    """Hint at what is wrong with the encoding of a body that should be JSON in UTF-8, or nothing."""
     if body.startswith(b"\xef\xbb\xbf"):
         return "it starts with a byte order mark, which JSON has not"
     if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body[1:4:2] == b"\0\0" or body[:3:2] == b"\0\0":
@@ -199,7 +199,7 @@ def answer(value: object) -> Response:
 
 
 def failing(kind: type[Wire], media_type: str) -> dict[int | str, dict[str, Any]]:
-    """What routes answer when something goes wrong, for their OpenAPI document."""
+    """Answers that routes give when something goes wrong, for their OpenAPI document."""
     schema = {"$ref": COMPONENTS.format(name=kind.__name__)}
     return {"default": {"description": "What went wrong", "content": {media_type: {"schema": schema}}}}
 

@@ -59,13 +59,13 @@ def presented(headers: Headers) -> tuple[str | None, bool]:
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request comes from."""
+    """Address that a request comes from."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 def caller_of(request: Request) -> Caller:
-    """Who asks, as found out before the request came here."""
+    """Caller of a request, as found out before the request came here."""
     caller = request.scope["state"]["caller"]
     assert isinstance(caller, Caller)
     return caller

@@ -1,4 +1,4 @@
-"""How a campaign came to where it stands: the confidence at moments of its log, and when its goal was met."""
+"""History of a campaign up to its standing: the confidence at moments of its log, and when its goal was met."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What is known of a campaign's course.
+    """Course of a campaign, as far as it is known.
 
     number    of the last event that was looked at
     complete  whether there was time for all moments

@@ -65,7 +65,7 @@ class TensorOut(Wire, omit_defaults=True):
 
 
 class InferOut(Wire):
-    """What a model says of its inputs."""
+    """Answer of a model to its inputs."""
 
     model_name: str
     model_version: str
@@ -74,7 +74,7 @@ class InferOut(Wire):
 
 
 class TensorMetadata(Wire):
-    """What a tensor must be like, or will be; -1 for any number."""
+    """Properties that a tensor must have, or will have; -1 for any number."""
 
     name: str
     datatype: str
@@ -112,20 +112,20 @@ class ServerMetadata(Wire):
 
 
 class LiveOut(Wire):
-    """Whether the service lives."""
+    """State of the service: whether it lives."""
 
     live: bool
 
 
 class ReadyOut(Wire):
-    """Whether the service, or a model, may be asked."""
+    """State of the service, or of a model: whether it may be asked."""
 
     name: str
     ready: bool
 
 
 class ErrorOut(Wire):
-    """What went wrong."""
+    """Error that occurred."""
 
     error: str
 

@@ -1,4 +1,4 @@
-"""What a service does beside answering: it follows its logs and its tokens, and has its models learn.
+"""Tasks of a service beside answering: it follows its logs and its tokens, and has its models learn.
 
 Who asks then finds all of it done, and waits for no database.
 """

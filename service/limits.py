@@ -1,4 +1,4 @@
-"""What the service takes of a request before anything is parsed: bytes, time, predictions at once."""
+"""Limits on a request that apply before anything is parsed: bytes, time, predictions at once."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ PREDICTING = ("/predictions", "/prior", "/infer")
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is taken; what goes beyond is refused at once.
+    """Limits of how much is taken; what goes beyond is refused at once.
 
     body_bytes    of one request
     held_bytes    of the bodies of all requests at a time
@@ -96,7 +96,7 @@ class Shared:
         self._doing: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def do(self, what: Hashable, work: Callable[[], Result]) -> Result:
-        """What the work gives, done in a thread.
+        """Result of the work, done in a thread.
 
         what  names it: who asks for it while it waits or is done shares it
         """
@@ -151,7 +151,7 @@ class Limited:
             await self._app(scope, receive, send)
 
     def _check_head(self, scope: Scope) -> bool:
-        """Whether a body follows; what is wrong already is refused."""
+        """True if a body follows; what is wrong already is refused."""
         limits, size, follows = self._limits, 0, False
         if len(scope["query_string"]) > limits.target_bytes or len(scope["raw_path"]) > limits.target_bytes:
             raise RefusedError(414, f"a path and a query may have {limits.target_bytes} bytes at most, each")

@@ -1,4 +1,4 @@
-"""What operators watch, in the text format of Prometheus: requests, predictions, campaigns, the process itself."""
+"""Metrics for operators, in the text format of Prometheus: requests, predictions, campaigns, the process itself."""
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ ROUTE = ("route",)
 
 @dataclass(frozen=True, slots=True)
 class CampaignProgress:
-    """How far the judging of a collection has come.
+    """Progress of the judging of a collection.
 
     judgments     made, over all assessors
     judged        pairs of the pool with at least one
@@ -40,7 +40,7 @@ class CampaignProgress:
 
 
 class Progresses:
-    """How far the judging of each collection has come, without computing anything: a scrape must not wait."""
+    """Progress of the judging of each collection, without computing anything: a scrape must not wait."""
 
     def __init__(self, served: Served) -> None:
         self._served = served

@@ -1,4 +1,4 @@
-"""What an organiser looks at beside the ranking; it takes seconds, so it is made once for each state and kept."""
+"""Outlook for organisers beside the ranking; it takes seconds, so it is made once for each state and kept."""
 
 import time
 from dataclasses import replace
@@ -31,7 +31,7 @@ class Leisure:
         self._end = self._since + seconds
 
     def __call__(self) -> bool:
-        """Whether there is time left."""
+        """True if there is time left."""
         worked = time.thread_time() - self._since
         if worked > self._slice_s:
             time.sleep(worked)
@@ -40,7 +40,7 @@ class Leisure:
 
 
 class Outlook:
-    """Where a campaign came from and how far it has to go."""
+    """Outlook of a campaign: where it came from and how far it has to go."""
 
     def __init__(self, one: ServedCollection) -> None:
         self._one = one
@@ -49,12 +49,12 @@ class Outlook:
         self._last: tuple[Standing, Remaining] | None = None
 
     def course(self, seconds: float = HISTORY_S) -> Course:
-        """How the confidence grew, as far as there is time to say; asked again, it goes on from there."""
+        """Growth of the confidence, as far as there is time to say; asked again, it goes on from there."""
         self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
 
     def remaining(self, seconds: float = REMAINING_S) -> tuple[Standing, Remaining]:
-        """Where the campaign stands, and how many more judgments the model thinks that its goal takes.
+        """Standing of the campaign, and how many more judgments the model thinks that its goal takes.
 
         It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
         after each, and a few judgments late. It learns nothing from the judgments that it makes up.

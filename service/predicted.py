@@ -1,4 +1,4 @@
-"""What is predicted: of the pairs of a pool in one state of the judgments, or of rows of features."""
+"""Predictions: for the pairs of a pool in one state of the judgments, or for rows of features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,11 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
+from audiosim.relevance.speaking import told_by
 from audiosim.stats.ordinal import expectation, variance
 
 STATUSES = ("predicted", "judged", "unknown")
@@ -35,6 +37,8 @@ class Predicted:
     models         names of the models that were used
     model          (m,) which of them spoke for the row; -1 where unknown
     probabilities  (m, l) as predicted, for a judged row too; NaN where unknown
+    evidence       combinations of what spoke, such as "output, genre"; none where the estimator does not say
+    spoke          (m,) which of them spoke for the row; -1 where unknown
     state          number of the state of the campaign's judgments that this rests on; None for other judgments
     """
 
@@ -48,6 +52,8 @@ class Predicted:
     models: tuple[str, ...]
     model: Integers
     probabilities: Array
+    evidence: tuple[str, ...]
+    spoke: Integers
     state: int | None = None
 
 
@@ -91,7 +97,7 @@ class State:
     def of(self, pairs: Sequence[Pair]) -> Predicted:
         """The rows of these pairs, in their order; those outside the pool are unknown."""
         place = self._places(pairs)
-        unknown = place == ABSENT
+        unknown, spoke = place == ABSENT, self.belief.spoke
         return Predicted(
             name=self.name,
             version=self.version,
@@ -103,12 +109,14 @@ class State:
             models=self.belief.models,
             model=np.where(unknown, ABSENT, self.belief.model[place]),
             probabilities=np.where(unknown[:, None], np.nan, self.belief.probabilities[place]),
+            evidence=self.belief.evidence,
+            spoke=np.full(len(place), ABSENT) if spoke is None else np.where(unknown, ABSENT, spoke[place]),
             state=self.number,
         )
 
 
 def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
-    """What a model says of rows of features; a row with an unknown one is unknown, no fallback steps in.
+    """Predictions of a model from rows of features; a row with an unknown one is unknown, no fallback steps in.
 
     table  features of any model, each (m,), NaN where unknown; those of this one are needed
     """
@@ -131,6 +139,8 @@ def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
         models=(model.name,),
         model=np.where(unknown, ABSENT, 0),
         probabilities=probabilities,
+        evidence=(told_by(FEATURES[name] for name in model.features),),
+        spoke=np.where(unknown, ABSENT, 0),
     )
 
 

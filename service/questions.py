@@ -110,7 +110,7 @@ REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What assessors of a collection are asked.
+    """Questions that assessors of a collection are asked.
 
     scale  of the collection, whose grade is always asked for
     own    the organiser's questions, beside the standard ones

@@ -84,7 +84,7 @@ def _named(pair: Pair) -> str:
     return f"document {pair.document} for query {pair.query}"
 
 
-def refusal(url: str, status: int, body: bytes) -> InputError | ServiceError:
+def refused_body(url: str, status: int, body: bytes) -> InputError | ServiceError:
     """Error that an answer with another status than asked for means."""
     try:
         detail = msgspec.json.decode(body, type=ProblemOut).detail
@@ -96,6 +96,6 @@ def refusal(url: str, status: int, body: bytes) -> InputError | ServiceError:
 
 
 def pause_of(response: "httpx.Response", pause_s: float) -> float:
-    """How long to wait before asking a busy service again: as long as it says, within reason."""
+    """Time to wait before asking a busy service again: as long as it says, within reason."""
     said = response.headers.get("retry-after", "")
     return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s

@@ -1,4 +1,4 @@
-"""What is served: collections with their campaigns, and models; what is made of them is made once and kept."""
+"""Contents of a service: collections with their campaigns, and models; what is made of them is made once and kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ class Predictor:
         return self.estimator.name
 
     def now(self) -> State:
-        """What is predicted from all judgments, those included that other processes wrote to the campaign's log."""
+        """Predictions from all judgments, those included that other processes wrote to the campaign's log."""
         self._campaign.refresh()
         return self.own
 
@@ -75,7 +75,7 @@ class Predictor:
 
     @property
     def own(self) -> State:
-        """What is predicted from the judgments of the campaign, as far as this process has seen them."""
+        """Predictions from the judgments of the campaign, as far as this process has seen them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
         if last is None or last.number != (self._campaign.standing.number if self._leads else self._campaign.number):
             last = self._last = self._led() if self._leads else self._followed()

@@ -13,7 +13,7 @@ MOST_ADDRESSES = 10_000
 
 
 class Shares:
-    """Who asked from where, and how many pairs more they may be handed.
+    """Record of who asked from where, and how many pairs more they may be handed.
 
     Names can be made up and an address has to be had, so that invented names do not hold the whole pool. A holder of
     a token cannot invent names: for them only the share of a name counts.
@@ -24,7 +24,7 @@ class Shares:
         self._lock = Lock()
 
     def left(self, campaign: Campaign, assessor: str, address: str) -> int:
-        """How many pairs an assessor may have in all, those that they have now included.
+        """Number of pairs that an assessor may have in all, those that they have now included.
 
         address  where they ask from; empty: from anywhere
         """

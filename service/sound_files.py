@@ -22,7 +22,7 @@ KEPT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """What is drawn of a recording, and how loud it is.
+    """Peaks to draw a recording from, and how loud it is.
 
     low, high   of each of up to 800 stretches of equal length, the lowest and the highest sample; full scale is 127
     duration_s  in seconds
@@ -36,7 +36,7 @@ class Peaks:
 
 
 class Sounds:
-    """Which documents of a collection have a sound file, and where.
+    """Sound files of a collection's documents: which of them have one, and where.
 
     Files are looked up once, when this is made; only those inside the collection's folder count, or inside a folder
     that the organiser named, links followed.
@@ -65,7 +65,7 @@ class Sounds:
         return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(pair)))
 
     def coverage(self, pairs: Iterable[Pair]) -> str:
-        """How many documents of some pairs can be heard, and why not all; empty where all can, or none names a file."""
+        """Count of some pairs' documents that can be heard, and why not all; empty if all can or none names a file."""
         if not self._paths and not self._lost:
             return ""
         documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(pair)))
@@ -100,7 +100,7 @@ def _resolved(path: Path) -> Path | None:
 
 
 def peaks(path: Path) -> Peaks:
-    """What is drawn of a sound file; remembered until the file changes."""
+    """Peaks to draw a sound file from; remembered until the file changes."""
     status = path.stat()
     return _peaks(path, status.st_mtime_ns, status.st_size)
 

@@ -71,12 +71,12 @@ class Token:
             raise InputError(f"unknown role {self.role!r}, expected {', '.join(ROLES)}")
 
     def valid(self, now: datetime) -> bool:
-        """Whether it has not ended."""
+        """True if it has not ended."""
         return not self.expires or parse_time(self.expires) > now
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a token."""
+    """Digest that is kept of a token."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -125,7 +125,7 @@ class TokenStore:
         return [Token(**row._mapping) for row in rows]
 
     def was_used(self) -> bool:
-        """Whether there is a token, or ever was one: then the database is for services that ask for one."""
+        """True if there is a token, or ever was one: then the database is for services that ask for one."""
         with self._reporting(), self._engine.connect() as connection:
             return any(
                 connection.execute(sql.select(sql.exists().select_from(one))).scalar() for one in (TOKENS, HISTORY)

@@ -103,18 +103,19 @@ class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ModelName(Wire):
-    """Which model: two of one version say the same; null where the estimator has no version."""
+    """Name and version of a model: two of one version say the same; null where the estimator has no version."""
 
     name: str
     version: str | None
 
 
 class PredictionsOut(Wire, omit_defaults=True):
-    """What is predicted, row by row as asked; null where unknown.
+    """Predictions, row by row as asked; null where unknown.
 
     `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
     judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
-    there on request, and are the model's for a judged row too.
+    there on request, and are the model's for a judged row too. `evidence` is what spoke for the row, such as "output,
+    genre".
     """
 
     model: ModelName
@@ -125,6 +126,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     models: list[str | None]
     levels: list[float] | None = None
     probabilities: list[list[float] | None] | None = None
+    evidence: list[str | None] | None = None
     state: int | None = None
 
 
@@ -200,14 +202,14 @@ class ModelOut(Wire):
 
 
 class HealthOut(Wire, omit_defaults=True):
-    """How the service is, and why it is not ready where it is not."""
+    """Health of the service, and why it is not ready where it is not."""
 
     status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = field(default_factory=list)
 
 
 class ProblemOut(Wire, rename={"kind": "type"}):
-    """What went wrong, as RFC 9457 has it; `request_id` finds it in the log."""
+    """Problem that occurred, as RFC 9457 has it; `request_id` finds it in the log."""
 
     kind: str
     title: str

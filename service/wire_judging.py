@@ -28,7 +28,7 @@ Number = Annotated[int, Meta(ge=1, le=2**53)]
 
 
 class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """How many pairs to judge; of as few queries as will do, where `by_query`. An assessor's token names him."""
+    """Number of pairs to judge; of as few queries as will do, where `by_query`. Assessors are named by their tokens."""
 
     assessor: Name | None = None
     count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
@@ -36,7 +36,7 @@ class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """What an assessor says of a pair: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
+    """Judgment of a pair by an assessor: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
 
     `grade` stands for any scale. `answers` are those to any question that `questions` lists, by its name; a grade or a
     note may stand there or in its own field. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with
@@ -96,14 +96,14 @@ def _time(said: str | None, clock: Clock) -> str:
 
 
 class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Which answer an assessor takes back: that of a number, or his last."""
+    """Answer that an assessor takes back: that of a number, or their last."""
 
     assessor: Name | None = None
     number: Number | None = None
 
 
 class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Why a campaign is paused, resumed or closed."""
+    """Reason why a campaign is paused, resumed or closed."""
 
     reason: Text = ""
 
@@ -115,7 +115,7 @@ class SessionIn(Strict, forbid_unknown_fields=True):
 
 
 class SessionOut(Wire):
-    """Whose the token is, name and role null where there was none; `open` where none is needed."""
+    """Owner of the token, name and role null where there was none; `open` where none is needed."""
 
     name: str | None
     role: str | None
@@ -176,7 +176,7 @@ class StatusOut(Wire):
 
 
 class QuestionsOut(Wire):
-    """What an assessor of a collection is asked of each pair, in this order, and `reasons` why one cannot be judged.
+    """Questions about each pair to assessors of a collection, in this order, and `reasons` why one cannot be judged.
 
     `listen_s` is how long each clip is to be heard before; an answer after less is marked.
     """
@@ -192,7 +192,7 @@ class QuestionsOut(Wire):
 
 
 class AnswersOut(Wire):
-    """What an assessor answered and has not taken back, oldest first."""
+    """Answers that an assessor gave and has not taken back, oldest first."""
 
     assessor: str
     state: int
@@ -200,14 +200,14 @@ class AnswersOut(Wire):
 
 
 class ImportedOut(Wire):
-    """How many judgments were taken in; those that were there before, by the key of the request, not counted."""
+    """Number of judgments taken in; those that were there before, by the key of the request, not counted."""
 
     imported: int
     state: int
 
 
 class Addresses(TypedDict):
-    """Where the sounds of a pair are, and what to draw them from; None where there is nothing."""
+    """Addresses of the sounds of a pair, and of what to draw them from; None where there is nothing."""
 
     query_sound: str | None
     query_peaks: str | None
@@ -216,7 +216,7 @@ class Addresses(TypedDict):
 
 
 def addresses_of(served: ServedCollection, pair: Pair) -> Addresses:
-    """What can be heard of a pair."""
+    """Addresses of what can be heard of a pair."""
     query = served.collection.query_document(pair.query)
     return Addresses(
         query_sound=_address(served, query, "sound"),

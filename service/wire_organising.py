@@ -37,7 +37,7 @@ class MomentOut(Wire):
 
 
 class HistoryOut(Wire):
-    """How the confidence in the ranking grew, and the scores of the `systems`.
+    """Growth of the confidence in the ranking, and the scores of the `systems`.
 
     Not `complete`: there was no time for all moments, ask again. `met` is the first moment at which the goal was met,
     null where it never was.
@@ -61,7 +61,7 @@ class HistoryOut(Wire):
 
 
 class RemainingOut(Wire):
-    """How many more pairs have to be judged until the goal, in the opinion of the model: in `draws` campaigns that
+    """Number of pairs still to be judged until the goal, in the opinion of the model: in `draws` campaigns that
     were played on with grades drawn from it, the median, and what 10 and 90 % of them did not exceed.
 
     `more_than` where there was no time to play one to its end, and then the others are null. `unjudged` pairs are
@@ -97,7 +97,7 @@ class RemainingOut(Wire):
 
 
 class ShareOut(Wire):
-    """How many pairs a query or a system has in the pool, and how many of them are judged."""
+    """Number of pairs that a query or a system has in the pool, and how many of them are judged."""
 
     name: str
     pairs: int
@@ -105,7 +105,7 @@ class ShareOut(Wire):
 
 
 class ProgressOut(Wire):
-    """How far the judging is, by query and by system."""
+    """Progress of the judging, by query and by system."""
 
     collection: str
     state: int
@@ -136,7 +136,7 @@ class LogOut(Wire):
 
 
 class AssessorOut(Wire):
-    """How an assessor's grades lie, in gain (grade over the scale's maximum); + is more generous, null is unknown.
+    """Position of an assessor's grades, in gain (grade over the scale's maximum); + is more generous, null is unknown.
 
     `to_others` is over the `shared` pairs that others judged too; `to_model` over the pairs that the model `expected`
     something of, `first` and `second` over the halves of those in the order in which they were judged, `drift` is
@@ -161,7 +161,7 @@ class AssessorOut(Wire):
 
 
 class AssessorsOut(Wire):
-    """How the grades of all assessors lie, in one state of the campaign."""
+    """Position of the grades of all assessors, in one state of the campaign."""
 
     collection: str
     state: int
@@ -169,14 +169,14 @@ class AssessorsOut(Wire):
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Who is invited to judge, and for how many days; for ever if not said."""
+    """Person to invite to judge, and for how many days; for ever if not said."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
 class InvitationOut(Wire):
-    """The way to the page on which somebody judges. Where there are tokens it holds his, which is not shown again."""
+    """Link to the page on which somebody judges. Where there are tokens it holds theirs, which is not shown again."""
 
     name: str
     link: str
@@ -184,13 +184,13 @@ class InvitationOut(Wire):
 
 
 class WithdrawalIn(Strict, forbid_unknown_fields=True):
-    """Whose invitation ends."""
+    """Name of the person whose invitation ends."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
 class InvitedOut(Wire):
-    """Who was invited and when, when that ends (null: never), and whether it has."""
+    """Assessor who was invited and when, when that ends (null: never), and whether it has."""
 
     name: str
     created: str
@@ -203,7 +203,7 @@ class InvitedOut(Wire):
 
 
 class InvitationsOut(Wire):
-    """Who is invited to judge a collection; where there are no `tokens`, everybody on this machine is."""
+    """Assessors who are invited to judge a collection; where there are no `tokens`, everybody on this machine is."""
 
     tokens: bool
     invited: list[InvitedOut]

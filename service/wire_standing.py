@@ -77,7 +77,7 @@ class PaceOut(Wire):
 
 
 class GoalOut(Wire):
-    """When judging may stop, where it stands in the unit of the goal, and whether that is enough."""
+    """Goal at which judging may stop, where it stands in the unit of the goal, and whether that is enough."""
 
     goal: str
     level: float
@@ -110,7 +110,7 @@ class HeldOut(Wire):
 
 
 class CampaignOut(Wire):
-    """How far a campaign is. `state` is the number of its last event, `status` open, paused or closed.
+    """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
     `sounds` says what cannot be heard, and so is not handed out; empty where all can be.
     """
@@ -165,7 +165,7 @@ class CampaignOut(Wire):
 
 
 class ChangeOut(Wire):
-    """That a campaign has moved on: where it stands now."""
+    """Notice that a campaign has moved on: where it stands now."""
 
     state: int
     status: str

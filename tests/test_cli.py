@@ -67,9 +67,12 @@ def test_with_all_judgments_the_scores_are_the_mean_grades(run):
 def test_predict_gives_every_unjudged_pair(run):
     rows = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
     assert len(rows) == 600
-    assert list(rows[0]) == ["query", "document", "expectation", "variance", "probabilities", "model"]
+    assert list(rows[0]) == ["query", "document", "expectation", "variance", "probabilities", "model", "evidence"]
     assert all(abs(sum(row["probabilities"]) - 1) < 1e-9 for row in rows)
-    assert {row["model"] for row in rows} == {"mout-fine", "historical-fine"}
+    assert {(row["model"], row["evidence"]) for row in rows} == {
+        ("mout-fine", "output, genre, artist"),
+        ("historical-fine", ""),
+    }
 
 
 def test_predict_takes_pairs_that_no_system_retrieved_in_the_order_of_their_list(run, tmp_path):

@@ -51,7 +51,7 @@ def test_simulate_says_how_a_campaign_went(ask, folder):
 def test_simulate_stops_at_whichever_goal_is_met_first(ask):
     both = ("--stop", "judgments=7", "--stop", "confidence=0.999")
     assert ask("simulate", *both)["judged"] == 7
-    assert ask("simulate", "--stop", "judgments=300", "--stop", "confidence=0.6")["judged"] < 30
+    assert ask("simulate", "--stop", "judgments=300", "--stop", "confidence(floor=0)=0.6")["judged"] < 30
     assert ask("simulate", "--stop", "judgments=9", "--target", "0.5")["judged"] == 9  # --stop takes its place
 
 

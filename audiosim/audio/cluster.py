@@ -117,7 +117,7 @@ def _connect(scheduler: str) -> "Client":
 
 
 def _threads(client: "Client") -> int:
-    """How many there are on the cluster now; waits for the first."""
+    """Number of threads on the cluster now; waits for the first."""
     try:
         client.wait_for_workers(1, timeout=JOIN_S)
     except TimeoutError:

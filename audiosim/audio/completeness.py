@@ -17,7 +17,7 @@ BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How much of a recording its file holds.
+    """Share of a recording that its file holds.
 
     present  share of the promised sound that is in the file; 1 where nothing is promised
     doubt    why that share may be wrong, empty if it is known
@@ -30,7 +30,7 @@ class Completeness:
 
 
 def completeness(path: Path, container: str) -> Completeness:
-    """What the container says.
+    """Completeness of a file, as its container states it.
 
     container  as libsndfile names it
 

@@ -64,7 +64,7 @@ class Signal:
 
     @property
     def silent(self) -> bool:
-        """Whether no sample is 1e-4 of full scale (-80 dB) or more away from their mean: silence, or a constant."""
+        """True if no sample is 1e-4 of full scale (-80 dB) or more away from their mean: silence, or a constant."""
         mean = self.samples.mean(dtype=float)
         return bool(max(self.samples.max() - mean, mean - self.samples.min()) < SILENT)
 
@@ -144,13 +144,13 @@ DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
 
 
 def _reason(error: Exception) -> str:
-    """What libsndfile says of a file that it cannot open; of noise in a file named .mp3 it says that there is none."""
+    """Reason that libsndfile gives for not opening a file; of noise in a file named .mp3 it says that there is none."""
     reason = str(getattr(error, "error_string", "it has no header")).strip(" .")
     return "its content is no sound that is known" if "does not exist" in reason else reason
 
 
 def _remedy(path: Path) -> str:
-    """What would read a file that is named as if it were of one of the other formats."""
+    """Means to read a file that is named as if it were of one of the other formats."""
     if not path.name.lower().endswith(more_formats.SUFFIXES):
         return ""
     if more_formats.installed():
@@ -183,7 +183,7 @@ def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
 
 
 def _completeness(known: Completeness, file: "SoundFile", decoded: Decoded) -> Completeness:
-    """What the container says, together with what came out of the decoder."""
+    """Completeness by the container, together with what came out of the decoder."""
     if file.frames >= UNKNOWN_LENGTH:
         return replace(known, doubt=known.doubt or "its header does not give its length")
     present = min(1.0, len(decoded.samples) / file.frames) if file.frames else 1.0
@@ -193,7 +193,7 @@ def _completeness(known: Completeness, file: "SoundFile", decoded: Decoded) -> C
 
 
 def _problem(decoded: Decoded) -> str:
-    """Why the recording cannot be described honestly, empty if it can."""
+    """Reason why the recording cannot be described honestly, empty if it can."""
     seconds = len(decoded.samples) / decoded.rate_hz
     if not np.isfinite(decoded.peak):
         return "holds samples that are NaN or infinite, expected finite ones"

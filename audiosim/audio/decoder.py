@@ -39,7 +39,7 @@ class Decoder:
             raise InputError(f"the suffixes of decoder {self.name} must be such as .wav, got {self.suffixes}")
 
     def opens(self, path: PurePath) -> bool:
-        """Whether the name of a file ends as those do that it opens."""
+        """True if the name of a file has one of the endings that it opens."""
         return path.name.lower().endswith(self.suffixes)
 
 

@@ -53,7 +53,7 @@ Outcomes = Generator[Described | Failure, None, None]
 
 
 def listed(sources: Mapping[str, SoundSource]) -> list[Recording]:
-    """What is known of the files before they are read.
+    """Facts known of the files before they are read.
 
     A file that is missing has size 0. What is not to be opened has the reason as its note.
     """

@@ -48,7 +48,7 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 
 
 class _Spectrum:
-    """What all descriptors of ours are made from, in one pass over the transforms.
+    """Spectrum that all descriptors of ours are made from, in one pass over the transforms.
 
     levels          (frames, bands) in dB
     peaks, valleys  (frames, octaves) magnitudes, where contrast is asked for

@@ -1,4 +1,4 @@
-"""What decoders give, block by block -> all of a recording, mixed down."""
+"""Gathering of what decoders give: block by block -> all of a recording, mixed down."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -225,14 +225,14 @@ class AudioIndex:
 
     @cached_property
     def _outside(self) -> Integers:
-        """Which recording each of the packed is, -1 where it is none."""
+        """Number of the recording that each of the packed is, -1 where it is none."""
         outside = np.full(len(self._packed), -1)
         outside[self._inside] = np.arange(len(self))
         return outside
 
     @cached_property
     def _closed(self) -> Booleans:
-        """Which of the packed are nobody's neighbours."""
+        """Mask of the packed that are nobody's neighbours."""
         closed = np.ones(len(self._packed), dtype=bool)
         closed[self._inside] = self.silent
         return closed
@@ -241,7 +241,7 @@ class AudioIndex:
         return self._inside[self.positions(ids)]
 
     def _field(self, groups: Integers | None) -> SearchField:
-        """What is searched: recordings that hold and are to be heard, each by default a group of its own."""
+        """Field of the search: recordings that hold and are to be heard, each by default a group of its own."""
         known = self._outside if groups is None else np.where(self._outside < 0, 0, groups[self._outside])
         return SearchField(self._packed, known, self._closed, self._outside)
 

@@ -60,7 +60,7 @@ ENTRY_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What an index knows of a recording beside its Gaussian.
+    """Entry of an index on a recording, beside its Gaussian.
 
     identifier  unlike any other in the index
     path        of the sound file, as it was given
@@ -109,7 +109,7 @@ class Recordings(Sequence[Recording]):
 
     @property
     def silent(self) -> Booleans:
-        """Which are silent, read without their lines."""
+        """Mask of the silent recordings, read without their lines."""
         flags: Booleans = (self._entries[self._places, 1] & SILENT) != 0
         return flags
 
@@ -207,7 +207,7 @@ class Appender:
         return tuple(self._known.values())
 
     def holds(self, recording: Recording) -> bool:
-        """Whether the same file is there already, going by identifier, size and time of change."""
+        """True if the same file is there already, by identifier, size and time of change."""
         known = self._known.get(recording.identifier)
         return known is not None and (known.size_bytes, known.mtime_ns) == (recording.size_bytes, recording.mtime_ns)
 

@@ -29,7 +29,7 @@ SLACK = 0.02  # of a length, which containers round and coders pad
 
 
 def installed() -> bool:
-    """Whether PyAV is, which audiosim[formats] brings."""
+    """True if PyAV is installed, which audiosim[formats] brings."""
     return find_spec("av") is not None
 
 

@@ -43,7 +43,7 @@ class Twins(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MusicFolder:
-    """What was made of a folder.
+    """Result of processing a folder.
 
     collection  its folder
     documents   that were described

@@ -1,4 +1,4 @@
-"""What the frames of a recording hold, and how they are made: only frames made alike can be compared."""
+"""Contents of a recording's frames, and how they are made: only frames made alike can be compared."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -61,7 +61,7 @@ Chosen = str | Descriptor
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """How frames are made.
+    """Parameters by which frames are made.
 
     rate_hz       of the signal
     frame         samples in a frame, Hann window
@@ -125,7 +125,7 @@ class Parameters:
 
     @property
     def plain(self) -> bool:
-        """Whether frames are MFCC and nothing else."""
+        """True if frames are MFCC and nothing else."""
         return self.descriptors == (MFCC,)
 
     def _dimensions_of(self, one: Chosen) -> Iterator[str]:

@@ -19,7 +19,7 @@ BLOCK = 2**20  # bytes copied at a time
 
 
 def is_url(path: str | Path) -> bool:
-    """Whether a path is opened through fsspec."""
+    """True if a path is opened through fsspec."""
     return isinstance(path, str) and URL.match(path) is not None
 
 

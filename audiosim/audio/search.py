@@ -35,7 +35,7 @@ class Ranked(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """What is looked for.
+    """Queries of a search.
 
     rows    (q, width) Gaussians
     groups  (q,) those of the field that a query must not find

@@ -1,4 +1,4 @@
-"""How much sound a file may unpack to: asked before it is decoded, and again while it is."""
+"""Limits of the sound that a file may unpack to: checked before it is decoded, and again while it is."""
 
 from dataclasses import astuple, dataclass
 
@@ -7,7 +7,7 @@ from audiosim.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class SoundLimits:
-    """What is decoded at most; a file of more is refused, not cut.
+    """Limits of what is decoded; a file of more is refused, not cut.
 
     seconds    of sound
     frames     samples of one channel: 2 ** 28 are 1 GiB once mixed down, 101 minutes at 44.1 kHz
@@ -31,7 +31,7 @@ class SoundLimits:
             raise InputError(f"limits must be above 0, got {self}")
 
     def problem(self, frames: int, channels: int, rate_hz: int, size_bytes: int) -> str:
-        """Why so much sound from a file of that size is refused, empty if it is not."""
+        """Reason why so much sound from a file of that size is refused, empty if it is not."""
         if not self.lowest_hz <= rate_hz <= self.highest_hz:
             return f"has a rate of {rate_hz} Hz, expected {self.lowest_hz} to {self.highest_hz} Hz"
         if channels > self.channels:

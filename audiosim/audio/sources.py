@@ -15,7 +15,7 @@ UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes tha
 
 
 class LeftOut(NamedTuple):
-    """What was found but is not opened, and why."""
+    """Entry that was found but is not opened, and why."""
 
     path: str
     reason: str
@@ -77,7 +77,7 @@ def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
 
 
 def _writable(identifier: str) -> bool:
-    """Whether an identifier survives lines and columns of text in UTF-8."""
+    """True if an identifier survives lines and columns of text in UTF-8."""
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
@@ -98,7 +98,7 @@ def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, Sound
 
 
 def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
-    """What a folder has, the last name first, or that it cannot be listed."""
+    """Entries of a folder, the last name first, or a note that it cannot be listed."""
     try:
         with os.scandir(folder) as listing:
             seen = sorted(listing, key=lambda entry: entry.name, reverse=True)
@@ -108,7 +108,7 @@ def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
 
 
 def _reason_not_to_follow(link: Path, root: str, suffixes: tuple[str, ...]) -> str:
-    """Why a link below a folder is left out; empty where it leads to a file there, or where it does not matter."""
+    """Reason to leave out a link below a folder; empty where it leads to a file there, or where it does not matter."""
     if link.is_dir():
         return "is a link to a folder, which is not followed; name that folder itself"
     if _is_sound(link, suffixes) and os.path.commonpath([root, os.path.realpath(link)]) != root:

@@ -1,4 +1,4 @@
-"""What a sound file says of itself: artist, genre, album, title."""
+"""Tags by which a sound file describes itself: artist, genre, album, title."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ NAMES = {
 
 
 class Tags(NamedTuple):
-    """What is known of a recording by its tags; what is not is None."""
+    """Facts known of a recording by its tags; what is not known is None."""
 
     artist: str | None = None
     genre: str | None = None

@@ -1,4 +1,4 @@
-"""What a worker process does: answer one task after another. See `workers` for the side that it answers."""
+"""Loop of a worker process: answer one task after another. See `workers` for the side that it answers."""
 
 import os
 import pickle
@@ -97,7 +97,7 @@ def _reaped(process: int, patience_s: float) -> int:
 
 
 def _mute_libraries() -> None:
-    """What Python writes goes to the standard error; what the libraries of codecs write themselves, nowhere."""
+    """Send what Python writes to the standard error; discard what the libraries of codecs write themselves."""
     sys.stdout = sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

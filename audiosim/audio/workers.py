@@ -65,7 +65,7 @@ def spread_on_workers(
 
 
 class _Nursery:
-    """Where workers come from.
+    """Source of workers.
 
     Where processes can be forked, one process loads what the work needs and forks each worker, which costs a twentieth
     of starting it anew, and keeps this process, with its threads, out of it. Elsewhere each is started by itself.
@@ -89,7 +89,7 @@ class _Nursery:
             raise InputError(f"a worker process cannot be started: it crashed ({_how(self._code())})") from None
 
     def job(self) -> object:
-        """What a worker that was not forked has to be sent."""
+        """Job that a worker that was not forked has to be sent."""
         return None if FORKS else self._job
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""What may happen in a campaign now, and what may not."""
+"""Rules of what may happen in a campaign now, and what may not."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -33,7 +33,7 @@ COUNT_S = 0.05  # to wait for another who counts, before a judgment is answered 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a campaign is.
+    """Progress of a campaign.
 
     number     of the last line of the log
     state      open, paused or closed
@@ -109,7 +109,7 @@ class Campaign:
 
     @property
     def standing(self) -> Standing:
-        """Where the campaign stands: one state of the judgments, named by its number."""
+        """Standing of the campaign: one state of the judgments, named by its number."""
         return self._count.standing
 
     @property
@@ -124,7 +124,7 @@ class Campaign:
 
     @property
     def ranking(self) -> Ranking:
-        """What the systems' scores are expected to be now."""
+        """Expected scores of the systems now."""
         return self.selection.ranking
 
     @property
@@ -139,7 +139,7 @@ class Campaign:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the log; empty where the last reading or writing of it worked within a second."""
+        """Trouble with the log; empty where the last reading or writing of it worked within a second."""
         return self._log.trouble
 
     def sync(self) -> int:
@@ -180,7 +180,7 @@ class Campaign:
             return choose()
 
     def lesson(self) -> Lesson | None:
-        """What the model is to learn next; None where there is nothing."""
+        """Next lesson for the model to learn; None where there is nothing."""
         with self._log.state:
             return self._count.lesson()
 
@@ -253,7 +253,7 @@ class Campaign:
         return name
 
     def answers(self, assessor: str) -> list[Record]:
-        """What this assessor answered and has not taken back, revised answers too, oldest first."""
+        """Answers that this assessor gave and has not taken back, revised answers too, oldest first."""
         with self._log.state:
             return [self._ledger.record(number) for number in self._ledger.counting(assessor)]
 
@@ -277,25 +277,25 @@ class Campaign:
             return self._queue.dropped(self._ledger)
 
     def agreement(self) -> Agreement:
-        """How far the assessors agree on the pairs that two or more of them judged."""
+        """Agreement of the assessors on the pairs that two or more of them judged."""
         with self._log.state:
             grades = self._ledger.grades()
         return agreement(grades, self._collection.scale)
 
     def assessors(self) -> list[str]:
-        """Who has answered anything, in the order of their first answers."""
+        """Assessors who have answered anything, in the order of their first answers."""
         with self._log.state:
             return list(self._ledger.times)
 
     def pace(self, assessor: str | None = None) -> Pace:
-        """How fast an assessor answers, or all together where None."""
+        """Pace at which an assessor answers, or all together where None."""
         with self._log.state:
             times = {name: list(own) for name, own in self._ledger.times.items() if assessor in (None, name)}
         return pace(times.values())
 
     @property
     def progress(self) -> Progress:
-        """How far the campaign is."""
+        """Progress of the campaign."""
         with self._log.state:
             number, selection = self.standing
             return Progress(

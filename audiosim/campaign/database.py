@@ -129,7 +129,7 @@ class DatabaseStore:
                 self._file.fold(self._engine)
 
     def described(self) -> tuple[str, str]:
-        """What the campaign's row says of the collection and of the rules, as it was stored; empty where nothing."""
+        """Description of the collection and rules in the campaign's row, as stored; empty where nothing."""
         found = sql.select(CAMPAIGNS.c.about, CAMPAIGNS.c.rules).where(CAMPAIGNS.c.collection == self._collection)
         with self._reporting(), self._engine.connect() as connection:
             row = connection.execute(found).one_or_none()

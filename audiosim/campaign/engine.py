@@ -19,7 +19,7 @@ CONNECT_S = 2  # the least that libpq knows
 
 
 def open_engine(url: str, timeout_s: float) -> sql.Engine:
-    """What reaches the database: its connections wait for the disk, and for other writers or for an answer so long."""
+    """Engine of the database: its connections wait for the disk, and so long for other writers or for an answer."""
     try:
         address = sql.make_url(url)
         if address.drivername in DRIVERS:
@@ -38,13 +38,13 @@ def open_engine(url: str, timeout_s: float) -> sql.Engine:
 
 
 def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
-    """What went wrong with a database, in one line."""
+    """Error that says in one line what went wrong with a database."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return StoreError(f"database {engine.url.render_as_string()}: {lines[0]}", passing=_passing(error))
 
 
 def _passing(error: exc.SQLAlchemyError) -> bool:
-    """Whether an error may be gone in a while: a lock, a server that is not there or just starting."""
+    """True if an error may be gone in a while: a lock, a server that is not there or just starting."""
     if not isinstance(error, exc.OperationalError):
         return False
     lock = "locked" in str(error.orig)
@@ -92,7 +92,7 @@ def _open_postgres(address: sql.URL, timeout_s: float) -> sql.Engine:
 
 
 def _until(generator: Generator[Any, Any, Any], patience_s: float) -> Generator[Any, Any, Any]:
-    """What a generator of psycopg says, until nothing was ready for so long."""
+    """Result of a generator of psycopg, until nothing was ready for so long."""
     heard = time.monotonic()
     try:
         state = next(generator)

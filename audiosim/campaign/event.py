@@ -1,4 +1,4 @@
-"""What happens in a campaign: the lines of its log, each with its rules."""
+"""Events of a campaign: the lines of its log, each with its rules."""
 
 import math
 import unicodedata
@@ -93,7 +93,7 @@ class Event:
 
     @property
     def counts(self) -> bool:
-        """Whether anything may rest on it: not where its assessor was never handed the pair, and it is marked so."""
+        """True if anything may rest on it: not where its assessor was never handed the pair, and it is marked so."""
         return not self.details.get(UNASKED)
 
     @property
@@ -116,7 +116,7 @@ class Event:
         return Judgment(self.query, self.document, scale.check(grade), self.assessor, self.time)
 
     def repeats(self, other: "Event") -> bool:
-        """Whether this is the other event sent once more: all but the time and the marks on it is the same."""
+        """True if this is the other event sent once more: all but the time and the marks on it is the same."""
         marked = {name: value for name, value in other.details.items() if name in MARKS}
         return replace(self, time=other.time, details={**self.details, **marked}) == other
 

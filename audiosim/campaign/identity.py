@@ -1,4 +1,4 @@
-"""What a log was written about: the scale and the pairs of its collection, so that another is known for another."""
+"""Identity of what a log was written about: its collection's scale and pairs, so that another one is noticed."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ class Identity:
 
     @classmethod
     def load(cls, text: str) -> "Identity":
-        """What `dump` wrote."""
+        """Content that `dump` wrote."""
         said: dict[str, Any] = json.loads(text)
         pairs = json.loads(zlib.decompress(base64.b85decode(said["pairs"])))
         return cls(

@@ -1,4 +1,4 @@
-"""What the lines of a campaign's log add up to."""
+"""Ledger of a campaign: the sum of the lines of its log."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ Told = dict[Pair, dict[str, float]]
 
 
 class Change(NamedTuple):
-    """That an assessor's grade of a pair is another than before; None: that they have given none, or no longer.
+    """Change of an assessor's grade of a pair to another than before; None: they have given none, or no longer.
 
     newly  by how many more pairs are judged: -1, 0 or 1
     """
@@ -111,7 +111,7 @@ class Ledger:
 
     def _undo(self, event: Event) -> Change | None:
         if event.refers not in self._counting.get(event.assessor, {}):
-            return None  # nothing of his that counts
+            return None  # nothing of theirs that counts
         undone = self._events[event.refers]
         del self._counting[event.assessor][event.refers]
         self._answers[undone.pair, event.assessor].remove(event.refers)
@@ -155,7 +155,7 @@ class Ledger:
         return self._names.get(name_key(said)) or normal_name(said)
 
     def handed(self, pair: Pair, assessor: str) -> bool:
-        """Whether an assessor was ever handed a pair."""
+        """True if an assessor was ever handed a pair."""
         return (pair, assessor) in self._handed
 
     def earlier(self, assessor: str, key: str) -> Record | None:
@@ -176,7 +176,7 @@ class Ledger:
         return list(self._counting.get(assessor, {}))
 
     def counts(self, assessor: str, number: int) -> bool:
-        """Whether a number is one of the assessor's answers that are not undone."""
+        """True if a number is one of the assessor's answers that are not undone."""
         return number in self._counting.get(assessor, {})
 
     def latest(self, assessor: str) -> int | None:

@@ -35,7 +35,7 @@ class Log:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the log, as the last reading or writing of it found; empty where that worked in time."""
+        """Trouble with the log, as the last reading or writing of it found; empty where that worked in time."""
         silent_s = time.monotonic() - self._asked
         return f"the log has not answered for {silent_s:.0f} s" if silent_s > LATE_S else self._failed
 

@@ -12,5 +12,5 @@ def normal_name(said: str) -> str:
 
 
 def name_key(said: str) -> str:
-    """What two spellings of one name have in common; case does not count."""
+    """Key that two spellings of one name have in common; case does not count."""
     return unicodedata.normalize("NFKC", normal_name(said).casefold())

@@ -1,4 +1,4 @@
-"""How fast the assessors judge."""
+"""Pace at which the assessors judge."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ BREAK_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast one assessor judges, or several.
+    """Pace at which one assessor judges, or several.
 
     answers   judgments and "cannot judge", those included that were revised or undone: they took time too
     per_hour  answers in an hour of an assessor's work; None where no two answers follow each other

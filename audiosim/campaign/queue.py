@@ -1,4 +1,4 @@
-"""Which pairs an assessor is offered."""
+"""Queue of pairs that an assessor is offered."""
 
 from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
@@ -32,7 +32,7 @@ class Queue:
 
     @property
     def waiting(self) -> int:
-        """How many pairs wait for a second assessor."""
+        """Number of pairs that wait for a second assessor."""
         return len(self._seconds)
 
     def dropped(self, ledger: Ledger) -> list[Pair]:
@@ -60,7 +60,7 @@ class Queue:
         return pairs
 
     def _first(self, held: Mapping[Pair, str], assessor: str) -> Iterator[Pair]:
-        """What comes before the selection's own choice: the assessor's leases, then second judgments."""
+        """Pairs that come before the selection's own choice: the assessor's leases, then second judgments."""
         if assessor:
             yield from (pair for pair, holder in held.items() if holder == assessor)
             yield from (pair for pair in self._seconds.offered(assessor) if pair not in held)

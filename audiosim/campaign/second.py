@@ -1,4 +1,4 @@
-"""Which pairs are judged twice, and who is offered the second judgment."""
+"""Choice of the pairs that are judged twice, and of who is offered the second judgment."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ class SecondOpinions:
         self._waiting: dict[str, dict[Pair, None]] = {}  # by the one who judged them
 
     def wanted(self, pair: Pair) -> bool:
-        """Whether a pair is one of those to judge twice."""
+        """True if a pair is one of those to judge twice."""
         digest = hashlib.blake2b(json.dumps([self._seed, *pair]).encode(), digest_size=8).digest()
         return int.from_bytes(digest) < self._share * 2**64
 
@@ -43,5 +43,5 @@ class SecondOpinions:
         return (pair for first, waiting in self._waiting.items() if first != assessor for pair in waiting)
 
     def __len__(self) -> int:
-        """How many pairs wait."""
+        """Number of pairs that wait."""
         return sum(map(len, self._waiting.values()))

@@ -1,4 +1,4 @@
-"""How a campaign goes."""
+"""Settings by which a campaign is run."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
-    """How a campaign goes.
+    """Settings by which a campaign is run.
 
     batch         after how many judgments the estimator is asked again, at least 1
     lease_s       how long a pair that was asked for stays with its assessor, in seconds

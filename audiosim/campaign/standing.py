@@ -1,4 +1,4 @@
-"""Where a campaign stands: the selection that its log adds up to, and what its model learned from it."""
+"""Standing of a campaign: the selection that its log adds up to, and what its model learned from it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ KEPT = 3  # estimators, beside the first
 
 
 class Standing(NamedTuple):
-    """Where a campaign stands: the selection after so many lines of its log."""
+    """Standing of a campaign: the selection after so many lines of its log."""
 
     number: int
     selection: Selection
@@ -28,7 +28,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What a campaign's model is to learn: the grades as they were after a line of the log.
+    """Material that a campaign's model is to learn from: the grades as they were after a line of the log.
 
     number     of that line
     estimator  as it is before it learns from any judgment of the log
@@ -45,7 +45,7 @@ class Lesson:
 
 
 class Reach(Enum):
-    """How far a count goes by itself: over judgments; over what was learned and is at hand; over all, learning it."""
+    """Reach of a count by itself: over judgments; over what was learned and is at hand; over all, learning it."""
 
     JUDGMENTS = 0
     AT_HAND = 1
@@ -53,7 +53,7 @@ class Reach(Enum):
 
 
 class _Learning(NamedTuple):
-    """That from here on counts what was learned from the state after a line."""
+    """Mark that from here on counts what was learned from the state after a line."""
 
     place: int  # in the changes
     number: int
@@ -109,7 +109,7 @@ class Count:
             self._noted = number
 
     def lesson(self) -> Lesson | None:
-        """What to learn next: what the log says was learned, then what nobody has learned yet; None for nothing."""
+        """Next lesson: what the log says was learned, then what nobody has learned yet; None for nothing."""
         missing = [one.state for one in self._learnings[self._learned :] if one.state not in self._estimators]
         if not missing and self.unsaid and not self.knows(self.unsaid):
             missing = [self.unsaid]
@@ -122,7 +122,7 @@ class Count:
         return 0 if any(one.state >= last for one in self._learnings[-1:]) else last
 
     def knows(self, state: int) -> bool:
-        """Whether it is at hand what was learned from a state."""
+        """True if what was learned from a state is at hand."""
         return state in self._estimators
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:

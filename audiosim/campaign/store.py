@@ -1,4 +1,4 @@
-"""Where the log of a campaign is kept: the Protocol, and a log in memory."""
+"""Storage of a campaign's log: the Protocol, and a log in memory."""
 
 from collections.abc import Container, Iterator, Sequence
 from threading import Lock
@@ -35,7 +35,7 @@ class Store(Protocol):
         ...
 
     def described(self) -> tuple[str, str]:
-        """What was kept beside the log: a description of the collection, and rules; empty where there is nothing."""
+        """Description of the collection and rules kept beside the log; empty where there is nothing."""
         ...
 
     def describe(self, about: str, rules: str) -> None:
@@ -100,5 +100,5 @@ def check_keys(events: Sequence[Event], known: Container[tuple[str, str]] = ()) 
 
 
 def used(event: Event) -> str:
-    """That the key of an event is used: the beginning of a complaint."""
+    """Statement that the key of an event is used: the beginning of a complaint."""
     return f"the key {event.key!r} of {event.assessor or 'nobody'} is used"

@@ -1,29 +1,108 @@
 """The command: one function per verb; reads files, makes one library call, prints."""
 
+import ast
 import errno
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import audiosim
-from audiosim.cli import access_tokens, estimating, evaluating, fitting, keeping, planning, serving, simulating, sound
 from audiosim.deprecation import UNTIL
 from audiosim.errors import AudiosimError
 
+SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    "rich_markup_mode": "markdown",
+}
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+COMMANDS = {
+    "demo": "serving.demo",
+    "init": "sound.init",
+    "extract": "sound.extract",
+    "neighbours": "sound.neighbours",
+    "train": "fitting.train",
+    "predict": "estimating.predict",
+    "estimate": "estimating.estimate",
+    "compare": "estimating.compare",
+    "next": "estimating.next_pairs",
+    "plan": "planning.plan",
+    "simulate": "simulating.simulate",
+    "evaluate": "evaluating.evaluate",
+    "report": "evaluating.report",
+    "reliability": "evaluating.reliability",
+    "satisfaction": "evaluating.satisfaction",
+    "reproduce": "evaluating.reproduce",
+    "serve": "serving.serve",
+    "backup": "keeping.backup",
+    "verify": "keeping.verify_logs",
+    "restore": "keeping.restore",
+    "token": "access_tokens.app",
+}
+
+
+class OnDemand(TyperGroup):
+    """The commands, each imported when it is called: none waits for the libraries of another.
+
+    The types of what it overrides are in typer or in click, as typer's version has it: hence what mypy is to ignore.
+    """
+
+    _listing = False
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The names of the commands, as the help lists them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | TyperGroup | None:  # type: ignore[override]
+        """The command of a name; while they are listed one that only knows its help."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, function = COMMANDS[cmd_name].split(".")
+        if self._listing:
+            return TyperCommand(cmd_name, help=_first_paragraph(module, function))
+        loaded = getattr(import_module(f"audiosim.cli.{module}"), function)
+        if isinstance(loaded, typer.Typer):
+            return _built(loaded)
+        alone = typer.Typer(**SETTINGS)
+        alone.command(cmd_name)(loaded)
+        return _built(alone)
+
+    def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
+        """The help, without importing a command."""
+        self._listing = True
+        try:
+            return super().get_help(ctx)
+        finally:
+            self._listing = False
+
+
+def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
+    built = typer.main.get_command(commands)
+    assert isinstance(built, TyperCommand | TyperGroup)
+    return built
+
+
+def _first_paragraph(module: str, function: str) -> str:
+    """The beginning of a command's docstring, or of its module's for a group of commands, read from the source."""
+    source = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+    named = [node for node in source.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    return (ast.get_docstring(named[0] if named else source) or "").split("\n\n")[0]
+
+
 app = typer.Typer(
     name="audiosim",
+    cls=OnDemand,
     help="Rank music-similarity systems honestly from as few human judgments as will do.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    rich_markup_mode="markdown",
+    **SETTINGS,
 )
-
-UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 def _print_version(wanted: bool) -> None:
@@ -39,33 +118,6 @@ def common(
     ] = False,
 ) -> None:
     """Rank music-similarity systems honestly from as few human judgments as will do."""
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": serving.demo,
-    "init": sound.init,
-    "extract": sound.extract,
-    "neighbours": sound.neighbours,
-    "train": fitting.train,
-    "predict": estimating.predict,
-    "estimate": estimating.estimate,
-    "compare": estimating.compare,
-    "next": estimating.next_pairs,
-    "plan": planning.plan,
-    "simulate": simulating.simulate,
-    "evaluate": evaluating.evaluate,
-    "report": evaluating.report,
-    "reliability": evaluating.reliability,
-    "satisfaction": evaluating.satisfaction,
-    "reproduce": evaluating.reproduce,
-    "serve": serving.serve,
-    "backup": keeping.backup,
-    "verify": keeping.verify_logs,
-    "restore": keeping.restore,
-}
-for name, command in COMMANDS.items():
-    app.command(name)(command)
-app.add_typer(access_tokens.app, name="token")
 
 
 FORMER = {"--rule": "--selection-rule"}  # options by the names they have up to the next version

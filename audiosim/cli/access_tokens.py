@@ -61,7 +61,7 @@ def create(
 
 @app.command("list")
 def list_tokens(database: Database, form: As = Format.table) -> None:
-    """Whose tokens there are, and until when; the tokens themselves nobody knows.
+    """List whose tokens there are, and until when; the tokens themselves nobody knows.
 
     Example: `audiosim token list --db sqlite:///campaign.db`
     """

@@ -78,7 +78,7 @@ def predict(
 
 
 def _rows_of(pairs: Sequence[Pair], collection: Collection, pool: Pool, model: str | None) -> list[dict[str, Any]]:
-    """What is predicted of pairs, in their order, of which the pool need not have all."""
+    """Predictions for pairs, in their order; the pool need not have all of them."""
     rows: dict[Pair, dict[str, Any]] = {}
     for portion in portions(pool, pairs):
         _, wider, estimator = opened(collection, model, pool.cutoff, portion)
@@ -169,7 +169,7 @@ def next_pairs(
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
-    """Which pairs to judge next, the most informative first.
+    """List the pairs to judge next, the most informative first.
 
     The weight is what the rule makes of the pair: with `--selection-rule differences` on CG, the number of pairs of
     systems whose difference the judgment bears on.

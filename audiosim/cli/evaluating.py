@@ -114,7 +114,7 @@ def reliability(
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
-    """How stable the evaluation is, and how many queries would do: a generalizability study.
+    """Estimate how stable the evaluation is, and how many queries would do: a generalizability study.
 
     Example: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
     """
@@ -138,7 +138,7 @@ def satisfaction(
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     form: As = Format.table,
 ) -> None:
-    """From effectiveness to people: what share of them each score satisfies, learned from their answers.
+    """Go from effectiveness to people: what share of them each score satisfies, learned from their answers.
 
     ANSWERS has the columns answer (a, b, good, bad), query, A1 ..., B1 ... and the grades of the documents.
 

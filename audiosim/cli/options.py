@@ -1,4 +1,4 @@
-"""What the commands share: their options, how a collection is opened, how a result is printed."""
+"""Parts that the commands share: their options, how a collection is opened, how a result is printed."""
 
 import csv
 import json
@@ -22,6 +22,7 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.speaking import what_lacks
 from audiosim.report.screen import console
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How a command prints what it found."""
+    """Format in which a command prints what it found."""
 
     table = "table"
     json = "json"
@@ -153,7 +154,11 @@ def opened(
     also  further pairs that the pool is to have
     """
     pool = build_pool(collection, cutoff, also)
-    return collection, pool, after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
+    estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
+    lacking = what_lacks(estimator.predict(pool.spread({})))
+    if lacking is not None and not also:
+        sys.stderr.write(f"note: {lacking}\n")
+    return collection, pool, estimator
 
 
 def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:

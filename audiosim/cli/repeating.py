@@ -1,4 +1,4 @@
-"""What `simulate --repeat` adds: its options, the models it trains, and what it prints."""
+"""Additions of `simulate --repeat`: its options, the models it trains, and what it prints."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -12,14 +12,14 @@ from audiosim.errors import InputError, did_you_mean
 
 
 class LogForm(StrEnum):
-    """How the service logs."""
+    """Form of the service's log."""
 
     text = "text"
     json = "json"
 
 
 class UnaskedForm(StrEnum):
-    """What becomes of judgments of pairs that their assessors were not handed."""
+    """Treatment of judgments of pairs that their assessors were not handed."""
 
     counted = "count"
     marked = "mark"
@@ -55,7 +55,7 @@ def kept(url: str | None, option: str) -> str | None:
 
 
 def in_memory(url: str) -> bool:
-    """Whether a URL is of a SQLite database that is no file."""
+    """True if a URL is of a SQLite database that is no file."""
     scheme, _, path = url.partition("://")
     return scheme.partition("+")[0] == "sqlite" and (
         path.partition("?")[0] in ("", "/", "/:memory:") or ":memory:" in path or "mode=memory" in path

@@ -129,7 +129,7 @@ def _default_rule(collection: Collection, model: str, learner: repeating.Learner
 
 @dataclass(frozen=True, slots=True)
 class _Game:
-    """What is the same however often a campaign is played."""
+    """Part of a simulated campaign that is the same however often it is played."""
 
     model: str
     measure: Measure
@@ -139,7 +139,7 @@ class _Game:
     seed: int
 
     def start(self, part: Collection, learned: Model | None = None) -> Selection:
-        """Where a campaign on a part starts, with the model that was learned for it or the one that is named."""
+        """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
         pool = build_pool(part, self.measure.cutoff)
         expected = expected_scores(self.measure, pool, self.ideal)
         rule = find_selection_rule(self.rule, expected, self.seed)

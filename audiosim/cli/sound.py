@@ -10,7 +10,6 @@ import typer
 
 from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError
-from audiosim.plugins import find_frames, installed_frames, other_decoders
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
@@ -77,6 +76,7 @@ def extract(
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
     from audiosim.audio.index import extract as extract_sounds
+    from audiosim.plugins import find_frames, installed_frames, other_decoders
 
     start = time.monotonic()
     with progress("extracting") as show:
@@ -110,7 +110,7 @@ def _encodable(path: str) -> str:
 
 
 class DivergenceName(StrEnum):
-    """What `--divergence` accepts."""
+    """Names that `--divergence` accepts."""
 
     kl = "kl"
     js = "js"

@@ -18,7 +18,7 @@ DEEPEST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a collection.toml says; what is None it leaves open."""
+    """Settings that a collection.toml gives; what is None it leaves open."""
 
     name: str | None = None
     scale: Scale | None = None

@@ -54,7 +54,7 @@ def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:
 
 
 def _without_holes(holes: Booleans) -> tuple[Booleans, Booleans]:
-    """Which rows and columns are left when those with most holes have been left out one by one."""
+    """Rows and columns that are left when those with most holes have been left out one by one."""
     rows, columns = np.ones(holes.shape[0], dtype=bool), np.ones(holes.shape[1], dtype=bool)
     while np.any(left := holes & rows[:, None] & columns):
         by_row = left.sum(axis=1) / columns.sum()

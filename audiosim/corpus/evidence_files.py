@@ -91,7 +91,7 @@ class Evidence:
 
     @property
     def is_vector(self) -> bool:
-        """Whether the values are vectors."""
+        """True if the values are vectors."""
         return self.values.ndim == 2
 
     @classmethod
@@ -226,7 +226,7 @@ def _pieces(path: Path, about: About, keys: Sequence[Key], table: Mapping[str, S
 
 
 def _numbered(names: Sequence[str]) -> bool:
-    """Whether columns are those of one vector: x0, x1, ... in order."""
+    """True if the columns are those of one vector: x0, x1, ... in order."""
     parts = [NUMBERED.fullmatch(name) for name in names]
     prefixes = {part[1] for part in parts if part}
     counts = [int(part[2]) for part in parts if part]

@@ -37,7 +37,7 @@ UNJUDGED = -1
 
 
 class Statement(NamedTuple):
-    """What one line says: the grades by the column they stand in."""
+    """Statement of one line: the grades by the column they stand in."""
 
     line: int
     query: str
@@ -158,7 +158,7 @@ def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
 
 
 def _is_reason(row: Mapping[str, object]) -> bool:
-    """Whether a line says why a pair cannot be judged, and no grade."""
+    """True if a line says why a pair cannot be judged, and gives no grade."""
     return bool(row.get("cannot")) and not any(row.get(name) not in (None, "") for name in GRADES)
 
 
@@ -218,7 +218,7 @@ def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
 
 
 def fits_qrels(judgments: Sequence[Judgment]) -> bool:
-    """Whether qrels can say all that the judgments say."""
+    """True if qrels can say all that the judgments say."""
     nameless = not any(judgment.assessor or judgment.time for judgment in judgments)
     return nameless and len({judgment.pair for judgment in judgments}) == len(judgments)
 

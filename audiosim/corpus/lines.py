@@ -106,7 +106,7 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
 
 
 def _is_utf16(raw: bytes) -> bool:
-    """Whether a file that starts so is UTF-16: by its mark, or as every other byte of plain letters is 0."""
+    """True if a file that starts so is UTF-16: by its mark, or as every other byte of plain letters is 0."""
     return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
 
 

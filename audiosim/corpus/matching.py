@@ -1,4 +1,4 @@
-"""How the files of a collection meet its runs: what each holds, and how much of it is about what was retrieved.
+"""Matching of a collection's files with its runs: what each holds, and how much of it is about what was retrieved.
 
 A file that meets nothing is a mistake, such as identifiers in another case, and not a file without effect.
 """
@@ -22,7 +22,7 @@ class Reading(NamedTuple):
 
 
 class Matching:
-    """What the runs name, and a line on how each other file meets that."""
+    """Names in the runs, and a line on how each other file matches them."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
@@ -41,33 +41,33 @@ class Matching:
         return set().union(*self._retrieved.values())
 
     def runs(self, paths: Sequence[Path]) -> Reading:
-        """What the run files hold."""
+        """Contents of the run files."""
         where = str(paths[0]) if len(paths) == 1 else f"{paths[0].parent}: {len(paths)} files"
         systems, queries, documents = len(self._runs), len(self._retrieved), len(self._documents)
         counts = (_some(systems, "system"), _some(queries, "query"), _some(documents, "document"))
         return Reading(f"{where}: {', '.join(counts)} retrieved")
 
     def documents(self, path: Path, known: Names[str], query_documents: Mapping[str, str]) -> Reading:
-        """How many retrieved documents a documents.tsv describes; those of queries alone will do."""
+        """Number of retrieved documents that a documents.tsv describes; those of queries alone will do."""
         own = {query_documents.get(query, query) for query in self._retrieved}
         met = len(self._documents & set(known))
         line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
         return _checked(line, met or len(own & set(known)), self._documents, known)
 
     def queries(self, path: Path, known: Names[str]) -> Reading:
-        """How many queries of the runs a queries.tsv names."""
+        """Number of queries of the runs that a queries.tsv names."""
         met = len(self._retrieved.keys() & set(known))
         line = f"{path}: {met} of {_some(len(self._retrieved), 'query')} have a line"
         return _checked(line, met, self._retrieved, known)
 
     def systems(self, path: Path, known: Names[str]) -> Reading:
-        """How many systems a systems.tsv names."""
+        """Number of systems that a systems.tsv names."""
         systems = [run.system for run in self._runs]
         met = len(set(systems) & set(known))
         return _checked(f"{path}: {met} of {_some(len(systems), 'system')} have a line", met, systems, known)
 
     def judgments(self, path: Path, judgments: Sequence[Judgment]) -> Reading:
-        """How many judgments are of pairs that a system retrieved."""
+        """Number of judgments of pairs that a system retrieved."""
         nothing: set[str] = set()
         met = sum(judgment.document in self._retrieved.get(judgment.query, nothing) for judgment in judgments)
         line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"

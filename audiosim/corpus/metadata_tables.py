@@ -106,7 +106,7 @@ def _check_columns(
 
 
 def _header_hint(column: str, header: list[str]) -> str:
-    """What is probably wrong with a header that lacks a column, or nothing."""
+    """Hint at what is probably wrong with a header that lacks a column, or nothing."""
     if len(header) == 1 and (hint := columns_hint(header[0], "tabs")):
         return hint
     near = nearest_name(column, header)

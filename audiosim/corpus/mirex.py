@@ -38,7 +38,7 @@ ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Exclusions:
-    """Which queries count, and what cannot be a result of one: the query itself and all else by its artist.
+    """Queries that count, and what cannot be a result of one: the query itself and all else by its artist.
 
     query_documents  which document a query is; where there are any, other rows of a file are no queries
     artists          the artist of each document whose artist is known
@@ -65,13 +65,13 @@ class Exclusions:
 
 
 def is_sparse(line: str) -> bool:
-    """Whether a line is the query of a sparse list: a name and, after tabs, `name,distance`."""
+    """True if a line is the query of a sparse list: a name and, after tabs, `name,distance`."""
     _, *results = line.rstrip("\t").split("\t")
     return bool(results) and all("," in result for result in results)
 
 
 def is_numbered(line: str) -> bool:
-    """Whether a line is the file of a full matrix: a number and a path."""
+    """True if a line is the file of a full matrix: a number and a path."""
     return len(fields := _split(line)) == 2 and fields[0].isdecimal()
 
 

@@ -40,7 +40,7 @@ class Scale:
         return self.levels[-1]
 
     def __contains__(self, grade: float) -> bool:
-        """Whether an assessor may give the grade."""
+        """True if an assessor may give the grade."""
         return grade in self._grades
 
     def check(self, grade: float) -> float:
@@ -88,7 +88,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What one assessor said about one pair.
+    """Judgment of one pair by one assessor.
 
     grade     on the collection's scale
     assessor  empty where nobody is named
@@ -108,7 +108,7 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one system retrieved: for each query its documents, best first, none twice."""
+    """Results of one system: for each query its documents, best first, none twice."""
 
     system: str
     rankings: Mapping[str, tuple[str, ...]]

@@ -132,7 +132,7 @@ class Pool:
         return Groups(group, np.bincount(group[self.found], minlength=len(codes)), code != UNKNOWN)
 
     def locate(self, pairs: Iterable[Pair]) -> Integers:
-        """Where in the pool each pair is; a pair outside it is an error."""
+        """Position of each pair in the pool; a pair outside it is an error."""
         try:
             return np.array([self.positions[pair] for pair in pairs], dtype=np.int64)
         except KeyError as error:

@@ -152,7 +152,7 @@ def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, 
 
 
 def _is_trec(line: str) -> bool:
-    """Whether a first line is of a TREC run for sure: the name of a matrix may have six words."""
+    """True if a first line is of a TREC run for sure: the name of a matrix may have six words."""
     fields = line.split()
     return len(fields) == 6 and fields[3].isdecimal()
 

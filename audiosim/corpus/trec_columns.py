@@ -63,7 +63,7 @@ class Columns:
         return int((self.ends[:, column] - self.starts[:, column]).max())
 
     def narrow(self, *columns: int) -> bool:
-        """Whether every field of some columns is narrow enough for `words`."""
+        """True if every field of some columns is narrow enough for `words`."""
         return all(self.width(column) <= WIDEST for column in columns)
 
     def words(self, column: int) -> Words:

@@ -22,7 +22,7 @@ from audiosim.stats.multivariate import Moments, MultivariateNormal
 
 
 class ExpectedScores(Protocol):
-    """What the systems' mean scores over the queries are expected to be, for one measure and pool.
+    """Expectation of the systems' mean scores over the queries, for one measure and pool.
 
     draws  how many times grades are drawn; None where nothing is drawn
     """
@@ -58,7 +58,7 @@ class ExpectedScores(Protocol):
 
 
 def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draws: int = DRAWS) -> ExpectedScores:
-    """How a measure is expected.
+    """Expected scores of a measure.
 
     Exactly where it is linear in the gains, by the delta method where it is a sum over that of the ideal ranking, by
     simulation elsewhere.

@@ -1,4 +1,4 @@
-"""What the ideal ranking is expected to gain while judgments are missing."""
+"""Expected gain of the ideal ranking while judgments are missing."""
 
 from collections.abc import Callable
 

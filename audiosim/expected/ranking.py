@@ -142,7 +142,7 @@ class Ranking:
         return np.asarray(stdtr(self.freedom, deviations))
 
     def quantile(self, level: float) -> float:
-        """How many standard deviations a central interval of this level reaches to either side."""
+        """Number of standard deviations that a central interval of this level reaches to either side."""
         middle = (1 + level) / 2
         return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self.freedom, middle))
 

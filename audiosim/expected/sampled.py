@@ -1,4 +1,4 @@
-"""What any measure is expected to be: by drawing grades from the level probabilities and scoring them."""
+"""Expectation of any measure: by drawing grades from the level probabilities and scoring them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,7 +66,8 @@ class SampledScores:
     def _check_relevant(self, belief: Belief) -> None:
         """An error where all that is held possible counts as relevant: every score would be known to be 1."""
         takes = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
-        if takes and 0 < belief.levels[0] >= self.measure.number("min"):
+        lowest = self.pool.scale.levels[0]
+        if takes and lowest < belief.levels[0] >= self.measure.number("min"):
             name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
             raise InputError(
                 f"{self.measure} takes every level of the model as relevant, the lowest being {least:g}; "

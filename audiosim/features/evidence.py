@@ -1,4 +1,4 @@
-"""What each piece of evidence says of the pairs of a pool, as columns of one kind: sound, and what the user brings.
+"""Evidence on the pairs of a pool, each piece as columns of one kind: sound, and what the user brings.
 
 A column is in standard deviations over the pairs that systems retrieved, mean 0, and 0 where nothing is known: whatever
 its units were, the same prior of what it counts will do. How near a document is to the query, by sound or vectors, is
@@ -28,7 +28,7 @@ ALIKE = 1e-9  # standard deviation of what is the same everywhere
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """What a piece of evidence says of each of n pairs.
+    """Values of a piece of evidence for each of n pairs.
 
     name    of the evidence
     values  (n,) standard deviations from the mean over the retrieved pairs of which it is known; 0 where unknown

@@ -1,4 +1,4 @@
-"""What a feature is: a named column of numbers, one for each pair of a pool."""
+"""Definition of a feature: a named column of numbers, one for each pair of a pool."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

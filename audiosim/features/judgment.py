@@ -150,6 +150,6 @@ def genre_pairs(pool: Pool) -> Integers:
 
 
 def _split(grades: Array) -> tuple[Array, Array]:
-    """Whether each pair is judged, as a number, and its grade, 0 where it is not."""
+    """Indicator of each pair, 1 if it is judged, and its grade, 0 where it is not."""
     judged = ~np.isnan(grades)
     return judged.astype(np.float64), np.where(judged, exact(grades), 0.0)

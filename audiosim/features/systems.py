@@ -1,4 +1,4 @@
-"""What the systems that retrieved a document have in common: sums over systems, for some pairs at a time."""
+"""Common traits of the systems that retrieved a document: sums over systems, for some pairs at a time."""
 
 import numpy as np
 from numpy.typing import ArrayLike

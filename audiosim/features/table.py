@@ -28,7 +28,7 @@ def check_terms(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -
 
 
 def needs_judgments(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> bool:
-    """Whether any feature of these terms depends on the judgments made so far."""
+    """True if any feature of these terms depends on the judgments made so far."""
     return any(known[name].reads != "nothing" for term in terms for name in factors(term))
 
 

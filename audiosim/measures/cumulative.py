@@ -165,7 +165,7 @@ def _persistence(measure: Measure) -> Array:
 
 
 def _bounded(measure: Measure) -> bool:
-    """Whether RBP is relative to the ideal ranking: as first published it is not."""
+    """True if RBP is relative to the ideal ranking: as first published it is not."""
     return judged_ideal(measure) and measure.word("form") == "bounded"
 
 

@@ -15,7 +15,7 @@ NAME = r"[A-Za-z][A-Za-z0-9]*"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What may be chosen about a measure.
+    """Parameter of a measure that may be chosen.
 
     name      as it is written
     default   what holds where nothing is written; None where the scale of the judgments decides
@@ -60,7 +60,7 @@ RankWeights = Callable[["Measure"], Array]
 
 
 def judged_ideal(measure: "Measure") -> bool:
-    """Whether the ideal ranking of a measure is that of the judged documents."""
+    """True if the ideal ranking of a measure is that of the judged documents."""
     return measure.word("ideal") == "judged"
 
 
@@ -104,7 +104,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured of a ranking.
+    """Measure of a ranking.
 
     definition  of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure of one's own
     cutoff      last rank that counts, at least 1
@@ -153,7 +153,7 @@ class Measure:
 
     @property
     def relative(self) -> bool:
-        """Whether the weighted sum of gains is a share of that of the ideal ranking of the judged documents."""
+        """True if the weighted sum of gains is a share of that of the ideal ranking of the judged documents."""
         return self.definition.relative is not None and self.definition.relative(self)
 
     def _checked(self, written: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
@@ -166,12 +166,12 @@ class Measure:
         return {name: value for name, value in checked.items() if value != known[name].default}
 
     def word(self, name: str) -> str:
-        """What is chosen for a parameter that has words; empty for one that the measure does not have."""
+        """Choice for a parameter that has words; empty for one that the measure does not have."""
         value = self._value(name)
         return value if isinstance(value, str) else ""
 
     def number(self, name: str) -> float:
-        """What is chosen for a parameter that is a number; `min` is 0 where nothing is written."""
+        """Choice for a parameter that is a number; `min` is 0 where nothing is written."""
         value = self._value(name)
         return value if isinstance(value, float) else 0.0
 

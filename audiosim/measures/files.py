@@ -145,7 +145,7 @@ def _query_codes(columns: Columns) -> tuple[dict[str, int], Integers]:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """What one system retrieved.
+    """Results of one system.
 
     queries  q names
     grades   (q, n) grade at each rank, NaN after the last

@@ -1,4 +1,4 @@
-"""What a grade is worth: gains, the share of users it satisfies, and how much a gain counts at each rank."""
+"""Worth of a grade: gains, the share of users it satisfies, and how much a gain counts at each rank."""
 
 from collections.abc import Callable, Mapping
 
@@ -76,5 +76,5 @@ GAINS: Mapping[str, Callable[[Array], Array]] = {"linear": linear_gain, "exponen
 
 
 def gain_of(measure: Measure) -> Callable[[Array], Array]:
-    """What a grade gains in a measure: linear where nothing else may be chosen."""
+    """Gain of a grade in a measure: linear where nothing else may be chosen."""
     return GAINS[measure.word("gain") or "linear"]

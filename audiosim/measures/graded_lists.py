@@ -66,13 +66,13 @@ class GradedLists:
         return None if self.original else self.ideal
 
     def relevant(self, grades: Array) -> Booleans:
-        """Whether grades are relevant: at least `min`, or above 0 where there is none; nothing retrieved is not."""
+        """Mask of relevant grades: at least `min`, or above 0 where there is none; nothing retrieved is not."""
         minimum = self.measure.number("min")
         return grades >= minimum if minimum else grades > 0
 
     @property
     def most_relevant(self) -> Array:
-        """How many relevant documents there could be: all judged ones, those or k if it is less, or k."""
+        """Largest possible number of relevant documents: all judged ones, those or k if it is less, or k."""
         if self.user:
             return np.array(float(self.cutoff))
         number = self.relevant(self.judged).sum(axis=-1, dtype=np.float64)
@@ -88,7 +88,7 @@ class GradedLists:
 
     @property
     def ranks(self) -> Integers:
-        """How many ranks ADR counts."""
+        """Number of ranks that ADR counts."""
         if self.original:
             return np.array(self.cutoff)
         return np.asarray(np.minimum(self.cutoff, self.relevant(self.judged).sum(axis=-1)), dtype=np.int64)

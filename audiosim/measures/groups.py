@@ -34,7 +34,7 @@ def adr_of_groups(results: Sequence[Item], groups: Sequence[Sequence[Item]], ran
 
 
 def tie_break(results: Sequence[Item], groups: Sequence[Sequence[Item]]) -> float:
-    """What tells apart results of equal average dynamic recall, 0 to 1; the lower one is the better.
+    """Tie-breaker between results of equal average dynamic recall, 0 to 1; the lower one is the better.
 
     The average dynamic recall, on the ground truth with its groups in reverse, of a constructed list: the results, with
     each item replaced by one from the best group, but for those that stand where the recall cannot tell them from

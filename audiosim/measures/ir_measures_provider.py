@@ -31,7 +31,7 @@ INFO = measures.ParamInfo
 
 
 def _parameters(name: str) -> dict[str, measures.ParamInfo]:
-    """What ir_measures is to know of the parameters of one of our measures."""
+    """Parameters of one of our measures, as ir_measures is to know them."""
     own = {
         parameter.name: INFO(dtype=str if parameter.choices else (int, float), desc=parameter.expected)
         for parameter in MEASURES[name].parameters

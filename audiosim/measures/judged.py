@@ -22,7 +22,7 @@ Unjudged = Literal["error", "zero", "skip"]
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What each system scores for each query.
+    """Score of each system for each query.
 
     measure  what was measured
     systems  s names
@@ -76,7 +76,7 @@ class JudgedRuns:
     judged: Array
 
     def scores(self, measure: str | Measure) -> Scores:
-        """What each system scores for each query, down to at most the depth of the rankings."""
+        """Score of each system for each query, down to at most the depth of the rankings."""
         measure = as_measure(measure)
         values = score(measure, self.scale, self.grades, self.judged)
         return Scores(measure, self.systems, self.queries, values)
@@ -100,7 +100,7 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
 
 
 def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error") -> Scores:
-    """What each system of a collection scores for each query, from the judgments it has.
+    """Score of each system of a collection for each query, from the judgments it has.
 
     measure   such as "nDCG@5"
     unjudged  what a document without judgment does: `error`, `zero` or `skip`

@@ -80,7 +80,7 @@ class Asked:
         return f"{self.point.kind} {self.name} of {OWN if self.entry is None else package_of(self.entry)}"
 
     def complaint(self) -> str | None:
-        """What it does wrong, None if nothing."""
+        """Complaint about what it does wrong, None if nothing."""
         try:
             if self.entry is not None and self.point.hidden(self.entry):
                 raise InputError(f"{told(self.entry)} is never used, as the name is taken; choose another name")
@@ -105,14 +105,14 @@ def main() -> None:
 
 
 def wanted(names: list[str]) -> list[Asked]:
-    """What is asked for; all of other packages where no name is."""
+    """Items that are asked for; all of other packages where no name is given."""
     if not names:
         return [one for point, check in CHECKS for one in _installed(point, check, "") if _is_of_others(one)]
     return [one for name, _, text in (name.partition(":") for name in names) for one in _named(name, text)]
 
 
 def _is_of_others(one: Asked) -> bool:
-    """Whether another package than audiosim brings it."""
+    """True if another package than audiosim brings it."""
     return one.entry is not None and package_of(one.entry) != OWN
 
 

@@ -1,10 +1,9 @@
-"""What there is at each extension point, ours and that of installed packages, found by name."""
+"""Contents of each extension point, ours and those of installed packages, found by name."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from audiosim.audio.decode import DECODERS
 from audiosim.audio.decoder import Decoder
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, did_you_mean
@@ -52,6 +51,12 @@ def _rule_factory(loaded: object, _: str) -> SelectionRuleFactory:
     return factory
 
 
+def _decoders() -> Mapping[str, Decoder]:
+    from audiosim.audio.decode import DECODERS  # costs start-up time that only those who hear need pay
+
+    return DECODERS
+
+
 def _published() -> Mapping[str, EstimatorFactory]:
     """The published models, with and without their scale."""
     names = {name for model in model_names() for name in (model, model.rpartition("-")[0])}
@@ -67,7 +72,7 @@ MEASURE_POINT = ExtensionPoint(
     "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
 )
 FEATURE_POINT = ExtensionPoint("audiosim.features", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
-DECODER_POINT = ExtensionPoint("audiosim.decoders", "decoder", lambda: DECODERS, an_instance(Decoder, "a Decoder"))
+DECODER_POINT = ExtensionPoint("audiosim.decoders", "decoder", _decoders, an_instance(Decoder, "a Decoder"))
 SELECTION_RULE_POINT = ExtensionPoint(
     "audiosim.selection_rules", "selection rule", lambda: SELECTION_RULES, _rule_factory, "audiosim.selections"
 )

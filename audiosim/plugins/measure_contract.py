@@ -1,4 +1,4 @@
-"""What a measure must keep to, as checks that say in words what its definition does wrong.
+"""Contract that a measure must keep to, as checks that say in words what its definition does wrong.
 
 A score is a finite number for each ranking, whatever the scale: grades may lie between its levels, as expected ones do.
 Its arguments are those of `audiosim.measures.scores.score`, and it leaves them as they are. Rankings are scored all at
@@ -96,7 +96,7 @@ class _Checked:
         return f"{self.measure} on the {self.scale.name} scale"
 
     def score(self, grades: Array, judged: Array) -> Array:
-        """What it scores, if that is well-formed."""
+        """Score that it gives, if that is well-formed."""
         given = grades.copy(), judged.copy()
         try:
             found: object = score(self.measure, self.scale, *given)

@@ -45,7 +45,7 @@ class ExtensionPoint(Generic[Thing]):
         return list(dict.fromkeys([*self.own(), *(point.name for point in self.installed())]))
 
     def choose(self, name: str) -> EntryPoint | None:
-        """What is installed under a name, None if nothing is; audiosim's own comes before that of any other package."""
+        """Item installed under a name, None if nothing is; audiosim's own comes before that of any other package."""
         named = [point for point in self.installed() if point.name == name]
         own = [point for point in named if package_of(point) == OWN]
         if len(named) > 1 and not own:
@@ -54,7 +54,7 @@ class ExtensionPoint(Generic[Thing]):
         return next(iter(own or named), None)
 
     def find(self, name: str) -> Thing:
-        """What has a name; looks at what is installed only where the name is none of audiosim's."""
+        """Item with a given name; looks at what is installed only where the name is none of audiosim's."""
         own = self.own()
         if name in own:
             return own[name]
@@ -80,7 +80,7 @@ class ExtensionPoint(Generic[Thing]):
         return thing
 
     def hidden(self, point: EntryPoint) -> bool:
-        """Whether something that comes with audiosim has the name of what another package installs."""
+        """True if something that comes with audiosim has the name of what another package installs."""
         return package_of(point) != OWN and (
             point.name in {*self.own(), *self.taken} or self.choose(point.name) != point
         )

@@ -1,1 +1,1 @@
-"""How relevant an unjudged pair is likely to be."""
+"""Estimation of how relevant an unjudged pair is likely to be."""

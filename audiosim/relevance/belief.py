@@ -1,4 +1,4 @@
-"""What is believed of the relevance of a pool's pairs: one value, whichever estimator it comes from."""
+"""Belief about the relevance of a pool's pairs: one value, whichever estimator it comes from."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -39,6 +39,8 @@ class Belief:
     shape      (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
                deviations before any judgment; see `probabilities`. None: not at all
     stretch    by how much less surely than by the gains levels are told apart
+    evidence   combinations of what spoke, such as "output, genre"
+    spoke      (n,) which of them spoke for each pair; None where the estimator does not say
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
@@ -53,6 +55,8 @@ class Belief:
     maximum: float
     shape: Array | None = None
     stretch: float = 1.0
+    evidence: tuple[str, ...] = ()
+    spoke: Integers | None = None
 
     def __post_init__(self) -> None:
         _check_marginals(self.levels, self.marginals, self.maximum)
@@ -74,6 +78,8 @@ class Belief:
         maximum: float,
         models: tuple[str, ...],
         model: Integers | None = None,
+        evidence: tuple[str, ...] = (),
+        spoke: Integers | None = None,
     ) -> "Belief":
         """Belief in which no pair says anything of another; the arguments are those of the class.
 
@@ -85,7 +91,7 @@ class Belief:
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
         _check_models(models, model, len(mean))
         grades = _checked_grades(grades, len(mean), maximum)
-        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0)
+        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke)
 
     @classmethod
     def _checked(cls, *parts: object) -> "Belief":
@@ -172,7 +178,7 @@ class Belief:
         for stretch in STRETCHES:
             shape = _shape(ends / stretch, ratio / stretch, target)
             reached = np.zeros((len(judged), len(self.levels) + 1))
-            reached[:, 1:-1] = stdtr(FREEDOM, (ends + ratio * shape) / stretch)
+            reached[:, 1:-1] = stdtr(FREEDOM, np.maximum.accumulate(ends + ratio * shape, axis=1) / stretch)
             reached[:, -1] = 1
             chance = np.diff(reached, axis=1)[np.arange(len(judged)), len(middles) - below.sum(axis=1)]
             likely = np.log(np.maximum(chance, LEAST)).sum() - (np.log(stretch) / SPREAD) ** 2 / 2
@@ -204,7 +210,7 @@ class Belief:
         """
         grades = _checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        return self._checked(*parts, self.shape, self.stretch)
+        return self._checked(*parts, self.shape, self.stretch, self.evidence, self.spoke)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -272,8 +278,12 @@ class Belief:
             level += chance > column
         return np.where(self.judged[rows], self.grades[rows], self.levels[level])
 
+    def evidence_of(self, place: int) -> str | None:
+        """What spoke for a pair, such as "output, genre"; None where the estimator does not say."""
+        return None if self.spoke is None else self.evidence[self.spoke[place]]
+
     def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
-        """One row per chosen pair: query, document, expectation, variance, probabilities, model.
+        """One row per chosen pair: query, document, expectation, variance, probabilities, model, evidence.
 
         pairs   n, those of the pool
         chosen  places among them
@@ -283,7 +293,7 @@ class Belief:
         return [
             pairs[i]._asdict()
             | {key: column[i] for key, column in zip(keys, columns, strict=True)}
-            | {"model": self.models[self.model[i]]}
+            | {"model": self.models[self.model[i]], "evidence": self.evidence_of(i)}
             for i in chosen
         ]
 
@@ -291,14 +301,18 @@ class Belief:
 def _shape(ends: Array, ratio: Array, target: Array) -> Array:
     """(l - 1,) by how much ends (k, l - 1) move for their mean chances to be those of a target (l - 1,).
 
-    ratio  (k, 1) by how much the ends of each row move with the shape
+    ratio  (k, 1) by how much the ends of each row move with the shape; no end falls below the one before
     """
-    low, high = np.full(len(target), -REACH), np.full(len(target), REACH)
-    for _ in range(HALVINGS):
-        shape = (low + high) / 2
-        above = stdtr(FREEDOM, ends + ratio * shape).mean(axis=0) > target
-        low, high = np.where(above, low, shape), np.where(above, shape, high)
-    return np.asarray((low + high) / 2)
+    shape, reached = np.zeros(len(target)), np.full(len(ends), -np.inf)
+    for level, wanted in enumerate(target.tolist()):
+        low, high = -REACH, REACH
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            above = stdtr(FREEDOM, np.maximum(reached, ends[:, level] + ratio[:, 0] * middle)).mean() > wanted
+            low, high = (low, middle) if above else (middle, high)
+        shape[level] = (low + high) / 2
+        reached = np.maximum(reached, ends[:, level] + ratio[:, 0] * shape[level])
+    return shape
 
 
 def _check_array(what: str, value: object, kind: str) -> None:

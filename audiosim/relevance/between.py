@@ -1,4 +1,4 @@
-"""How what a joint model knows varies between collections: the prior with which it meets one that it has not seen."""
+"""Variation between collections of what a joint model knows: its prior for a collection that it has not seen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

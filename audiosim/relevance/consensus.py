@@ -1,4 +1,4 @@
-"""What the number of teams that found a document tells of it: covariates that mean the same on any collection.
+"""Covariates from the number of teams that found a document: they mean the same on any collection.
 
 The share of the teams does not: what a tenth of them is worth depends on how many there are. Standing, once it is in
 standard deviations over the systems, and the logarithm of a number of teams, do.

@@ -1,4 +1,4 @@
-"""What says how relevant an unjudged pair is likely to be: the Protocol, and the estimators that come with us."""
+"""Estimators of how relevant an unjudged pair is likely to be: the Protocol, and those that come with us."""
 
 from collections.abc import Callable
 from dataclasses import replace

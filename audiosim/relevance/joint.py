@@ -11,6 +11,9 @@ as its covariance says. Judgments condition all of it, exactly.
 A model knows the collection that it was learned on. Any other is a draw from a distribution of collections, see
 `Between`: there trend and sizes are as uncertain as collections differ, and where nothing is known of any document, so
 is the mean, which is then that of the scale.
+
+Sound, and evidence of the user's own, is met in the same way everywhere: each piece moves the mean by a slope of which
+a prior is held, and documents that are alike in it share an effect; see `evidence_effects`.
 """
 
 from collections.abc import Mapping
@@ -18,6 +21,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from audiosim.arrays import Array, Booleans
 from audiosim.corpus.pool import UNKNOWN, Pool
@@ -26,10 +30,11 @@ from audiosim.features.table import needs_judgments
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
+from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, Trend, usual_model
 from audiosim.relevance.random_effects import SOUND, layout_of
-from audiosim.stats.layout import Layout
+from audiosim.stats.layout import REST, Layout
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 SMALL = 0.03  # size at which a component is taken up again that the model has none of
@@ -42,12 +47,12 @@ COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is kno
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known of the pairs of a pool before anything is judged, but for the sizes of the components.
+    """Prior of the pairs of a pool before anything is judged, except for the sizes of the variance components.
 
     ordinal   belief by the ordinal models
     layout    of the components; constant, standing and consensus are its trend
     mean      (n,) expected grade as a share of the highest
-    informed  (n,) whether the ordinal model knows something of the pair but who retrieved it
+    informed  (n,) whether the ordinal model knows anything of the pair
     """
 
     ordinal: Belief
@@ -70,13 +75,13 @@ class Prior:
         scale = np.maximum(max(LEAST, FLOOR * float(scale[pool.found].mean())), scale)
         trend = np.column_stack([np.ones(len(mean)), *covariates(pool)]) * scale[:, None]
         layout = replace(layout_of(pool, scale, sound, metadata), trend=trend)
-        informed = np.array([_of_documents(model) for model in models])[ordinal.model]
+        informed = np.array([bool(model.terms) for model in models])[ordinal.model]
         return cls(ordinal, layout, mean, informed)
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """What is held of trend and sizes before a judgment of the collection is seen.
+    """Prior uncertainty about the trend and the component sizes, before a judgment of the collection is seen.
 
     mean        (n,) expected grade as a share of the highest, trend included
     covariance  (f, f) of the trend's coefficients
@@ -93,7 +98,7 @@ class Uncertainty:
 
     @classmethod
     def at_home(cls, prior: Prior, model: Model) -> "Uncertainty":
-        """That of the collection which the model was learned on: its own estimates, as sure as they are.
+        """Prior uncertainty of the collection which the model was learned on: its own estimates, as sure as they are.
 
         The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY.
         """
@@ -108,7 +113,7 @@ class Uncertainty:
 
     @classmethod
     def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
-        """That of any other collection.
+        """Prior uncertainty of any other collection.
 
         Pairs of which something is known are expected as the model has them; others as collections are on average.
         Query, retrievers and rest are as large as the model has them where most pairs are known, all else is as
@@ -127,6 +132,25 @@ class Uncertainty:
         variances = np.diag([between.trend[name][1] ** 2 for name in TREND])
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
         return cls(mean, variances, centre, spread, True)
+
+    def with_evidence(self, effects: EvidenceEffects, layout: Layout) -> "Uncertainty":
+        """The same with a slope for each piece of evidence, and sizes of the likenesses that it adds.
+
+        layout  to which the effects are added
+
+        What likenesses explain is taken out of `rest`, half of whose deviation is left at least.
+        """
+        columns, (centre, spread) = effects.columns * layout.scale[:, None], effects.slopes.T
+        added = {name: size for name, size in effects.sizes.items() if name not in layout.kernels}
+        taken = sum(size**2 for size, _ in added.values())
+        rest = np.sqrt(max((self.centre[REST] / 2) ** 2, self.centre[REST] ** 2 - taken))
+        return replace(
+            self,
+            mean=self.mean + columns @ centre,
+            covariance=block_diag(self.covariance, np.diag(spread**2)),
+            centre={**self.centre, **{name: size for name, (size, _) in added.items()}, REST: float(rest)},
+            spread={**self.spread, **{name: unsure for name, (_, unsure) in added.items()}},
+        )
 
     def sizes(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
         """The sizes to predict with: away from home the root mean square of the log-normal distribution of each.
@@ -161,13 +185,19 @@ class JointEstimator:
             known, sound = knows_documents(model, pool), SOUND in components and pool.sounds is not None
             self._prior = Prior.of(pool, models if known else (usual_model(pool.scale),), sound, known)
             self._held = Uncertainty.elsewhere(self._prior, model, model.between)
+        effects = EvidenceEffects.of(pool, self._prior.layout)
+        if effects.names:
+            self._held = self._held.with_evidence(effects, self._prior.layout)
+            self._prior = replace(self._prior, layout=effects.onto(self._prior.layout))
+        self._spoken = effects.spoken(self._prior.ordinal)
         self._begin(self._held.sizes(self._held.centre, self._held.spread))
 
     def _begin(self, sizes: Mapping[str, float]) -> None:
         self.sizes = sizes
         gains = self._prior.layout.normal(sizes, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
-        self._start = replace(self._prior.ordinal, prior=gains)
+        words, spoke = self._spoken
+        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke)
 
     @property
     def name(self) -> str:
@@ -213,16 +243,16 @@ class JointEstimator:
 
 
 def is_home(model: Model, pool: Pool) -> bool:
-    """Whether a pool is of a collection that a model was learned on, and of systems which it saw there."""
+    """True if a pool is of a collection that a model was learned on, and of systems which it saw there."""
     return model.training is not None and any(source.covers(pool) for source in model.training.collections)
 
 
 def knows_documents(model: Model, pool: Pool) -> bool:
-    """Whether a model was learned for the pool's scale from what documents are, and that is known of some of these."""
-    there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN) or pool.sounds is not None
+    """True if a model was learned for the pool's scale from document properties, known here for some documents."""
+    there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
     return model.scale == pool.scale.name and _of_documents(model) and bool(there)
 
 
 def _of_documents(model: Model) -> bool:
-    """Whether a model has a feature that is of documents, not of who retrieved them."""
+    """True if a model has a feature that is of documents, not of who retrieved them."""
     return not set(model.features) <= OF_SYSTEMS

@@ -13,6 +13,7 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import Table, check_terms, needs_judgments
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
+from audiosim.relevance.speaking import told_by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +51,7 @@ class OrdinalEstimator:
             for model in models
             if not needs_judgments(model.features, features)
         }
+        self._evidence = tuple(told_by(features[name] for name in model.features) for model in models)
         shape = (len(pool.pairs), len(models[0].levels))
         self._last = _State(table, self._predict(table, nothing, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
 
@@ -82,7 +84,9 @@ class OrdinalEstimator:
             model[rows] = code
         probabilities.flags.writeable = model.flags.writeable = False
         names = tuple(model.name for model in self._models)
-        return Belief.independent(np.array(self._models[0].levels), probabilities, grades, self._maximum, names, model)
+        levels = np.array(self._models[0].levels)
+        evidence = self._evidence, model
+        return Belief.independent(levels, probabilities, grades, self._maximum, names, model, *evidence)
 
     def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
         if model.name in self._fixed:

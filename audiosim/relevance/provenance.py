@@ -1,4 +1,4 @@
-"""Where a trained model comes from: which collections, as what, with what."""
+"""Provenance of a trained model: which collections, as what, with what."""
 
 import hashlib
 import json
@@ -38,13 +38,13 @@ class Source:
     names: tuple[str, ...] = ()
 
     def covers(self, pool: Pool) -> bool:
-        """Whether a pool is of this collection and of systems among its own, so that what was learned holds there."""
+        """True if a pool is of this collection and of systems among its own, so that what was learned holds there."""
         return pool.collection == self.collection and set(pool.systems) <= set(self.names)
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a model was made.
+    """Provenance of a model: how it was made.
 
     collections   that it was fitted to
     rows          judged pairs that entered the fit

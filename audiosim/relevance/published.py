@@ -47,7 +47,7 @@ MOST_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Trend:
-    """By how much grades differ from the expectations of an ordinal model on the whole; see `relevance.joint`.
+    """Deviation of grades from the expectations of an ordinal model on the whole; see `relevance.joint`.
 
     coefficients  by name, in standard deviations of a grade: constant, of all pairs; standing, per standard deviation
                   over the systems; consensus, per unit of the logarithm of the number of teams
@@ -207,7 +207,7 @@ def save_model(model: Model, path: Path) -> None:
 
 
 def model_fields(model: Model) -> dict[str, Any]:
-    """What a model file holds, as plain values."""
+    """Contents of a model file, as plain values."""
     fields = {"format": FORMAT} | asdict(model)
     return fields | {"checksum": checksum(fields)}
 
@@ -321,7 +321,7 @@ def _parse(path: Path) -> Model:
 
 
 def _read_fields(path: Path) -> object:
-    """What the JSON of a model file says; NaN, infinity and what no model needs are refused."""
+    """Contents of a model file, from its JSON; NaN, infinity and what no model needs are refused."""
     if path.stat().st_size > MOST_BYTES:
         raise FormatError(path, 1, f"not a model: larger than {MOST_BYTES:,} bytes")
     try:

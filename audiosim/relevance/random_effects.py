@@ -1,4 +1,4 @@
-"""What the grades of a pool's pairs have in common: the effects whose sizes a joint model knows.
+"""Random effects that the grades of a pool's pairs share; a joint model knows their sizes.
 
     query         the pairs of one query
     retrievers    those of them that the same systems retrieved, by the cosine of the two sets of systems

@@ -1,4 +1,4 @@
-"""When an estimator learns from a campaign's own judgments, beyond conditioning on them.
+"""Times at which an estimator learns from a campaign's own judgments, beyond conditioning on them.
 
 At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of
 its judgments.
@@ -28,7 +28,7 @@ class Relearning(Protocol):
 
 
 def is_moment(judged: int) -> bool:
-    """Whether an estimator learns anew when so many pairs are judged."""
+    """True if an estimator learns anew when so many pairs are judged."""
     return judged == last_moment(judged) > 0
 
 
@@ -41,7 +41,7 @@ def last_moment(judged: int) -> int:
 
 
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
-    """What has learned from these judgments (n,), if it does."""
+    """Estimator that has learned from these judgments (n,), if it does."""
     return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
 
 

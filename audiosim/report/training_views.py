@@ -33,11 +33,13 @@ COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points",
 COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
 MEANINGS = {
     "query": "one query",
+    "retrievers": "one query, retrieved by the same systems",
     "query_genre": "one query, documents of one genre",
     "query_artist": "one query, documents by one artist",
     "sound": "one query, documents that sound alike",
     "genres": "queries of one genre, documents of one genre",
     "artist": "documents by one artist",
+    "consensus": "retrieved by about as many teams",
     "team": "retrieved by one team",
     "system": "retrieved by one system",
     "rest": "nothing: each pair's own",

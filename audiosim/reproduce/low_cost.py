@@ -84,7 +84,7 @@ def _stopped(source: str, what: str, printed: tuple[int, float], found: Replay |
 
 
 def _campaign(collection: Collection, measure: str, rule: str, stop: StoppingRule, ideal: Ideal) -> Replay:
-    """As in chapter 8, predictions renewed after every 20 judgments."""
+    """Campaign as in chapter 8, predictions renewed after every 20 judgments."""
     pool = build_pool(collection, 5)
     expected = expected_scores(parse_measure(measure), pool, ideal)
     selection = Selection.start(pool, expected, estimator_of(pool, "mjud"), batch=20, rule=rule)

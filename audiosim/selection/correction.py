@@ -1,4 +1,4 @@
-"""How far the stated deviations of scores are below their true errors, learned on simulated campaigns."""
+"""Correction of stated deviations of scores, which are below their true errors; learned on simulated campaigns."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from audiosim.measures.measure import Measure
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What simulated campaigns say of a measure.
+    """Correction for a measure, learned on simulated campaigns.
 
     errors      rising mean absolute errors of the systems' scores
     deviations  sqrt of the mean stated variance at which campaigns had come down to that error
@@ -44,7 +44,7 @@ def _interpolated(correction: Correction, error: float) -> float:
 
 @cache
 def corrections() -> dict[str, Correction]:
-    """What was learned, by the name of the measure."""
+    """Corrections that were learned, by the name of the measure."""
     path = shipped.folder("models") / "stopping" / "correction.json"
     fields = json.loads(path.read_text(encoding="utf-8"))
     return {name: Correction(tuple(of["errors"]), tuple(of["deviations"])) for name, of in fields["measures"].items()}

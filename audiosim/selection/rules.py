@@ -41,7 +41,7 @@ SelectionRuleFactory = Callable[[ExpectedScores, int], SelectionRule]
 
 
 class AffectedDifferences:
-    """How many pairs of systems a judgment bears on, each by how much; to rank the systems.
+    """Number of pairs of systems that a judgment bears on, each weighted by how much; to rank the systems.
 
         w_d = sum over pairs of systems (a, b) of |discount_a(d) - discount_b(d)|
 
@@ -98,7 +98,7 @@ class VarianceOfScores:
 
 
 class DoubtAboutDifferences:
-    """By how much a judgment is expected to lower the doubt about which of two systems is better, over all pairs.
+    """Expected decrease, by a judgment, of the doubt about which of two systems is better, over all pairs.
 
         w_d = 1 / Var[G_d] sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
 
@@ -162,7 +162,7 @@ class DrawnByDoubt:
 
 
 class DoubtAboutScores:
-    """By how much a judgment lowers the variances of the systems' scores, added up.
+    """Decrease, by a judgment, of the variances of the systems' scores, added up.
 
         w_d = 1 / Var[G_d] sum over systems a of C_ad^2
 
@@ -229,7 +229,7 @@ class Lot:
 
 
 class PoolOrder:
-    """From the top of all rankings downwards: 1 over the best rank at which any system retrieved the document.
+    """Order from the top of all rankings downwards: 1 over the best rank at which any system retrieved the document.
 
     Depth pooling as in TREC, with the ranks of the pool judged one after the other.
     """

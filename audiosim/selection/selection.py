@@ -92,7 +92,7 @@ class Selection:
 
     @property
     def measure(self) -> Measure:
-        """What the systems are ranked by."""
+        """Measure that the systems are ranked by."""
         return self.expected.measure
 
     @property
@@ -102,12 +102,12 @@ class Selection:
 
     @property
     def judged(self) -> int:
-        """How many pairs of the pool are judged."""
+        """Number of pairs of the pool that are judged."""
         return len(self.told)
 
     @cached_property
     def ranking(self) -> Ranking:
-        """What the systems' scores are expected to be now."""
+        """Expected scores of the systems now."""
         correlated = self.belief.prior.correlated
         return rank(self.expected, self.estimator.name, self.scores, self.judged, correlated=correlated)
 
@@ -128,7 +128,7 @@ class Selection:
         return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
 
     def reached(self, stop: float | StoppingRule) -> bool:
-        """Whether judging may stop: a goal is met, or no judgment is worth anything any more.
+        """True if judging may stop: a goal is met, or no judgment is worth anything any more.
 
         stop  a goal, or a mean confidence
         """

@@ -31,7 +31,7 @@ LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (
 
 
 class LoopState(Protocol):
-    """What a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
+    """State that a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
 
     @property
     def ranking(self) -> Ranking: ...
@@ -48,11 +48,11 @@ class StoppingRule(Protocol):
     """
 
     def level(self, standing: LoopState) -> float:
-        """Where judging stands, in the unit of the rule's target."""
+        """Level that judging has reached, in the unit of the rule's target."""
         ...
 
     def reached(self, standing: LoopState) -> bool:
-        """Whether enough is judged."""
+        """True if enough is judged."""
         ...
 
 
@@ -229,7 +229,7 @@ class AnyOf:
     rules: tuple[StoppingRule, ...]
 
     def level(self, standing: LoopState) -> float:
-        """Where judging stands with the first rule."""
+        """Level that judging has reached by the first rule."""
         return self.rules[0].level(standing)
 
     def reached(self, standing: LoopState) -> bool:
@@ -262,7 +262,7 @@ def _mean(probabilities: Array) -> float:
 
 
 def checked(standing: LoopState, floor: int) -> bool:
-    """Whether enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
+    """True if enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
     ranking = standing.ranking
     return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
 

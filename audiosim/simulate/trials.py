@@ -229,13 +229,13 @@ def _each(
 
 
 def _here(work: Callable[[int], Result], count: int) -> Generator[Result, None, None]:
-    """In this process, on one thread as in the others: products added up in another order differ in the last digit."""
+    """Run in this process, on one thread as in the others: sums taken in another order differ in the last digit."""
     with threadpoolctl.threadpool_limits(1, "blas"):
         yield from map(work, range(count))
 
 
 def _apart(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
-    """In processes of joblib's, each on one thread."""
+    """Run in processes of joblib's, each on one thread."""
     import joblib  # costs start-up time that one process need not pay
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 

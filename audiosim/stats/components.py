@@ -35,7 +35,7 @@ class Components:
 
     @property
     def told(self) -> bool:
-        """Whether the values tell the coefficients of the trend."""
+        """True if the values determine the coefficients of the trend."""
         return bool(np.isfinite(self.covariance).all())
 
 

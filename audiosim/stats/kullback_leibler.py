@@ -40,7 +40,7 @@ class Whitener:
 
     @classmethod
     def of(cls, rows: Singles, dimension: int) -> Self:
-        """That of the mean of the means and the mean of the covariances."""
+        """Whitener by the mean of the means and the mean of the covariances."""
         means, covariances = from_rows(rows, dimension)
         check_definite(means, covariances)
         stretch = np.linalg.inv(np.linalg.cholesky(covariances.mean(axis=0)))

@@ -15,7 +15,7 @@ REST = "rest"
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What the covariance of n values is made of, but for the sizes.
+    """Structure of the covariance of n values, except for the sizes.
 
         Cov = s s' x (sum over kernels of size^2 K + size_rest^2 I)  +  sum over shared effects of size^2 S S'
 

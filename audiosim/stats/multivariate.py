@@ -55,7 +55,7 @@ class MultivariateNormal(Protocol):
 
     @property
     def correlated(self) -> bool:
-        """Whether one unknown may say something of another."""
+        """True if one unknown may be correlated with another."""
         ...
 
     def column(self, index: int) -> Array:

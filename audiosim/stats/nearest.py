@@ -91,7 +91,7 @@ def _ranked(field: SearchField, queries: Array, query: Integers, place: Integers
 
 
 def _kept(query: Integers, k: int) -> Booleans:
-    """Which entries are among the first k of their query."""
+    """Mask of the entries that are among the first k of their query."""
     return np.arange(len(query)) - np.searchsorted(query, query) < k
 
 
@@ -122,7 +122,7 @@ def _scan(
 
 
 def _asked(queries: Array) -> Singles:
-    """What sides are multiplied with to give the lower bounds, upright: B, A and the lengths, doubted."""
+    """Factors that sides are multiplied by to give the lower bounds, upright: B, A and the lengths, doubted."""
     w = queries.shape[1] // 2 - 1
     doubted = -doubt(SINGLE) * queries[:, :-3:-1]
     asked = np.concatenate([queries[:, w : 2 * w], queries[:, :w], doubted], axis=1)

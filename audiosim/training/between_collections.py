@@ -1,4 +1,4 @@
-"""How collections differ in what makes their grades, from several of them."""
+"""Differences between collections in what makes their grades, from several of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ WEAK = Between(
 
 @dataclass(frozen=True)
 class Estimates:
-    """What one fully or partly judged collection says.
+    """Estimates from one fully or partly judged collection.
 
     source  that it comes from: collections of one source are no more than one
     values  trend, and logarithms of sizes, by name; what the judgments do not tell is left out
@@ -83,7 +83,7 @@ def _learned(groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[f
 
 
 def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estimates:
-    """What a collection says, where nothing is taken to be known of any document.
+    """Estimates from a collection, where nothing is taken to be known of any document.
 
     grades  (n,) NaN where unjudged
     source  the collection's identifier where None

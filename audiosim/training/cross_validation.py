@@ -32,7 +32,7 @@ class View(NamedTuple):
 
 
 class HeldOutPrediction(NamedTuple):
-    """What is predicted of the rows of a view.
+    """Predictions for the rows of a view.
 
     sample      the rows, without features
     model       what the fits say
@@ -50,7 +50,7 @@ class HeldOutPrediction(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What is predicted of the rows of a view in one fold; see `HeldOutPrediction`.
+    """Predictions for the rows of a view in one fold; see `HeldOutPrediction`.
 
     trouble  why there is no matched fit
     """
@@ -91,7 +91,7 @@ class _Fits:
         return self._made[terms]
 
     def predict(self, held: Examples) -> Forecast:
-        """What is predicted of some rows, each by the fit of the terms that are known for it."""
+        """Predictions for some rows, each by the fit of the terms that are known for it."""
         known = np.logical_not(np.isnan(design(held.table, self.terms)))
         patterns, which = np.unique(known, axis=0, return_inverse=True)
         probabilities, predictor = np.empty((len(known), len(self._levels))), np.empty(len(known))
@@ -115,7 +115,7 @@ class _Fits:
 def cross_validate(
     judged: Judged, way: Way, views: Sequence[View], terms: tuple[str, ...], levels: Array, told: Callable[[], None]
 ) -> tuple[list[HeldOutPrediction], list[str]]:
-    """What is predicted of each row of each view by fits to the rows of all other folds.
+    """Predictions for each row of each view by fits to the rows of all other folds.
 
     levels  (l,) that the fits have, rising
     told    is called after each fold
@@ -143,7 +143,7 @@ def cross_validate(
 
 
 def _say(fits: _Fits, matched: _Fits | None, held: Examples, rows: Integers) -> _Said:
-    """What is predicted of some held-out rows, as they are in use."""
+    """Predictions for some held-out rows, as they are in use."""
     shares = Forecast(np.tile(fits.of(fits.terms).shares, (len(rows), 1)), None)
     fewer = int(np.sum(~held.with_known(fits.terms)))
     try:

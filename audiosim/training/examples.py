@@ -1,4 +1,4 @@
-"""What a model learns from: the judged pairs of some collections as rows of features and levels."""
+"""Examples that a model learns from: the judged pairs of some collections as rows of features and levels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ class Examples:
         return levels_of(self.scale)
 
     def unknown(self, terms: Sequence[str]) -> dict[str, int]:
-        """How many pairs lack each feature of some terms; features that all pairs have are left out."""
+        """Number of pairs that lack each feature of some terms; features that all pairs have are left out."""
         names = dict.fromkeys(name for term in terms for name in factors(term))
         counts = {name: int(np.isnan(self.table[name]).sum()) for name in names}
         return {name: count for name, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""What training found: a model, and a report that says how good it is."""
+"""Findings of training: a model, and a report that says how good it is."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class ComponentRow(NamedTuple):
 
 
 class JudgmentVersion(NamedTuple):
-    """How the model looks in sample, by how aSYS and aART treat the pair's own judgment.
+    """Quality of the model in sample, by how aSYS and aART treat the pair's own judgment.
 
     r_squared  Nagelkerke's; None where the rows are not those of the fit
     """
@@ -156,7 +156,7 @@ class Training:
     findings: Findings
 
     def to_dict(self) -> dict[str, Any]:
-        """What the model file holds, the report among it."""
+        """Contents of the model file, the report among them."""
         return model_fields(self.model)
 
     def to_frame(self) -> "pd.DataFrame":

@@ -98,7 +98,7 @@ def deal(group: Integers, folds: int) -> Integers:
 
 
 def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Way]:
-    """By query, unless no folds are wanted; by collection where several have rows whose features are known.
+    """Folds by query, unless no folds are wanted; by collection where several have rows whose features are known.
 
     known  (n,)
     """

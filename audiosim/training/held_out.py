@@ -28,6 +28,7 @@ from audiosim.training.joint_validation import (
 from audiosim.training.likelihood import fit_sample, identifiable
 from audiosim.training.model_fit import FittedModel, ordinal_model, published_historical
 from audiosim.training.notes import Notes
+from audiosim.training.patterns import with_patterns
 from audiosim.training.plan import Plan
 from audiosim.training.validation import Forecast, PredictionScore, constant_forecast, forecast, score_predictions
 
@@ -50,7 +51,7 @@ JOINT_SEES = (
 
 @dataclass(frozen=True, eq=False)
 class ModelValidation:
-    """How good a model is, in sample and on held-out rows.
+    """Quality of a model, in sample and on held-out rows.
 
     scores     of the model and of others, row by row
     forecast   of the held-out queries, in sample where none is held out
@@ -154,7 +155,8 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Mode
         raise InputError("not every level has a judgment to learn from")
     part = part.having(identifiable(part)[0])
     pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
-    return fit_joint(pools, ordinal_model(pools, part, fit_sample(part, groups=True), plan), vary=False)
+    model = ordinal_model(pools, part, fit_sample(part, groups=True), plan)
+    return fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples.of(rows)), vary=False)
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:

@@ -80,7 +80,7 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
 
 
 def _shipped() -> Between:
-    """How collections vary by the shipped joint model."""
+    """Variation between collections by the shipped joint model."""
     return load_model("joint-fine").between or WEAK
 
 

@@ -1,4 +1,4 @@
-"""How good a joint model is on held-out queries: of single grades, and of the means of many."""
+"""Quality of a joint model on held-out queries: of single grades, and of the means of many."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
@@ -30,7 +30,7 @@ Learn = Callable[[Booleans], Model]
 
 
 class IntervalCoverage(NamedTuple):
-    """How many intervals of a kind of mean hold the true one.
+    """Number of intervals of a kind of mean that hold the true one.
 
     what     query means, system means, or differences of systems
     judged   share of each query's pairs that is judged
@@ -74,7 +74,7 @@ def joint_scores(
 
 
 def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[IntervalCoverage, ...]:
-    """How many 95 % intervals hold the true mean, learned on one half of the queries and held against the other.
+    """Number of 95 % intervals that hold the true mean, learned on half of the queries and checked on the other half.
 
     learn  as of `joint_scores`
     seed   of the halvings and of the judged pairs; see `halves`
@@ -110,7 +110,7 @@ def halves(group: Integers, seed: int) -> Iterator[Booleans]:
 
 
 class _Said(NamedTuple):
-    """What is predicted of some rows of the examples, (m,), by a joint model and by its ordinal part, (m, l)."""
+    """Predictions for some rows of the examples, (m,), by a joint model and by its ordinal part, (m, l)."""
 
     rows: Integers
     model: Array
@@ -169,7 +169,7 @@ def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
 def _predictions(
     judged: Judged, estimators: Sequence[JointEstimator], seen: Booleans, wanted: Booleans
 ) -> Iterator[tuple[_Rows, Belief]]:
-    """What is predicted of the rows wanted, pool by pool, where the rows seen are all that is judged.
+    """Predictions for the rows wanted, pool by pool, where the rows seen are all that is judged.
 
     Of as many judgments as a campaign learns the sizes from, they are learned.
     """

@@ -1,4 +1,4 @@
-"""Which terms a model needs: fits of many models to the same rows, compared by their likelihood."""
+"""Choice of the terms that a model needs: fits of many models to the same rows, compared by their likelihood."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -15,7 +15,7 @@ from audiosim.training.examples import Examples, Sample
 
 
 class Effect(NamedTuple):
-    """What a term explains: likelihood-ratio chi-squared on one degree of freedom, with its p.
+    """Effect of a term: likelihood-ratio chi-squared on one degree of freedom, with its p.
 
     drop_one  all other terms stay
     type_two  the terms that contain this one are left out of both models: a main effect is tested
@@ -97,7 +97,7 @@ def likelihoods(sample: Sample) -> Callable[[tuple[str, ...]], float]:
 
 
 def effects(sample: Sample) -> list[Effect]:
-    """What each term of a model explains."""
+    """Effect of each term of a model."""
     log_likelihood, terms = likelihoods(sample), sample.terms
     found = []
     for term in terms:
@@ -109,7 +109,7 @@ def effects(sample: Sample) -> list[Effect]:
 
 
 def contains(term: str, other: str) -> bool:
-    """Whether a term is an interaction of another with more: a:b contains a."""
+    """True if a term is an interaction of another with more: a:b contains a."""
     return set(factors(other)) < set(factors(term))
 
 

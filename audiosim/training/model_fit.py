@@ -20,6 +20,7 @@ from audiosim.training.joint_fit import fit_joint
 from audiosim.training.likelihood import Step, eliminate, fit_sample, identifiable
 from audiosim.training.notes import Notes
 from audiosim.training.own_judgment import WARNING
+from audiosim.training.patterns import with_patterns
 from audiosim.training.plan import Plan
 
 
@@ -56,7 +57,7 @@ def fit_model(collections: Sequence[Collection], plan: Plan, notes: Notes) -> Fi
     found = fit_sample(sample, groups=True)
     model = ordinal_model(pools, sample, found, plan)
     if plan.joint:
-        model = fit_joint(pools, model)
+        model = fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples))
     return FittedModel(Judged(pools, examples, as_given=plan.own_judgment), sample, found, tuple(steps), model)
 
 

@@ -1,4 +1,4 @@
-"""What to train, and how."""
+"""Plan of what to train, and how."""
 
 from dataclasses import dataclass
 from datetime import date as calendar_date
@@ -20,7 +20,7 @@ JOINT = "joint"
 
 @dataclass(frozen=True)
 class Plan:
-    """What to train, and how.
+    """Plan of what to train, and how.
 
     terms         features and products a:b
     name          of the model
@@ -96,7 +96,7 @@ def parse_terms(text: str) -> tuple[str, ...]:
 
 
 def is_joint(text: str) -> bool:
-    """Whether a list of features has `joint` among them: the model then also knows how judgments hang together."""
+    """True if a list of features has `joint` among them: the model then also knows how judgments hang together."""
     return JOINT in _words(text)
 
 

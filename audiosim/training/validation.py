@@ -1,4 +1,4 @@
-"""How good predictions of levels are, on the rows of a fit and on rows that it never saw."""
+"""Quality of predictions of levels, on the rows of a fit and on rows that it never saw."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ GROUPS = 10  # of rows of about the same expectation, for the picture of calibra
 
 
 class Forecast(NamedTuple):
-    """What is predicted of some rows.
+    """Predictions for some rows.
 
     probabilities  (n, l)
     predictor      (n,) the linear predictor; None where every row is predicted the same
@@ -26,7 +26,7 @@ class Forecast(NamedTuple):
 
 
 class PredictionScore(NamedTuple):
-    """How good predictions are; grades, levels and variances are over the scale's maximum.
+    """Quality of predictions; grades, levels and variances are over the scale's maximum.
 
     predictor          who predicts: model, historical, uniform
     sample             which rows, and whether their judgments were used
@@ -58,7 +58,7 @@ class Calibrated(NamedTuple):
 
 
 def forecast(found: OrdinalFit, features: Array) -> Forecast:
-    """What a fit predicts of some rows.
+    """Predictions for some rows by a fit.
 
     features  (n, k) of its terms
     """
@@ -72,7 +72,7 @@ def constant_forecast(shares: Array, sample: Sample) -> Forecast:
 
 
 def score_predictions(predictor: str, where: str, predicted: Forecast, sample: Sample) -> PredictionScore:
-    """How good the predictions of some rows are."""
+    """Quality of the predictions of some rows."""
     probabilities = predicted.probabilities
     true = probabilities[np.arange(len(sample.level)), sample.level]
     missed = expectation(probabilities, sample.levels_truth) - sample.truth

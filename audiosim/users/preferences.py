@@ -34,7 +34,7 @@ def bins(rounded: Integers) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class SatisfiedShares:
     """The share of cases in each bin that are of some kind.
 
     counts  (10,) cases
@@ -47,7 +47,7 @@ class Shares:
     errors: Array
 
 
-def shares(places: Integers, hits: Booleans, answers: Integers) -> Shares:
+def shares(places: Integers, hits: Booleans, answers: Integers) -> SatisfiedShares:
     """The share of hits in each bin.
 
         error = sqrt(sum over answers of (sum over its cases of hit - share)^2) / cases
@@ -65,7 +65,7 @@ def shares(places: Integers, hits: Booleans, answers: Integers) -> Shares:
     cells, cell = np.unique(answers * BINS + places, return_inverse=True)
     deviations = np.bincount(cell, weights=hits - share[places])
     spread = np.bincount(cells % BINS, weights=deviations**2, minlength=BINS)
-    return Shares(counts, share, np.sqrt(spread) / known)
+    return SatisfiedShares(counts, share, np.sqrt(spread) / known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class CubicFit:
     residual: float
 
 
-def fit_cubic(satisfied: Shares, source: str) -> CubicFit | None:
+def fit_cubic(satisfied: SatisfiedShares, source: str) -> CubicFit | None:
     """The unweighted least-squares cubic through the middles of the bins; None where fewer than four hold answers.
 
     With four bins it meets every share exactly, and its fit says nothing. Urbano (2013), equation 4.3 and Table 4.2.
@@ -116,9 +116,9 @@ class Preferences:
     scale: str
     answers: int
     ties: int
-    satisfied: Shares
-    agreeing: Shares
-    opposed: Shares
+    satisfied: SatisfiedShares
+    agreeing: SatisfiedShares
+    opposed: SatisfiedShares
 
     @cached_property
     def cubic(self) -> CubicFit | None:

@@ -1,4 +1,4 @@
-"""From effectiveness to people: the share of users that a score satisfies, how many of n, and success."""
+"""Step from effectiveness to people: the share of users that a score satisfies, how many of n, and success."""
 
 import json
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Where a campaign stands: the ranking, the progress, its changes as they come; and whether it goes on."""
+"""Standing of a campaign: the ranking, the progress, its changes as they come; and whether it goes on."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -55,13 +55,13 @@ async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQue
 
 @lru_cache(maxsize=KEPT)
 def _told(ranking: Ranking) -> dict[str, Any]:
-    """What is said of a ranking: it takes a while to draw, and many ask."""
+    """Verdicts on a ranking: they take a while to draw, and many ask."""
     return Verdicts(ranking).to_dict()
 
 
 @router.get("/collections/{collection}/campaign")
 def show_campaign(one: CollectionDep) -> CampaignOut:
-    """How far the campaign is, how fast and how much at one the assessors are, what is open."""
+    """Show how far the campaign is, how fast the assessors judge and how far they agree, and what is open."""
     one.campaign.refresh()
     return CampaignOut.from_domain(one)
 
@@ -119,7 +119,7 @@ class Followers:
 
 
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
-    """Where a campaign stands, if not where it was; nothing while its log cannot be read."""
+    """Standing of a campaign, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
         one.campaign.refresh()
         if one.campaign.standing.number != last:
@@ -135,7 +135,7 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     },
 )
 async def follow_changes(request: Request, one: CollectionDep) -> Response:
-    """Where the campaign stands, whenever that changes, for as long as somebody listens: server-sent events."""
+    """Send the campaign's standing whenever it changes, for as long as somebody listens: server-sent events."""
     followers = request.app.state.followers
     assert isinstance(followers, Followers)
     if followers.count >= MOST_FOLLOWERS:

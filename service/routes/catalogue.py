@@ -1,4 +1,4 @@
-"""What is served: models and collections.
+"""Catalogue of what is served: models and collections.
 
 The routes of a collection may have to make its pool first: they are plain functions, run in the thread pool.
 """

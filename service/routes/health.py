@@ -1,4 +1,4 @@
-"""For operators: whether the service lives, whether it may be asked, and its figures."""
+"""Routes for operators: whether the service lives, whether it may be asked, and its figures."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -11,13 +11,13 @@ router = APIRouter(tags=["health"])
 
 @router.get("/health/live")
 async def live() -> HealthOut:
-    """Whether the process answers at all."""
+    """Tell whether the process answers at all."""
     return HealthOut("alive")
 
 
 @router.get("/health/ready")
 async def ready(request: Request, response: Response) -> HealthOut:
-    """Whether all is loaded and the logs can be read and written within a second; 503 with the reasons where not."""
+    """Tell whether all is loaded and logs can be read and written within a second; 503 with the reasons where not."""
     keeper = request.app.state.keeper
     assert isinstance(keeper, Keeper)
     reasons = list(keeper.reasons())

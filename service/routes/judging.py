@@ -61,7 +61,7 @@ def written(record: Record, response: Response) -> RecordOut:
 
 
 def named_assessor(request: Request, one: ServedCollection, said: str | None) -> str:
-    """Who judges; an error where nobody is named."""
+    """Name of the assessor who judges; an error where nobody is named."""
     assessor = caller_of(request).assessor(said)
     if not assessor.strip():
         raise InputError("expected an assessor: who judges needs a name")
@@ -96,7 +96,7 @@ def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, B
 
 
 def _share(request: Request, one: ServedCollection, assessor: str) -> int:
-    """How many pairs an assessor may have; an error where that is none."""
+    """Number of pairs that an assessor may have; an error where that is none."""
     shares = request.app.state.shares
     assert isinstance(shares, Shares)
     invited = caller_of(request).role == "assessor"

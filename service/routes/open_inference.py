@@ -44,19 +44,19 @@ INFERS: dict[str, Any] = {"response_model": InferOut, "openapi_extra": {"request
 
 @router.get("/v2")
 async def server_metadata() -> ServerMetadata:
-    """What this server is."""
+    """Describe this server."""
     return ServerMetadata("audiosim", version("audiosim"), EXTENSIONS)
 
 
 @router.get("/v2/health/live")
 async def server_live() -> LiveOut:
-    """Whether the process answers at all."""
+    """Tell whether the process answers at all."""
     return LiveOut(True)
 
 
 @router.get("/v2/health/ready")
 async def server_ready() -> ReadyOut:
-    """Whether the models are loaded."""
+    """Tell whether the models are loaded."""
     return ReadyOut("audiosim", True)
 
 
@@ -74,25 +74,25 @@ async def model_version_metadata(model: VersionDep) -> ModelMetadata:
 
 @router.get("/v2/models/{model}/ready")
 async def model_ready(model: ModelDep) -> ReadyOut:
-    """Whether a model may be asked."""
+    """Tell whether a model may be asked."""
     return ReadyOut(model.name, True)
 
 
 @router.get("/v2/models/{model}/versions/{version}/ready")
 async def model_version_ready(model: VersionDep) -> ReadyOut:
-    """Whether a version of a model may be asked."""
+    """Tell whether a version of a model may be asked."""
     return ReadyOut(model.name, True)
 
 
 @router.post("/v2/models/{model}/infer", **INFERS)
 async def infer(request: Request, model: ModelDep) -> Response:
-    """What a model says of rows of features."""
+    """Predict rows of features with a model."""
     return await _infer(request, model)
 
 
 @router.post("/v2/models/{model}/versions/{version}/infer", **INFERS)
 async def infer_version(request: Request, model: VersionDep) -> Response:
-    """What a version of a model says of rows of features."""
+    """Predict rows of features with a version of a model."""
     return await _infer(request, model)
 
 

@@ -1,4 +1,4 @@
-"""What an organiser needs beside the standing: the course of a campaign, what is left, who judges how, invitations."""
+"""Needs of an organiser beside the standing: a campaign's course, what is left, who judges how, invitations."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -41,21 +41,21 @@ HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 @router.get("/collections/{collection}/history")
 async def show_history(request: Request, one: CollectionDep) -> HistoryOut:
-    """How the confidence grew with the judgments, at some 200 moments or more, and when the goal was met."""
+    """Show how the confidence grew with the judgments, at some 200 moments or more, and when the goal was met."""
     course = await _in_turn(HISTORIES, request, lambda: outlook_of(one).course())
     return HistoryOut.from_domain(one, course)
 
 
 @router.get("/collections/{collection}/remaining")
 async def show_remaining(request: Request, one: CollectionDep) -> RemainingOut:
-    """How many more judgments the goal takes, in the model's own opinion, and how sure that is."""
+    """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is."""
     standing, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).remaining())
     return RemainingOut.from_domain(one, standing, found)
 
 
 @router.get("/collections/{collection}/assessors")
 def show_assessors(one: CollectionDep) -> AssessorsOut:
-    """Who grades higher or lower than the others, and who has come to grade otherwise than before."""
+    """Show who grades higher or lower than the others, and who has come to grade differently than before."""
     one.campaign.refresh()
     number, found = outlook_of(one).leanings()
     assessors = [AssessorOut.from_domain(name, leaning) for name, leaning in found.items()]
@@ -64,7 +64,7 @@ def show_assessors(one: CollectionDep) -> AssessorsOut:
 
 @router.get("/collections/{collection}/progress")
 def show_progress(one: CollectionDep) -> ProgressOut:
-    """How much of the pool is judged, by query and by system."""
+    """Show how much of the pool is judged, by query and by system."""
     one.campaign.refresh()
     return ProgressOut.from_domain(one.collection.identifier, one.campaign.standing)
 
@@ -84,7 +84,7 @@ def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = 
 
 @router.get("/collections/{collection}/invitations")
 def show_invitations(request: Request, one: CollectionDep) -> InvitationsOut:
-    """Who is invited to judge this collection."""
+    """List who is invited to judge this collection."""
     tokens = _tokens(request)
     return InvitationsOut(tokens is not None, _invited(tokens, one.collection.identifier))
 
@@ -111,7 +111,7 @@ def invite(
 
 @router.post("/collections/{collection}/invitations/withdraw")
 def withdraw(request: Request, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]) -> InvitationsOut:
-    """End somebody's invitation now; what he judged stays."""
+    """End somebody's invitation now; what they judged stays."""
     collection, tokens = one.collection.identifier, _tokens(request)
     if tokens is None or asked.name not in {token.name for token in _assessors(tokens, collection)}:
         raise InputError(f"{asked.name!r} is not invited to judge {collection}")
@@ -154,5 +154,5 @@ def _invited(tokens: TokenStore | None, collection: str) -> list[InvitedOut]:
 
 
 def _link(collection: str, **said: str) -> str:
-    """What follows the mark # is never sent to a server, so that no log has the token."""
+    """Link to the judging page; what follows its mark # is never sent to a server, so that no log has the token."""
     return f"/judge/{quote(collection, safe='')}#{urlencode(said, quote_via=quote)}"

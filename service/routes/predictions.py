@@ -32,7 +32,7 @@ def predict_pairs_of_collection(
     model: ModelQuery = None,
     cutoff: CutoffQuery = None,
 ) -> Response:
-    """How relevant each pair is, given the judgments of the collection, or those in the body where there are any.
+    """Predict how relevant each pair is, given the judgments of the collection, or those in the body if there are any.
 
     Pairs that no system retrieved are predicted too, at most 500 at a time, where anything is known of them.
     """
@@ -68,7 +68,7 @@ def send_prior(
 
 @quick.post("/models/{model}/predictions", response_model=PredictionsOut)
 async def predict_rows_of_features(request: Request, model: ModelDep, asked: Annotated[FeaturesIn, Body()]) -> Response:
-    """How relevant each row of features says a document is."""
+    """Predict how relevant a document is, for each row of features."""
     if max(map(len, asked.features.values()), default=0) <= FEW_ROWS:
         return _predict_features(request, model, asked)
     return await run_in_threadpool(_predict_features, request, model, asked)

@@ -26,7 +26,7 @@ async def open_session(request: Request, response: Response, asked: Annotated[Se
 
 @router.get("/session")
 async def show_session(request: Request, response: Response) -> SessionOut:
-    """Whose the token is that comes with this request; nobody's where none does."""
+    """Show whose token comes with this request; nobody's where none does."""
     secret, _ = presented(request.headers)
     return _told(_access(request).identify(secret, address_of(request.scope)), response)
 

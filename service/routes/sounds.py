@@ -58,7 +58,7 @@ router.head("/documents/{document:path}/sound", include_in_schema=False)(send_so
 
 
 def satisfiable(asked: str, size: int) -> bool:
-    """Whether a Range header names one range of a file that is there."""
+    """True if a Range header names one range of a file that is there."""
     found = RANGE.fullmatch(asked.replace(" ", ""))
     if found is None:
         return False

@@ -107,6 +107,7 @@ def test_joint_predictions_turn_into_rows():
         "variance": pytest.approx(4 * middle + 16 * high - mean**2),
         "probabilities": pytest.approx([low, middle, high]),
         "model": "made up",
+        "evidence": None,
     }
 
 

@@ -29,7 +29,7 @@ def pool(collection):
 @pytest.fixture
 def early(monkeypatch):
     """Learn at 10, 20, 40, ... judged pairs."""
-    monkeypatch.setattr(relearning, "FIRST", 10)
+    monkeypatch.setattr(relearning, "FIRST_LEARNING", 10)
 
 
 def test_moments_double_from_the_twentyfifth_judged_pair_on():

@@ -48,7 +48,7 @@ def start(pool, **more):
 
 
 def test_a_goal_that_is_met_takes_nothing(pool):
-    found = remaining(start(pool), 0.5, np.random.default_rng(0))
+    found = remaining(start(pool), Confidence(0.5, floor=0), np.random.default_rng(0))
     assert found == Remaining((0,) * 20)
     assert [found.quantile(share) for share in (0.1, 0.5, 0.9)] == [0, 0, 0]
     assert found.more_than is None

@@ -79,7 +79,9 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
     collection, pool, truth = small
     asked, curve = loop_of_a_campaign(collection, pool, truth, target, seed)
     assert len(asked) > 5
-    played = replay(Selection.start(pool, parse_measure("CG@5"), uniform(pool), seed=seed), truth, target)
+    played = replay(
+        Selection.start(pool, parse_measure("CG@5"), uniform(pool), seed=seed), truth, Confidence(target, floor=0)
+    )
     assert [judgment.pair for judgment in played.asked] == asked
     np.testing.assert_allclose([moment.confidence for moment in played.curve], curve, rtol=1e-9)
     assert played.selection.judged == len(asked)

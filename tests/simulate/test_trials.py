@@ -72,7 +72,8 @@ def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts)
 def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, parts):
     played = replays(collection, parts, NEVER)
     goals = [
-        parse_stopping_rule(text) for text in ("confidence=0.65", "confidence=0.77", "judgments=7", "judgments=400")
+        parse_stopping_rule(text)
+        for text in ("confidence(floor=0)=0.65", "confidence(floor=0)=0.77", "judgments=7", "judgments=400")
     ]
     found = follow(Trial(collection, begin), parts, (5, 25), goals).to_dict()
     assert [row["judged"] for row in found["curve"]] == [5, 25]

@@ -56,7 +56,9 @@ def models(collections):
 def typical(collection, model):
     """The standard deviation of a pair's grade by the ordinal model alone, root mean square, in shares of the scale."""
     pool = build_pool(collection)
-    prior = estimator_of(pool, replace(model, components=None, trend=None)).predict(np.full(len(pool.pairs), np.nan))
+    prior = estimator_of(pool, replace(model, components=None, trend=None, between=None)).predict(
+        np.full(len(pool.pairs), np.nan)
+    )
     return np.sqrt(prior.variance.mean()) / 100
 
 
@@ -97,7 +99,7 @@ def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collecti
     shown = np.random.default_rng(0).random(len(truth)) < 0.2
     grades = np.where(shown, truth, np.nan)
     joint = estimator_of(pool, models[0]).predict(grades)
-    alone = estimator_of(pool, replace(models[0], components=None, trend=None)).predict(grades)
+    alone = estimator_of(pool, replace(models[0], components=None, trend=None, between=None)).predict(grades)
     off = [(prediction.expectation - truth)[~shown] for prediction in (joint, alone)]
     assert np.mean(off[0] ** 2) < 0.75 * np.mean(off[1] ** 2)
     # The heavier tails of single grades have a quarter more variance than the field, of which these grades are.

@@ -11,7 +11,7 @@ import pytest
 from audiosim.errors import InputError
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.published import fallbacks
-from audiosim.relevance.random_effects import METADATA, SOUND
+from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.report.page import training_page
 from audiosim.report.plots import BARS, LABELS, bar_plot
 from audiosim.report.screen import console
@@ -81,8 +81,9 @@ def test_scores_are_those_of_the_rows_left_where_only_those_drawn_are_known(judg
     assert found[1].rows == len(squares) == np.sum(~lot)
     assert found[1].rmse == pytest.approx(np.mean(squares) ** 0.5, rel=1e-12)
     assert found[1].log_score == pytest.approx(np.mean(logs), rel=1e-12)
-    alone = predicted(judged, model, np.zeros(len(lot), dtype=bool)).prior
-    assert found[2].rmse == pytest.approx(np.mean((alone.expectation - truth)[~lot] ** 2) ** 0.5 / 100, rel=1e-12)
+    alone = predicted(judged, model, np.zeros(len(lot), dtype=bool))
+    ordinal = alone.marginals @ LEVELS
+    assert found[2].rmse == pytest.approx(np.mean((ordinal - truth)[~lot] ** 2) ** 0.5 / 100, rel=1e-12)
     # Of grades of known components what is judged tells of the rest.
     assert found[1].rmse < found[2].rmse
 
@@ -185,7 +186,7 @@ def test_intervals_hold_as_often_as_their_means_and_variances_say_pair_by_pair(j
     for halving, half in enumerate(halves(judged.examples.group, 2)):
         for side in (half, ~half):
             for share in (0.0, JUDGED):
-                field = predicted(judged, model, side & draw(judged.examples.group, share, 2 + halving)).field
+                field = predicted(judged, model, side & draw(judged.examples.group, share, 2 + halving)).gains
                 covariance = dense(field)
                 for query in np.unique(pool.query[side]):
                     rows = np.flatnonzero(pool.query == query)
@@ -289,8 +290,8 @@ def test_where_no_share_is_named_a_tenth_is_judged_and_without_folds_nothing_is_
 def test_components_are_given_in_units_of_the_scale(simulated, trained):
     model, findings = trained[0].model, trained[0].findings
     (pool, _), *_ = judged_pools([simulated])
-    prediction = JointEstimator(pool, (model, *fallbacks(model))).predict(np.full(len(pool.pairs), np.nan)).prior
-    deviation = np.sqrt(prediction.variance).mean()
+    chances = JointEstimator(pool, (model, *fallbacks(model))).predict(np.full(len(pool.pairs), np.nan)).marginals
+    deviation = np.sqrt(chances @ LEVELS**2 - (chances @ LEVELS) ** 2).mean()
     for row in findings.components:
         size, error = model.components[row.component]
         assert (row.size, row.standard_error) == (size, error)
@@ -376,7 +377,7 @@ def test_the_report_of_another_model_has_neither(simulated):
 
 
 def test_every_component_of_a_joint_model_is_explained():
-    assert set(MEANINGS) == {*METADATA, SOUND, REST}
+    assert set(MEANINGS) == {*ALWAYS, *METADATA, SOUND, REST}
 
 
 def test_error_bars_reach_as_far_to_both_sides_as_the_error_and_not_below_0():

@@ -1,0 +1,56 @@
+"""Which evidence spoke for a pair: output, genre, artist, sound, judgments, or what the user brought."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from audiosim.arrays import Booleans, Integers
+from audiosim.features.feature import Feature
+from audiosim.relevance.belief import Belief
+
+OF_KIND = {"output": ("output",), "judgment": ("judgments",), "audio": ("sound",)}
+ORDER = ("output", "genre", "artist", "sound", "judgments")
+ABOUT = {"GEN": "genre", "ART": "artist"}
+
+
+def kinds_of(feature: Feature) -> tuple[str, ...]:
+    """What a feature is made of: sGEN of genre, aGEN of judgments and genre, qSIM of sound."""
+    about = ABOUT.get(feature.name[-3:])
+    if feature.kind == "audio":
+        return ("sound",) if feature.reads == "nothing" else ("sound", "judgments")
+    if about is None:
+        return OF_KIND[feature.kind]
+    return (about,) if feature.kind == "output" else ("judgments", about)
+
+
+def told_by(features: Iterable[Feature]) -> str:
+    """What some features together are made of, in words."""
+    kinds = {kind for feature in features for kind in kinds_of(feature)}
+    return ", ".join(kind for kind in ORDER if kind in kinds)
+
+
+def what_lacks(belief: Belief) -> str | None:
+    """A sentence on what a joint model could have used of documents and does not know; None where it knows it all."""
+    if belief.spoke is None or not belief.prior.correlated:
+        return None
+    count = len(belief.spoke)
+    without = {
+        kind: int(np.sum(np.array([kind not in words.split(", ") for words in belief.evidence])[belief.spoke]))
+        for kind in ("genre", "artist", "sound")
+    }
+    parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
+    return f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them" if parts else None
+
+
+def in_words(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[str, ...], Integers]:
+    """The different combinations there are, such as "output, genre", and (n,) which of them each pair has.
+
+    kinds  k names
+    spoke  (n, k) whether each spoke for each pair
+    """
+    number = (
+        spoke @ (1 << np.arange(len(kinds), dtype=np.int64)) if len(kinds) else np.zeros(len(spoke), dtype=np.int64)
+    )
+    different, code = np.unique(number, return_inverse=True)
+    words = tuple(", ".join(kind for place, kind in enumerate(kinds) if one >> place & 1) for one in different.tolist())
+    return words, code.reshape(-1)

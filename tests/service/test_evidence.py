@@ -1,0 +1,37 @@
+"""What the service answers hears the evidence that a collection has."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.mfcc import Parameters
+from audiosim.corpus.pool import build_pool
+from audiosim.stats.gaussian import Gaussian
+from service.encoding import encode
+from service.served import Served
+
+
+def answer(collection):
+    """What the endpoint says of all pairs, as it is sent."""
+    pairs = build_pool(collection).pairs
+    return encode(Served([collection], {}).collection("small").predictor().now().of(pairs))
+
+
+def test_an_index_of_sounds_changes_the_answers_and_is_named(small, tmp_path):
+    rng, parameters = np.random.default_rng(0), Parameters(coefficients=3)
+    identity = np.eye(parameters.dimension)
+    documents = sorted({*small.documents, *small.query_documents.values(), *build_pool(small).query_documents})
+    sounds = {name: Gaussian(3 * rng.normal(size=len(identity)), identity) for name in documents}
+    AudioIndex.of(sounds, parameters).save(tmp_path / "sounds.index")
+    before, after = answer(small), answer(replace(small, sounds=tmp_path / "sounds.index"))
+    assert before != after
+    assert b"sound" not in before
+    assert b', sound"' in after
+
+
+def test_evidence_of_the_user_s_own_changes_the_answers_and_is_named(small):
+    rng = np.random.default_rng(1)
+    known = small.with_evidence("clap", {name: rng.normal(size=4) for name in sorted(small.documents)})
+    assert b"clap" not in answer(small)
+    assert b', clap"' in answer(known)
