@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.reproduce import Row, rows
+from audiosim.reproduce import PrintedRow, rows
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 CHAPTERS = ("section 3.3", "Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2", "Table 4.3", "section 4.1")
@@ -41,7 +41,7 @@ def test_without_the_data_every_number_that_needs_it_is_said_not_to_come_out(tmp
     ],
 )
 def test_a_number_agrees_to_every_printed_digit(printed, computed, digits, agrees):
-    row = Row("a source", "a quantity", printed, computed, digits)
+    row = PrintedRow("a source", "a quantity", printed, computed, digits)
     assert row.agrees is agrees
     assert row.to_dict() == {
         "source": "a source",

@@ -22,7 +22,7 @@ from audiosim.features.feature import once_per_pool
 from audiosim.features.systems import ratio_or_nan
 from audiosim.stats.proximity import mutual_proximity
 
-SOUND = "sound"
+SOUND_EVIDENCE = "sound"
 ALIKE = 1e-9  # standard deviation of what is the same everywhere
 
 
@@ -43,7 +43,7 @@ class Column:
 @once_per_pool
 def evidence_columns(pool: Pool) -> tuple[Column, ...]:
     """The columns of a pool: sound where it has an index, then its own evidence; those that tell nothing left out."""
-    raw = {SOUND: _sound(pool)} if pool.sounds is not None else {}
+    raw = {SOUND_EVIDENCE: _sound(pool)} if pool.sounds is not None else {}
     raw |= {piece.name: _own(pool, piece) for piece in pool.evidence}
     return tuple(column for name, values in raw.items() if (column := _standard(pool, name, values)) is not None)
 

@@ -19,14 +19,18 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.features.audio import closeness
-from audiosim.features.evidence import SOUND, angles_of, evidence_columns
+from audiosim.features.evidence import SOUND_EVIDENCE, angles_of, evidence_columns
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.random_effects import nearest_correlation
 from audiosim.relevance.speaking import ORDER, in_words
 from audiosim.stats.layout import Layout
 
-SLOPES: Mapping[str, tuple[float, float]] = {SOUND: (0.33, 0.2)}  # mean and standard deviation over collections
-SIZES: Mapping[str, tuple[float, float]] = {SOUND: (0.3, 0.3)}  # median, and standard deviation of the logarithm
+SLOPES: Mapping[str, tuple[float, float]] = {
+    SOUND_EVIDENCE: (0.33, 0.2)
+}  # mean and standard deviation over collections
+SIZES: Mapping[str, tuple[float, float]] = {
+    SOUND_EVIDENCE: (0.3, 0.3)
+}  # median, and standard deviation of the logarithm
 OWN_SLOPE = (0.0, 0.2)
 OWN_SIZE = (0.15, 0.3)
 
@@ -53,8 +57,8 @@ class EvidenceEffects:
         names = tuple(column.name for column in found)
         empty = np.empty((len(pool.pairs), 0))
         kernels = {}
-        if SOUND in names:
-            kernels[SOUND] = tuple(nearest_correlation(closeness(pool, rows)) for rows in layout.blocks)
+        if SOUND_EVIDENCE in names:
+            kernels[SOUND_EVIDENCE] = tuple(nearest_correlation(closeness(pool, rows)) for rows in layout.blocks)
         for piece in pool.evidence:
             if piece.is_vector and piece.name in names:
                 angles = angles_of(pool, piece)
@@ -86,7 +90,7 @@ class EvidenceEffects:
         `speaking.in_words`.
         """
         of_models = [set(words.split(", ")) for words in ordinal.evidence]
-        kinds = [kind for kind in ORDER[1:] if kind != SOUND and any(kind in of for of in of_models)]
+        kinds = [kind for kind in ORDER[1:] if kind != SOUND_EVIDENCE and any(kind in of for of in of_models)]
         told = np.array([[kind in of for kind in kinds] for of in of_models], dtype=np.bool_)[ordinal.model]
         return in_words(
             ("output", *kinds, *self.names), np.hstack([np.ones((len(told), 1), dtype=np.bool_), told, self.known])

@@ -176,8 +176,8 @@ HANG = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from acts_of_workers import act
-from audiosim.audio.workers import spread
-results = spread(act, [("pid", 0), ("pid", 0), *[("sleep", 1000)] * 8], 2, lambda task: 1000.0, print)
+from audiosim.audio.workers import spread_on_workers
+results = spread_on_workers(act, [("pid", 0), ("pid", 0), *[("sleep", 1000)] * 8], 2, lambda task: 1000.0, print)
 print(next(results), next(results), flush=True)
 next(results)
 """
