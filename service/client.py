@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -32,9 +32,6 @@ from service.wire import (
 )
 from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_standing import CampaignOut, RankingOut
-
-if TYPE_CHECKING:
-    pass
 
 PAUSES_S = (0.1, 0.3, 0.9)
 BUSY = (429, 503)
@@ -321,6 +318,8 @@ class RemoteEstimator:
     ) -> None:
         self._pool, self._client, self._collection, self._model = pool, client, collection, model
         self._batch = batch
+        if beyond := int(np.sum(~pool.found)):
+            raise InputError(f"{client.url} predicts pairs of a pool alone; {beyond} of these no system retrieved")
         there = client.collection(collection, model, pool.cutoff)
         if there.pool_hash != pool.content_hash:
             raise InputError(

@@ -26,6 +26,8 @@ NAMES = (
     "row",
     "column",
     "shared",
+    "shape",
+    "stretch",
 )
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 
@@ -39,6 +41,8 @@ def encode_prior(belief: Belief) -> bytes:
     within         lower triangles of the blocks' covariances, row by row, one after the other
     data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
+    shape          (l - 1,) as of `Belief`; (0,) where it has none
+    stretch        as of `Belief`
 
     InputError where gains are correlated otherwise than in blocks with shared effects.
     """
@@ -61,6 +65,8 @@ def encode_prior(belief: Belief) -> bytes:
         row=loadings.row.astype(np.int64),
         column=loadings.col.astype(np.int64),
         shared=prior.shared,
+        shape=np.empty(0) if belief.shape is None else belief.shape,
+        stretch=np.array(belief.stretch),
     )
     return file.getvalue()
 
@@ -75,7 +81,9 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
     try:
         parts = _arrays(body)
         models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
-        return Belief(parts["levels"], parts["marginals"], models, parts["model"], prior, grades, maximum)
+        shape, stretch = _shape(parts["shape"], len(parts["levels"])), _stretch(parts["stretch"])
+        marginals, model = parts["marginals"], parts["model"]
+        return Belief(parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
 
@@ -89,6 +97,21 @@ def _arrays(body: bytes) -> dict[str, Any]:
             raise InputError(f"it holds {', '.join(file.namelist())}, expected {', '.join(NAMES)}")
     with np.load(BytesIO(body), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in NAMES}
+
+
+def _shape(shape: Array, levels: int) -> Array | None:
+    """What the file says of the ends of the levels; None where it says nothing."""
+    if shape.shape == (0,):
+        return None
+    if shape.dtype != np.float64 or shape.shape != (levels - 1,) or not np.all(np.isfinite(shape)):
+        raise InputError(f"its shape must be {levels - 1} finite numbers, one for each level but the highest")
+    return shape
+
+
+def _stretch(stretch: Array) -> float:
+    if stretch.dtype != np.float64 or stretch.shape != () or not 0 < stretch < np.inf:
+        raise InputError("its stretch must be one finite number above 0")
+    return float(stretch)
 
 
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:

@@ -32,6 +32,7 @@ from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000
+REMOTE = "remote:"  # how the model of another service is named
 MOST_BEYOND = 500  # pairs of one request that no system retrieved
 
 
@@ -182,8 +183,11 @@ class ServedCollection:
 
         predictor  of the model
 
-        None where nothing is. It costs what opening a collection does, so that their number is limited.
+        None where nothing is, and where the model is another service's, which predicts pairs of a pool alone. It costs
+        what opening a collection does, so that their number is limited.
         """
+        if self._name(model).startswith(REMOTE):
+            return None
         more = self._known.among(pair for pair in pairs if pair not in predictor.pool.positions)
         if len(more) > MOST_BEYOND:
             raise InputError(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from audiosim.corpus.pool import build_pool
 from service.limits import Limits
 from service.wire import MOST_ROWS
 
@@ -134,14 +135,29 @@ def test_a_bug_is_answered_with_an_identifier_that_finds_its_traceback_in_the_lo
 
 
 def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, relay, small):
+    query, document = small.judgments[0].pair
+    told = {"query": [query], "document": [document], "grade": [50]}
+    question = {"query": ["q0"], "document": ["d00"], "judgments": told}
+    shallower = f"{SMALL}?cutoff=2"
     with relay.client() as http:
-        question = {"query": ["q0"], "document": ["d00"], "judgments": {"query": [], "document": [], "grade": []}}
-        answer = http.post(SMALL, json=question)
-        assert answer.json()["model"]["name"] == "remote:joint-fine"
+        before = http.post(SMALL, json=question).json()
+        assert before["model"]["name"] == "remote:joint-fine"
         assert another.stop() == 0
-        query, document = small.judgments[0].pair
-        question["judgments"] = {"query": [query], "document": [document], "grade": [50]}
-        check_problem(http.post(SMALL, json=question), 502, f"^{another.url} cannot be reached: ")
+        assert http.post(SMALL, json=question).json() == before  # the prior is here, and conditioned here
+        check_problem(http.post(shallower, json=question), 502, f"^{another.url} cannot be reached: ")
+
+
+def test_a_relay_calls_pairs_unknown_that_no_system_retrieved(server, relay, small):
+    inside = build_pool(small).pairs[0]
+    assert ("q0", "d00") not in build_pool(small).positions
+    question = {"query": ["q0", inside.query], "document": ["d00", inside.document]}
+    with relay.client() as http, server.client() as direct:
+        assert direct.post(SMALL, json=question).json()["status"][0] == "predicted"
+        told = http.post(SMALL, json=question).json()
+    assert told["status"][0] == "unknown"
+    assert told["expectation"][0] is None
+    assert told["status"][1] in {"judged", "predicted"}
+    assert told["expectation"][1] is not None
 
 
 def test_a_client_that_goes_away_in_the_middle_is_no_bug(another):

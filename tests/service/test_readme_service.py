@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
-SHELL, TOKEN = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
+SHELL, KEEPING, TOKEN, PROXIED = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
+RESTORED = "sqlite:///restored.db"
 (PYTHON,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
 
@@ -35,12 +36,25 @@ def shown(tmp_path, port):
 
 def test_the_service_is_started_asked_and_judged_for_as_the_page_shows(shown):
     python = f"{sys.executable} -W error - <<'END'\n{PYTHON}END\n"
-    said = shown("bash", "-c", f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{SHELL}\necho\n{python}")
+    keeping = KEEPING.replace("postgresql://me@host/name", RESTORED) + f"audiosim verify {RESTORED}\n"
+    said = shown("bash", "-c", f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{SHELL}\necho\n{python}{keeping}")
     assert '"document_sound":"/v1/documents/' in said
     assert '"measure":"nDCG@5"' in said
     assert "SystemOut(system=" in said
-    assert re.search(r"\nquery,document,grade,assessor,time\nq\d\d,d\d\d\d,70,ann,\d{4}-", said)
+    assert re.search(r"\nquery,document,grade,assessor,time,fine,.*\nq\d\d,d\d\d\d,70,ann,\d{4}-[^,]*,70,", said)
+    logs = re.findall(r"^demo +(\d+ +[0-9a-f]{64})$", said, re.MULTILINE)
+    assert len(logs) == 4  # backed up, verified, restored, verified
+    assert len(set(logs)) == 1
 
 
 def test_a_token_is_made_as_the_page_shows(shown):
     assert re.fullmatch(r"audiosim_[A-Za-z0-9_-]{43}\n", shown("bash", "-c", TOKEN))
+
+
+def test_a_service_behind_a_proxy_is_started_as_the_page_shows(shown):
+    serve = PROXIED.strip().replace("mirex2011", "fixtures/demo")
+    ready = "curl -sf --retry 30 --retry-all-errors --retry-delay 1 -o /dev/null localhost:8000/health/live"
+    status = "curl -s -o /dev/null -w '%{http_code} ' localhost:8000/v1/models"
+    asks = "\n".join(f"{status} -H 'Host: {host}.example.org'" for host in ("judge", "other"))
+    script = f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{TOKEN}{serve} --port 8000 &\n{ready}\n{asks}"
+    assert shown("bash", "-c", script).endswith("\n401 421 ")

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import FINE, Judgment, Run
+from audiosim.corpus.model import FINE, Judgment, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
@@ -108,12 +108,25 @@ def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(m
         assert len(client.prior("mirex2011", model="joint")) < 10**6
 
 
+def test_levels_learned_from_judgments_come_over_the_wire(small):
+    pool = build_pool(small)
+    grades = pool.spread(small.grades())
+    learned, nothing = make_estimator(pool, "joint").relearned(grades).predict(grades), np.full(len(grades), np.nan)
+    assert learned.shape.any()
+    found = decode_prior(encode_prior(learned), nothing, learned.maximum, "here").revise(grades)
+    assert np.array_equal(found.shape, learned.shape)
+    assert found.stretch == learned.stretch
+    assert np.array_equal(found.probabilities, learned.probabilities)
+
+
 def test_a_prior_comes_over_the_wire_as_it_was(joint_belief):
     nothing = np.full(len(joint_belief.grades), np.nan)
     found = decode_prior(encode_prior(joint_belief), nothing, joint_belief.maximum, "here")
     for name in ("levels", "marginals", "model"):
         assert np.array_equal(getattr(found, name), getattr(joint_belief, name))
     assert found.models == joint_belief.models
+    assert found.shape is joint_belief.shape is None
+    assert found.stretch == joint_belief.stretch == 1
     ours, theirs = joint_belief.prior, found.prior
     assert np.array_equal(ours.mean, theirs.mean)
     assert np.array_equal(ours.shared, theirs.shared)
@@ -159,6 +172,10 @@ WRONG_PRIORS = {
         lambda b: changed_prior(b, data=np.ones(1), row=np.array([10**6]), column=np.array([0])),
         "exceeds matrix dimension",
     ),
+    "a shape too short": (lambda b: changed_prior(b, shape=np.ones(2)), "its shape must be 9 finite numbers"),
+    "a shape without end": (lambda b: changed_prior(b, shape=np.full(9, np.inf)), "its shape must be 9 finite num"),
+    "no stretch": (lambda b: changed_prior(b, stretch=np.array(0.0)), "its stretch must be one finite number above 0"),
+    "two stretches": (lambda b: changed_prior(b, stretch=np.ones(2)), "its stretch must be one finite number above 0"),
 }
 
 
@@ -269,6 +286,13 @@ def test_a_collection_that_is_not_the_callers_is_refused(server, small, change):
     )
     with pytest.raises(InputError, match=message):
         remote(pool, server.url)
+
+
+def test_pairs_that_no_system_retrieved_are_refused(server, small):
+    wider = build_pool(small, also=[Pair("q0", "d00"), build_pool(small).pairs[0]])
+    message = f"^{server.url} predicts pairs of a pool alone; 1 of these no system retrieved$"
+    with pytest.raises(InputError, match=message):
+        remote(wider, server.url)
 
 
 def test_the_hash_of_a_pool_does_not_depend_on_what_a_collection_is_called(small):

@@ -53,7 +53,7 @@ def judge(client, collection, assessor, **said):
     return tell(client, collection, **lease(client, collection, assessor), **said)
 
 
-@pytest.mark.parametrize("measure", ["CG@4", "nDCG@3", "DCG@2", "RBP(p=0.8)@4", "P(min=40)@3", "AP@4"])
+@pytest.mark.parametrize("measure", ["CG@4", "nDCG@3", "DCG@2", "RBP(p=0.8)@4", "P(min=40)@3", "AP(min=40)@4"])
 def test_a_ranking_is_what_estimate_says_of_the_same_judgments(client, server, small, measure):
     record = judge(client, "small", "ann", fine=40)
     ranking = client.get(f"{SMALL}/ranking", params={"measure": measure}).json()
