@@ -335,17 +335,38 @@ def test_threads_share_an_estimator(pool, joined, truth):
         np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=0, atol=1e-9)
 
 
+def alike_on_a_line(places):
+    """(m, m) P^8 of normal distributions of variance 1, P their mutual proximity: 1 for those that are the same.
+
+    Their mixture has variance 1 + (x - y)^2 / 4, half the logarithm of which is the divergence.
+    """
+    apart = np.array([[np.log(1 + (x - y) ** 2 / 4) / 2 for x in places] for y in places])
+    count = len(places)
+    alike = np.ones((count, count))
+    for i in range(count):
+        for j in range(count):
+            if apart[i, j] > 0:
+                farther = [min(apart[i, k], apart[j, k]) > apart[i, j] for k in range(count) if k not in (i, j)]
+                alike[i, j] = np.mean(farther) ** 8
+    return alike
+
+
 def test_recordings_that_sound_alike_have_something_in_common(some_hundreds, joined, in_common, tmp_path):
-    # Two and two recordings of one sound, all of one query: of four the farthest is as far as the bandwidth.
+    # Of one query two recordings of one sound, one near to them and one less so; the index has twelve more far away.
     model = joined(components={**joined().components, SOUND: (0.4, None)})
     dense = Dense(some_hundreds, model, in_common)
     documents = [pair.document for pair in dense.pool.pairs]
     once = [row for row, name in enumerate(documents) if documents.count(name) == 1 and dense.pool.query[row] == 3]
     alike, heard = np.eye(len(dense.mean)), once[:4]
-    alike[np.ix_(heard, heard)] = [[1 if i // 2 == j // 2 else np.exp(-1) for i in range(4)] for j in range(4)]
+    assert not {documents[row] for row in heard} & set(dense.pool.query_documents)  # or sound had a slope as well
+    places = [0.0, 0.0, 1.0, 3.0, *np.arange(20.0, 140, 10)]
+    kernel = alike_on_a_line(places)[:4, :4]
+    np.testing.assert_allclose(kernel[0], [1, 1, (13 / 14) ** 8, (12 / 14) ** 8])
+    assert np.linalg.eigvalsh(kernel).min() > -1e-12
+    alike[np.ix_(heard, heard)] = kernel
     dense.covariance += 0.4**2 * alike * np.outer(dense.scale, dense.scale)
-    places = zip(heard, [0.0, 0.0, 9.0, 9.0], strict=True)
-    sounds = {documents[row]: Gaussian(np.array([at]), np.eye(1)) for row, at in places}
+    names = [*(documents[row] for row in heard), *(f"elsewhere{place}" for place in range(12))]
+    sounds = {name: Gaussian(np.array([at]), np.eye(1)) for name, at in zip(names, places, strict=True)}
     AudioIndex.of(sounds, Parameters(coefficients=1)).save(tmp_path / "i")
     pool = build_pool(replace(some_hundreds, sounds=tmp_path / "i"))
     grades = nothing(pool)

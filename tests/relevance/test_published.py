@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -67,12 +68,23 @@ def test_every_shipped_model_names_its_source_and_a_fallback_that_needs_nothing_
     model = load_model(name)
     assert model.name == name
     assert "Urbano" in model.source
-    # The thesis takes the middles of tenths, the paper (section 4.2.3) 0, 11, ..., 99.
-    fine = tuple(range(5, 100, 10)) if "thesis" in model.source.split(";")[0] else tuple(range(0, 100, 11))
-    assert model.levels == ((0, 1, 2) if model.scale == "broad" else fine)
-    while model.fallback:
-        model = load_model(model.fallback)
-    assert model.terms == ()
+    # The thesis takes the middles of tenths, as the joint model does; the paper (section 4.2.3) 0, 11, ..., 99.
+    tenths = model.components is not None or "thesis" in model.source.split(";")[0]
+    fine = tuple(range(5, 100, 10)) if tenths else tuple(range(0, 100, 11))
+    chain = [model]
+    while (fallback := chain[-1].fallback) is not None:
+        chain.append(load_model(fallback))
+        if isinstance(fallback, Model) and fallback.terms:  # fitted with the model that carries it
+            count, collection = re.fullmatch(r"fitted to ([\d,]+) judgments of (\S+)", fallback.source).groups()
+            (learned_on,) = [one for one in model.training.collections if one.collection == collection]
+            assert 0 < int(count.replace(",", "")) <= learned_on.judged
+            assert set(fallback.features) < set(model.features)
+        else:
+            assert "Urbano" in chain[-1].source
+    assert all(one.levels == ((0, 1, 2) if model.scale == "broad" else fine) for one in chain)
+    assert [one.name for one in chain if not one.features] == [chain[-1].name]
+    assert chain[-1].terms == ()
+    assert tuple(chain[1:]) == fallbacks(model)
 
 
 def test_the_scale_picks_the_coefficients():
