@@ -64,7 +64,7 @@ class SampledScores:
         return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
 
     def _check_relevant(self, belief: Belief) -> None:
-        """An error where all that is held possible counts as relevant: every score would be known to be 1."""
+        """An error where a model has no level for the irrelevant grades of the scale: every score would be 1."""
         takes = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
         lowest = self.pool.scale.levels[0]
         if takes and lowest < belief.levels[0] >= self.measure.number("min"):

@@ -1,9 +1,11 @@
 """Any measure by simulation, against every way the grades can turn out."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from audiosim.corpus.model import Run
 from audiosim.corpus.pool import build_pool
@@ -165,17 +167,50 @@ def test_a_measure_needs_the_pool_of_its_own_cutoff(tiny):
         SampledScores(parse_measure("AP@3"), build_pool(tiny))
 
 
+def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000):
+    """Mean scores by loops over ranks, of numpy's normal gains cut where scipy's t has the chance of a level below.
+
+    least  the lowest level that is relevant
+    """
+    count = len(pool.pairs)
+    covariance = np.array([belief.gains.column(i) for i in range(count)])
+    below = belief.probabilities[:, belief.levels < least].sum(axis=1)
+    cuts = stats.t(10).ppf(below) * np.sqrt(np.diagonal(covariance))
+    drawn = np.random.default_rng(99).multivariate_normal(np.zeros(count), covariance, draws) > cuts
+    outcomes, times = np.unique(drawn, axis=0, return_counts=True)
+    mean = np.zeros(len(runs))
+    for relevant, share in zip(outcomes.tolist(), times / draws, strict=True):
+        grades = {pair: 95.0 if good else 5.0 for pair, good in zip(pool.pairs, relevant, strict=True)}
+        for place, run in enumerate(runs):
+            for query, documents in run.rankings.items():
+                listed = [grades[query, document] for document in documents[: measure.cutoff]]
+                every = [grade for pair, grade in grades.items() if pair.query == query]
+                mean[place] += share * definition(measure, pool.scale, listed, every) / len(pool.queries)
+    return mean
+
+
 @pytest.mark.parametrize("name", ["P", "AP", "RR"])
-def test_a_measure_to_which_every_level_is_relevant_asks_for_a_minimum(tiny, name):
+@pytest.mark.parametrize("least", [40, 75])
+def test_correlated_grades_are_relevant_together_as_often_as_normal_variables(tiny, definitions, name, least):
+    pool, measure = build_pool(tiny), parse_measure(f"{name}(min={least})@2")
+    belief = built_in(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    mean = means_by_hand(tiny.runs, pool, belief, definitions[name], measure, least)
+    assert np.all((mean > 0.05) & (mean < 0.999))
+    found = SampledScores(measure, pool).scores(belief)
+    assert np.all(np.abs(found.mean - mean) <= 4 * np.sqrt(found.variance * (1 / DRAWS + 1 / 200_000)))
+
+
+@pytest.mark.parametrize("name", ["P", "AP", "RR"])
+def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimum(tiny, name):
     pool = build_pool(tiny)
     belief = built_in(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
-    assert belief.levels[0] == 5
-    message = (
-        rf"^{name}@2 takes every level of the model as relevant, the lowest being 5; .* such as {name}\(min=40\)@2$"
-    )
-    with pytest.raises(InputError, match=message):
-        SampledScores(parse_measure(f"{name}@2"), pool).scores(belief)
-    with pytest.raises(InputError, match=r"expected a higher min"):
-        SampledScores(parse_measure(f"{name}(min=5)@2"), pool).scores(belief)
-    found = SampledScores(parse_measure(f"{name}(min=40)@2"), pool).scores(belief)
-    assert np.all((found.mean > 0.05) & (found.mean < 0.999))
+    assert (pool.scale.levels[0], belief.levels[0]) == (0, 5)
+    for written in (f"{name}@2", f"{name}(min=5)@2"):
+        message = (
+            f"{written} takes every level of the model as relevant, the lowest being 5; "
+            f"expected a higher min, such as {name}(min=40)@2"
+        )
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            SampledScores(parse_measure(written), pool).scores(belief)
+    # From the second level on the model knows of one that is not relevant, and some are in doubt.
+    assert np.all(SampledScores(parse_measure(f"{name}(min=6)@2"), pool).scores(belief).variance > 0)

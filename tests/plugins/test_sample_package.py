@@ -100,6 +100,19 @@ def test_the_measure_of_another_package_scores_what_it_defines(command, measure,
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(least))
 
 
+def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_no_level_below(command):
+    # A uniform belief knows the grade 0, which is no hit; the lowest level of the default model is 5.
+    written = ["audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
+    found = parsed(command(*written, "--model", "uniform", "--format", "json"))
+    assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
+    code, out, err = command(*written)
+    assert (code, out) == (1, "")
+    assert err.endswith(
+        "audiosim: HIT@5 takes every level of the model as relevant, the lowest being 5; "
+        "expected a higher min, such as HIT(min=40)@5\n"
+    )
+
+
 @contextmanager
 def serving(environment, *arguments):
     """The address of a service run by the command; it is stopped in the end."""
