@@ -421,7 +421,8 @@ required = true
 def asked(demo, commanded, tmp_path):
     """A server whose organiser asks one question more."""
     (tmp_path / "questions.toml").write_text(QUESTION, encoding="utf-8")
-    with commanded([demo], tmp_path / "asked", "--questions", tmp_path / "questions.toml") as running:
+    options = ("--questions", tmp_path / "questions.toml", "--listen", "0")
+    with commanded([demo], tmp_path / "asked", *options) as running:
         yield running
 
 
