@@ -155,9 +155,9 @@ def opened(
     """
     pool = build_pool(collection, cutoff, also)
     estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
-    lacking = what_lacks(estimator.predict(pool.spread({})))
-    if lacking is not None and not also:
-        sys.stderr.write(f"note: {lacking}\n")
+    if sys.stderr.isatty() and not also:  # as the lines on files: people look, programs want what is wrong alone
+        lacking = what_lacks(estimator.predict(pool.spread({})))
+        sys.stderr.write("" if lacking is None else f"note: {lacking}\n")
     return collection, pool, estimator
 
 
