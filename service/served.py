@@ -226,7 +226,7 @@ class ServedCollection:
     def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(told)
         pool = predictor.pool
-        order = pool.locate([pair for pair in grades if pair in pool.positions])
+        order = pool.locate_judged(grades)
         return estimate_pool(self._expected(measure), predictor.learned(grades), pool.spread(grades), order=order)
 
     def _expect(self, measure: Measure) -> ExpectedScores:

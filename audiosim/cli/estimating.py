@@ -113,7 +113,7 @@ def estimate(
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
-    order = pool.locate([pair for pair in grades if pair in pool.positions])
+    order = pool.locate_judged(grades)
     ranking = estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
     verdicts = Verdicts(ranking)
     value = verdicts.to_dict()

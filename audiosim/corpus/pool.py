@@ -131,6 +131,10 @@ class Pool:
         codes, group = np.unique(key, return_inverse=True)
         return Groups(group, np.bincount(group[self.found], minlength=len(codes)), code != UNKNOWN)
 
+    def locate_judged(self, grades: Mapping[Pair, float]) -> Integers:
+        """(k,) places of the pairs that are judged, in their order; those outside the pool are left out."""
+        return self.locate([pair for pair in grades if pair in self.positions])
+
     def locate(self, pairs: Iterable[Pair]) -> Integers:
         """Position of each pair in the pool; a pair outside it is an error."""
         try:

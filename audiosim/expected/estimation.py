@@ -113,7 +113,7 @@ def estimate(
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
     estimator = after_grades(pool, built_in(pool, model), grades)
-    order = pool.locate([pair for pair in grades if pair in pool.positions])
+    order = pool.locate_judged(grades)
     expected = expected_scores(measure, pool, ideal, draws)
     return estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
 
