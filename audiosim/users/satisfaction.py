@@ -120,7 +120,7 @@ def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
     if "min" in parameters and scale == "fine":
         scale, parameters = f"binary-{parameters['min']:g}", _without(parameters, "min")
     if scale.startswith("binary-"):
-        definition, parameters = definition.two_levels or definition, _without(parameters, "gain", "beta")
+        definition, parameters = definition.two_levels or definition, _without(parameters, "gain", "gain_base", "beta")
     return str(Measure(definition, measure.cutoff, tuple(parameters.items()))), scale
 
 
