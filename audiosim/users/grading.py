@@ -68,7 +68,8 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     """
     kind, _, number = name.partition("-")
     if kind not in ("graded", "binary") or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
-        raise InputError(f"unknown scale {name!r}, expected {', '.join(SCALES)}, graded-N (N levels) or binary-M (relevant from M on)")
+        expected = f"{', '.join(SCALES)}, graded-N (N levels) or binary-M (relevant from M on)"
+        raise InputError(f"unknown scale {name!r}, expected {expected}")
     if source.levels != FINE.levels:
         raise InputError(f"{name} is made of fine grades, 0 to 100; these are on the {source.name} scale ({source})")
     if kind == "binary":

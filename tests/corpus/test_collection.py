@@ -79,7 +79,8 @@ FULL = {
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_whole_collection_is_read_and_nothing_is_guessed(tmp_path, suffix):
     collection = Collection.load(folder_of(tmp_path, {name + suffix: text for name, text in FULL.items()}))
-    assert (collection.name, collection.scale, collection.cutoff, collection.guesses) == ("Small", BROAD, 1, ())
+    assert (collection.name, collection.scale, collection.cutoff) == ("Small", BROAD, 1)
+    assert [guess for guess in collection.guesses if "own recording" not in guess] == []  # b is the query here
     assert (collection.artist("a"), collection.artist("b"), collection.genre("a")) == (None, "Abba", "ROCK")
     assert collection.documents["a"].more == {"mood": "sad"}
     assert (collection.query_document("q"), collection.team("S")) == ("b", "T")
@@ -212,7 +213,7 @@ def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collecti
         with pytest.raises(InputError, match=r": 0 of \d+ .*, expected some"):
             Collection.load(folder)
         return
-    copy = Collection.load(folder)
+    copy = Collection.load(folder, same_artist="keep")
     assert same(collection, copy)
     assert copy.guesses == ()
 

@@ -51,7 +51,7 @@ ERRORS = {
     "scale = "
     + 20_000 * "["
     + "\n": r":1: not TOML to be read: a number of thousands of digits, or too deeply nested$",
-    'same_artist = true\n': r":1: same_artist: expected keep or drop, found True$",
+    "same_artist = true\n": r":1: same_artist: expected keep or drop, found True$",
     'system_from = "name"\n': r":1: system_from: expected file or tag, found 'name'$",
     'not_artists = "Various Artists"\n': r":1: not_artists: expected a list of texts, found 'Various Artists'$",
 }
