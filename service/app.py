@@ -188,6 +188,11 @@ def _run(
         LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
         for page in _pages(app, near(listening)):
             LOG.info(page)
+        for collection in (one.collection for one in app.state.served.collections.values()):
+            for reading in collection.readings:
+                LOG.log(logging.WARNING if reading.doubtful else logging.INFO, "read: %s", reading.line)
+            for guess in collection.guesses:
+                LOG.info("%s: %s", collection.identifier, guess)
         for note in _notes(app):
             LOG.warning(note)
         if show is not None:
