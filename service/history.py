@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from audiosim.campaign import Change
-from audiosim.campaign.ledger import graded
+from audiosim.campaign.ledger import grades_after
 from audiosim.corpus.grades import mean_grades
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection
@@ -113,5 +113,5 @@ class History:
     def _selection(self, place: int) -> Selection:
         """The selection after so many changes."""
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
-        grades = graded(self._before, self._changes[:place])
+        grades = grades_after(self._before, self._changes[:place])
         return now.anew(after_grades(now.pool, estimator, grades), grades)

@@ -36,7 +36,7 @@ class Lease(NamedTuple):
     until: datetime
 
 
-def graded(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
+def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
     """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
 
     before  the same before them

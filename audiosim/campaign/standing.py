@@ -6,7 +6,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from audiosim.arrays import Array
-from audiosim.campaign.ledger import Change, graded
+from audiosim.campaign.ledger import Change, grades_after
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import is_moment, relearned
 from audiosim.selection import Selection
@@ -205,7 +205,7 @@ class Count:
             del self._estimators[state]
 
     def _start_after(self, place: int, state: int) -> Selection:
-        return self._first.anew(self._estimator(state), graded(self._first.graded, self._changes[:place]))
+        return self._first.anew(self._estimator(state), grades_after(self._first.graded, self._changes[:place]))
 
     def _estimator(self, state: int) -> RelevanceEstimator:
         """The estimator that has learned from a state: at hand, or now."""
@@ -215,5 +215,5 @@ class Count:
 
     def _lesson(self, state: int) -> Lesson:
         until = (change for change in self._changes if change.number <= state)
-        grades = graded(self._first.graded, until)
+        grades = grades_after(self._first.graded, until)
         return Lesson(state, self._base, self._first.pool.spread(grades))
