@@ -14,22 +14,25 @@ from audiosim.errors import AudiosimError, RewoundError, StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Relearning
 from service.access import Access
+from service.importing import import_next
+from service.imports import ImportStore
 from service.served import Served, ServedCollection
 from service.teaching import Learner
 
 LOG = logging.getLogger("service")
 POLL_S = 0.25
+LOOK_S = 5.0  # between two looks for files that another service has left
 IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
 
 
 class Keeper:
-    """Keeps what is served up to date, in two threads: one reads, one has models learn."""
+    """Keeps what is served up to date, in three threads: one reads, one has models learn, one takes in files."""
 
-    def __init__(self, served: Served, access: Access) -> None:
-        self._served, self._access = served, access
+    def __init__(self, served: Served, access: Access, imports: ImportStore) -> None:
+        self._served, self._access, self._imports = served, access, imports
         self._stopping = threading.Event()
         self._learner: Learner | None = None
-        self._threads = [threading.Thread(target=one, daemon=True) for one in (self._follow, self._teach)]
+        self._threads = [threading.Thread(target=one, daemon=True) for one in (self._follow, self._teach, self._import)]
 
     def start(self) -> None:
         """Begin."""
@@ -39,6 +42,7 @@ class Keeper:
     def stop(self) -> None:
         """End, and what is being learned too; it is learned again where the log is next opened."""
         self._stopping.set()
+        self._imports.came.set()
         if self._learner is not None:
             self._learner.stop()
 
@@ -58,6 +62,16 @@ class Keeper:
                     one.campaign.sync()
                     if isinstance(one.store, DatabaseStore):
                         one.store.fold(IDLE_S)
+
+    def _import(self) -> None:
+        while not self._stopping.is_set():
+            self._imports.came.clear()
+            busy = False
+            for one in list(self._served.collections.values()):
+                with suppress(StoreError):
+                    busy |= import_next(one, self._imports, self._stopping.wait)
+            if not busy:
+                self._imports.came.wait(LOOK_S)
 
     def _teach(self) -> None:
         while not self._stopping.wait(POLL_S):
