@@ -25,7 +25,7 @@ from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
 from service.guarded import Guarded
-from service.imports import ImportStore
+from service.import_store import ImportStore
 from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging

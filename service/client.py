@@ -19,7 +19,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from service.address import COLLECTIONS, parse_address, path_of, query_of
-from service.imports import ENDED, FAILED
+from service.import_store import ENDED, FAILED
 from service.priors import decode_prior
 from service.received import LONGEST_S, MOST_BYTES, Deadline, check_predictions, pause_of, read_answer, refused_body
 from service.wire import (
@@ -35,11 +35,11 @@ from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_organising import ImportOut
 from service.wire_standing import CampaignOut, RankingOut
 
-PAUSES_S = (0.1, 0.3, 0.9)
-POLL_S = 0.5
+PAUSES_S, POLL_S = (0.1, 0.3, 0.9), 0.5
 BUSY = (429, 503)
 TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
 BATCH = 10_000
+AS_JSON = {"content-type": "application/json"}
 Answer = TypeVar("Answer")
 
 
@@ -123,8 +123,8 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
-        path = path_of(collection, "predictions")
-        return self._ask("POST", path, PredictionsOut, query_of(model, cutoff), msgspec.json.encode(asked))
+        body = msgspec.json.encode(asked)
+        return self._ask("POST", path_of(collection, "predictions"), PredictionsOut, query_of(model, cutoff), body)
 
     def prior(
         self,
@@ -140,9 +140,8 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
-        what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked)}
-        headers = {"content-type": "application/json"}
-        status, body = self._send("POST", path_of(collection, "prior"), headers=headers, **what)
+        what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked), "headers": AS_JSON}
+        status, body = self._send("POST", path_of(collection, "prior"), **what)
         if status != 200:
             raise refused_body(self.url, status, body)
         return body
@@ -151,9 +150,8 @@ class Client:
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
         """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
-        asked = FeaturesIn.from_domain(features, probabilities)
-        path = f"/v1/models/{quote(model, safe='')}/predictions"
-        return self._ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(FeaturesIn.from_domain(features, probabilities))
+        return self._ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, now the assessor's until their leases end.
@@ -161,8 +159,8 @@ class Client:
         assessor  not needed where their own token says who they are
         by_query  of as few queries as will do
         """
-        asked = NextIn(assessor, count, by_query)
-        return self._ask("POST", path_of(collection, "next"), NextOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(NextIn(assessor, count, by_query))
+        return self._ask("POST", path_of(collection, "next"), NextOut, {}, asked)
 
     def judge(
         self,
@@ -204,13 +202,12 @@ class Client:
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
         """Take back an answer: that of a number, or the assessor's last."""
-        content = msgspec.json.encode(UndoIn(assessor, number))
-        return self._ask("POST", path_of(collection, "undo"), RecordOut, {}, content, key or new_key())
+        body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
+        return self._ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; the campaign's where None."""
-        query = {} if measure is None else {"measure": measure}
-        return self._get(path_of(collection, "ranking"), RankingOut, query)
+        return self._get(path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure})
 
     def campaign(self, collection: str) -> CampaignOut:
         """Progress of the judging of a collection."""
@@ -239,8 +236,8 @@ class Client:
 
         told  called now and then with how far it is; what was taken is safe, also where this breaks off
         """
-        path = path_of(collection, "judgments", "import")
-        now = self._ask("POST", path, ImportOut, {}, text.encode(), key or new_key())
+        key, path = key or new_key(), path_of(collection, "judgments", "import")
+        now = self._ask("POST", path, ImportOut, {}, text.encode(), key)
         while now.status not in ENDED:
             told(now)
             time.sleep(POLL_S)
@@ -250,8 +247,8 @@ class Client:
         return now
 
     def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
-        content = msgspec.json.encode(said)
-        return self._ask("POST", path_of(collection, "judgments"), RecordOut, {}, content, key or new_key())
+        path, body = path_of(collection, "judgments"), msgspec.json.encode(said)
+        return self._ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def _get(self, path: str, kind: type[Answer], query: Mapping[str, str] | None = None) -> Answer:
         return self._ask("GET", path, kind, query or {}, None)
@@ -265,7 +262,7 @@ class Client:
         content: bytes | None,
         key: str | None = None,
     ) -> Answer:
-        headers = {"content-type": "application/json"} if content is not None else {}
+        headers = {} if content is None else AS_JSON
         headers |= {"idempotency-key": key} if key else {}
         status, body = self._send(method, path, params=query, content=content, headers=headers)
         if status not in (200, 201, 202):

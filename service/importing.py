@@ -12,7 +12,7 @@ from audiosim.campaign.event import Event, judgment_event
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
-from service.imports import DONE, FAILED, Import, ImportStore
+from service.import_store import DONE, FAILED, Import, ImportStore
 from service.served import ServedCollection
 
 PART = 100  # judgments that are written at a time

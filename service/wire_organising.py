@@ -12,7 +12,7 @@ from audiosim.simulate.remaining import Remaining
 from audiosim.users.drift import Leaning
 from service.exchange import Strict, Wire
 from service.history import Course, Moment
-from service.imports import Import
+from service.import_store import Import
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from service.wire_judging import RecordOut
