@@ -42,7 +42,7 @@ def test_every_setting_of_the_example_is_one_of_serve():
     assert {name.replace("-", "_") for name in SETTINGS} <= NAMED
 
 
-def test_the_example_starts_a_service_once_its_places_are_one_s_own(commanded, tmp_path):
+def test_the_example_starts_a_service_once_a_token_is_made(run, commanded, tmp_path):
     shutil.copytree(ROOT / "fixtures" / "demo", tmp_path / "mine")
     text = (ROOT / "deploy" / "service.toml").read_text(encoding="utf-8")
     places = {"/srv/audiosim/collections/mine": tmp_path / "mine", "/var/lib/audiosim": tmp_path}
@@ -50,11 +50,15 @@ def test_the_example_starts_a_service_once_its_places_are_one_s_own(commanded, t
         assert theirs in text
         text = text.replace(theirs, str(own))
     (tmp_path / "service.toml").write_text(text, encoding="utf-8")
+    db = f"sqlite:///{tmp_path / 'campaign.db'}"
+    code, _, said = run("serve", "--config", tmp_path / "service.toml")
+    assert (code, said.split(":")[1]) == (1, " refusing to be asked as judge.example.org without tokens")
+    token = run("token", "create", "--role", "organiser", "--name", "me", "--db", db)[1].split()[-1]
     with commanded([], tmp_path / "log", "--config", tmp_path / "service.toml") as server, server.client() as client:
         assert client.get("/health/ready").status_code == 200
         assert client.get("/").status_code == 200
-        # No token was made, and a name beyond this machine is allowed: nobody gets in.
         assert client.get("/v1/collections/mine").status_code == 401
+        assert client.get("/v1/collections/mine", headers={"Authorization": f"Bearer {token}"}).status_code == 200
     assert (tmp_path / "campaign.db").is_file()
 
 
