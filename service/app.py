@@ -25,6 +25,7 @@ from service.access import Access, Guarded
 from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
+from service.import_store import ImportStore
 from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging
@@ -37,6 +38,7 @@ from service.routes import (
     catalogue,
     exports,
     health,
+    imports,
     open_inference,
     organising,
     pages,
@@ -88,7 +90,8 @@ def create_app(
     )
     served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
-    app.state.keeper = Keeper(served, app.state.access)
+    app.state.imports = ImportStore(None if judging is None else judging.database)
+    app.state.keeper = Keeper(served, app.state.access, app.state.imports)
     app.state.followers = Followers()
     app.state.shares = Shares()
     app.state.rankings = Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
@@ -100,6 +103,7 @@ def create_app(
         open_inference,
         judging_routes,
         exports,
+        imports,
         campaign_standing,
         organising,
         sounds,

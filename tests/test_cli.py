@@ -36,6 +36,7 @@ def test_estimate_ranks_the_systems(run):
     )
 
 
+@pytest.mark.slow
 def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
     call = ("compare", DEMO, "timbre-full", "random", "--judgments", TRUTH)
     verdict = parsed(run(*call, "--format", "json"))
@@ -53,6 +54,7 @@ def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
     assert err == "audiosim: not shown at 95 %: timbre-full better by 0.9\n"
 
 
+@pytest.mark.slow
 def test_with_all_judgments_the_scores_are_the_mean_grades(run):
     # From truth.qrels and the run file, by hand: mean over 24 queries x 5 documents of grade / 100.
     grades = {tuple(line.split()[::2]): int(line.split()[3]) for line in Path(TRUTH).read_text().splitlines()}
@@ -104,11 +106,13 @@ def test_next_asks_for_pairs_best_first(run):
     assert weights[0] == 25
 
 
+@pytest.mark.slow
 def test_next_says_so_when_everything_is_judged(run):
     code, out, _ = run("next", DEMO, "--judgments", TRUTH)
     assert (code, out.strip()) == (0, "none: every pair is judged")
 
 
+@pytest.mark.slow
 def test_simulate_replays_a_campaign(run):
     result = parsed(run("simulate", DEMO, "--judgments", TRUTH, "--batch", "5", "--format", "json"))
     assert {"judged", "pool", "confidence", "accuracy", "tau", "curve"} <= set(result)
@@ -123,6 +127,7 @@ def test_tables_show_what_json_says(run, command):
     assert "joint-fine" in out or "weight" in out
 
 
+@pytest.mark.slow
 def test_simulate_shows_its_curve_and_its_end(run):
     code, out, _ = run("simulate", DEMO, "--judgments", TRUTH)
     assert code == 0
@@ -174,6 +179,7 @@ def test_a_wrong_call_is_exit_code_2(run, arguments):
     assert run(*arguments)[0] == 2
 
 
+@pytest.mark.slow
 def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
     index = tmp_path / "sounds.index"
     some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 6)]
@@ -194,6 +200,7 @@ def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
     assert len((tmp_path / "near.trec").read_text().splitlines()) == 8
 
 
+@pytest.mark.slow
 def test_neighbours_leaves_the_query_s_artist_out_on_request(run, tmp_path):
     index = tmp_path / "sounds.index"
     run("extract", DEMO / "documents.tsv", "-o", index)
@@ -213,6 +220,7 @@ def test_extract_fails_when_nothing_could_be_described(run, tmp_path):
     assert err.splitlines()[-1] == "audiosim: no file could be described"
 
 
+@pytest.mark.slow
 def test_the_demo_does_the_whole_job_and_says_how_right_it_was(run, tmp_path):
     code, out, _ = run("demo", tmp_path / "demo")
     assert code == 0
@@ -232,6 +240,7 @@ def test_the_demo_does_the_whole_job_and_says_how_right_it_was(run, tmp_path):
         assert there == pytest.approx({key: here[key] for key in there}, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -269,6 +278,7 @@ def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(tmp_path):
     command = f"{sys.executable} -m audiosim.cli predict {DEMO} --format csv | head -n 1"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
@@ -319,6 +329,7 @@ def trained_file(tmp_path_factory):
     return folder / "mine.json", said
 
 
+@pytest.mark.slow
 def test_train_writes_a_model_a_report_and_says_how_good_it_is(trained_file):
     path, said = trained_file
     fields = json.loads(path.read_text(encoding="utf-8"))
@@ -480,6 +491,7 @@ def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, 
         assert "timbre-full" in page
 
 
+@pytest.mark.slow
 def test_reproduce_without_the_data_says_so(run, tmp_path):
     code, out, err = run("reproduce", tmp_path, "--format", "json")
     rows = json.loads(out)

@@ -152,6 +152,7 @@ def shown(page, tmp_path):
     return picture.stat().st_size, complaints
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
 @pytest.mark.parametrize("judged", ["all", "some"])
 def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged):

@@ -13,6 +13,7 @@ def of_satisfaction(found):
     return [row for row in found if row.source.removeprefix("Urbano (2013), ") in CHAPTERS]
 
 
+@pytest.mark.slow
 def test_every_number_on_satisfaction_that_the_data_allows_comes_out():
     if not (SHARED / "preferences").is_dir() or not (SHARED / "mirex2011").is_dir():
         pytest.skip("the published data is not here: shared/data beside the checkout")

@@ -204,6 +204,7 @@ def collections(draw):
     )
 
 
+@pytest.mark.slow
 @given(collection=collections())
 def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collection):
     folder = tmp_path_factory.mktemp("saved")

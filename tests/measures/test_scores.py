@@ -199,6 +199,7 @@ def test_every_measure_is_its_definition(case):
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(cases())
 def test_bounded_scores_are_0_to_1(case):
     measure, scale, retrieved, judged = case
@@ -286,6 +287,7 @@ binary_rankings = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8)
 
 
 # Urbano (2013), Table 3.1: which measures are the same on a binary scale.
+@pytest.mark.slow
 @given(binary_rankings, binary_rankings)
 def test_measures_that_the_thesis_calls_equivalent_on_a_binary_scale_are(retrieved, more):
     grades = np.array(retrieved)

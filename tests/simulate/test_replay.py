@@ -258,6 +258,7 @@ def test_a_single_system_cannot_be_ordered_wrongly():
     assert agreement_with_truth(ranking_of([0.5]), np.array([0.1])) == (1, 1)
 
 
+@pytest.mark.slow
 def test_mirex_2011_needs_few_judgments(mirex2011):
     # The papers' README: .908 right without judgments; about 182-186 judgments to .95 in the author's own program.
     pool = build_pool(mirex2011, 5)
