@@ -23,7 +23,7 @@ TENTH = 0.1  # of a second: audioread knows lengths no better
 LISTS = (b"#EXTM3U", b"ffconcat", b"[playlist]", b"<?xml", b"<MPD")  # that name other files or addresses
 
 
-def installed() -> bool:
+def ffmpeg_installed() -> bool:
     """True if the ffmpeg command is on this machine, and audioread, which calls it."""
     return which("ffmpeg") is not None and find_spec("audioread") is not None
 

@@ -147,7 +147,7 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
 
 OTHERS = (  # of what libsndfile refuses, in the order in which they are preferred
     (more_formats.installed, more_formats.decode_other),
-    (by_ffmpeg.installed, by_ffmpeg.decode_by_ffmpeg),
+    (by_ffmpeg.ffmpeg_installed, by_ffmpeg.decode_by_ffmpeg),
 )
 
 

@@ -110,7 +110,9 @@ def _good_parts(folder: Path, row_bytes: int) -> tuple[int, int]:
 
     def whole(part: int) -> bool:
         start, end = bounds[part]
-        return start < end <= size // row_bytes and crc32(sides[start * row_bytes : end * row_bytes]) == ends[part][1]
+        if not start < end <= size // row_bytes:
+            return False
+        return crc32(sides[start * row_bytes : end * row_bytes].data) == int(ends[part][1])
 
     good = spread_on_threads(whole, range(len(ends)))
     count = good.index(False) if False in good else len(good)

@@ -130,7 +130,7 @@ def either(request, monkeypatch):
     """Either way to read what libsndfile does not."""
     if request.param == "PyAV":
         return
-    if not by_ffmpeg.installed():
+    if not by_ffmpeg.ffmpeg_installed():
         pytest.skip("needs the ffmpeg command")
     monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
 
@@ -145,7 +145,7 @@ def test_speex_is_read(either):
 
 
 def test_with_ffmpeg_and_without_pyav_the_same_is_read(album, monkeypatch):
-    if not by_ffmpeg.installed():
+    if not by_ffmpeg.ffmpeg_installed():
         pytest.skip("needs the ffmpeg command")
     expected = {name: read(album / name) for name in LOSSLESS | LOSSY}
     monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
@@ -158,7 +158,7 @@ def test_with_ffmpeg_and_without_pyav_the_same_is_read(album, monkeypatch):
 
 
 def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path):
-    if not by_ffmpeg.installed():
+    if not by_ffmpeg.ffmpeg_installed():
         pytest.skip("needs the ffmpeg command")
     monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
     with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
