@@ -4,7 +4,7 @@ import os
 import secrets
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,7 +18,8 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
-from service.address import parse_address
+from service.address import COLLECTIONS, parse_address, path_of, query_of
+from service.import_store import ENDED, FAILED
 from service.priors import decode_prior
 from service.received import LONGEST_S, MOST_BYTES, Deadline, check_predictions, pause_of, read_answer, refused_body
 from service.wire import (
@@ -30,15 +31,15 @@ from service.wire import (
     PredictionsOut,
     PriorIn,
 )
-from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_organising import ImportOut
 from service.wire_standing import CampaignOut, RankingOut
 
-PAUSES_S = (0.1, 0.3, 0.9)
+PAUSES_S, POLL_S = (0.1, 0.3, 0.9), 0.5
 BUSY = (429, 503)
 TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
 BATCH = 10_000
-COLLECTIONS = "/v1/collections"
-
+AS_JSON = {"content-type": "application/json"}
 Answer = TypeVar("Answer")
 
 
@@ -102,7 +103,7 @@ class Client:
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, as a model and a cutoff see it; its own where none is given."""
-        return self._get(_path(name), CollectionOut, _query(model, cutoff))
+        return self._get(path_of(name), CollectionOut, query_of(model, cutoff))
 
     def predict(
         self,
@@ -122,8 +123,8 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
-        path = _path(collection, "predictions")
-        return self._ask("POST", path, PredictionsOut, _query(model, cutoff), msgspec.json.encode(asked))
+        body = msgspec.json.encode(asked)
+        return self._ask("POST", path_of(collection, "predictions"), PredictionsOut, query_of(model, cutoff), body)
 
     def prior(
         self,
@@ -139,9 +140,8 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
-        what = {"params": _query(model, cutoff), "content": msgspec.json.encode(asked)}
-        headers = {"content-type": "application/json"}
-        status, body = self._send("POST", _path(collection, "prior"), headers=headers, **what)
+        what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked), "headers": AS_JSON}
+        status, body = self._send("POST", path_of(collection, "prior"), **what)
         if status != 200:
             raise refused_body(self.url, status, body)
         return body
@@ -150,9 +150,8 @@ class Client:
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
         """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
-        asked = FeaturesIn.from_domain(features, probabilities)
-        path = f"/v1/models/{quote(model, safe='')}/predictions"
-        return self._ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(FeaturesIn.from_domain(features, probabilities))
+        return self._ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, now the assessor's until their leases end.
@@ -160,8 +159,8 @@ class Client:
         assessor  not needed where their own token says who they are
         by_query  of as few queries as will do
         """
-        asked = NextIn(assessor, count, by_query)
-        return self._ask("POST", _path(collection, "next"), NextOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(NextIn(assessor, count, by_query))
+        return self._ask("POST", path_of(collection, "next"), NextOut, {}, asked)
 
     def judge(
         self,
@@ -203,17 +202,16 @@ class Client:
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
         """Take back an answer: that of a number, or the assessor's last."""
-        content = msgspec.json.encode(UndoIn(assessor, number))
-        return self._ask("POST", _path(collection, "undo"), RecordOut, {}, content, key or new_key())
+        body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
+        return self._ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; the campaign's where None."""
-        query = {} if measure is None else {"measure": measure}
-        return self._get(_path(collection, "ranking"), RankingOut, query)
+        return self._get(path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure})
 
     def campaign(self, collection: str) -> CampaignOut:
         """Progress of the judging of a collection."""
-        return self._get(_path(collection, "campaign"), CampaignOut)
+        return self._get(path_of(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:
         """The lines of a file with the judgments that hold, as they come.
@@ -223,7 +221,7 @@ class Client:
         import httpx
 
         try:
-            with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
+            with self._http.stream("GET", path_of(collection, "judgments"), params={"format": form}) as response:
                 if response.status_code != 200:
                     body = read_answer(response, self.url, self._most_bytes, self._longest_s)
                     raise refused_body(self.url, response.status_code, body)
@@ -231,14 +229,26 @@ class Client:
         except httpx.HTTPError as error:
             raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
 
-    def import_judgments(self, collection: str, text: str, *, key: str | None = None) -> ImportedOut:
-        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing."""
-        path = _path(collection, "judgments", "import")
-        return self._ask("POST", path, ImportedOut, {}, text.encode(), key or new_key())
+    def import_judgments(
+        self, collection: str, text: str, *, key: str | None = None, told: Callable[[ImportOut], object] = id
+    ) -> ImportOut:
+        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
+
+        told  called now and then with how far it is; what was taken is safe, also where this breaks off
+        """
+        key, path = key or new_key(), path_of(collection, "judgments", "import")
+        now = self._ask("POST", path, ImportOut, {}, text.encode(), key)
+        while now.status not in ENDED:
+            told(now)
+            time.sleep(POLL_S)
+            now = self._get(path_of(collection, "imports", str(now.number)), ImportOut)
+        if now.status == FAILED:
+            raise InputError(f"{self.url} refuses: {now.problem}")
+        return now
 
     def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
-        content = msgspec.json.encode(said)
-        return self._ask("POST", _path(collection, "judgments"), RecordOut, {}, content, key or new_key())
+        path, body = path_of(collection, "judgments"), msgspec.json.encode(said)
+        return self._ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def _get(self, path: str, kind: type[Answer], query: Mapping[str, str] | None = None) -> Answer:
         return self._ask("GET", path, kind, query or {}, None)
@@ -252,10 +262,10 @@ class Client:
         content: bytes | None,
         key: str | None = None,
     ) -> Answer:
-        headers = {"content-type": "application/json"} if content is not None else {}
+        headers = {} if content is None else AS_JSON
         headers |= {"idempotency-key": key} if key else {}
         status, body = self._send(method, path, params=query, content=content, headers=headers)
-        if status not in (200, 201):
+        if status not in (200, 201, 202):
             raise refused_body(self.url, status, body)
         try:
             return msgspec.json.decode(body, type=kind)
@@ -286,20 +296,11 @@ def new_key() -> str:
     return secrets.token_hex(16)
 
 
-def _path(collection: str, *more: str) -> str:
-    return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
-
-
 def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
     try:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"not to be sent: {error}") from None
-
-
-def _query(model: str | None, cutoff: int | None) -> dict[str, str]:
-    query = {"model": model, "cutoff": None if cutoff is None else str(cutoff)}
-    return {name: value for name, value in query.items() if value is not None}
 
 
 class RemoteEstimator:
