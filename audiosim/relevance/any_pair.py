@@ -59,6 +59,6 @@ class Known:
     def _heard(self) -> Iterable[str]:
         if self._collection.sounds is None:
             return ()
-        from audiosim.audio.index import AudioIndex  # costs start-up time that most uses need not pay
+        from audiosim.audio.arrivals import load_all  # costs start-up time that most uses need not pay
 
-        return AudioIndex.load(self._collection.sounds).ids
+        return load_all(self._collection.sounds)[0].ids
