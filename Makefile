@@ -47,7 +47,8 @@ calibration: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $$(ls benchmarks/*.py | grep -v figures.py); do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks/figures.py
 
 drawing: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
