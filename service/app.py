@@ -20,6 +20,7 @@ import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from service.access import Access
+from service.arriving import Receiver
 from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
@@ -36,6 +37,7 @@ from service.routes import (
     catalogue,
     exports,
     health,
+    joining,
     open_inference,
     organising,
     pages,
@@ -87,6 +89,7 @@ def create_app(
     served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
     app.state.keeper = Keeper(served, app.state.access)
+    app.state.receiver = Receiver(served)
     app.state.followers = Followers()
     app.state.shares = Shares()
     app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
@@ -100,6 +103,7 @@ def create_app(
         exports,
         campaign_standing,
         organising,
+        joining,
         sounds,
     )
     # Routes are tried in this order.
@@ -112,9 +116,11 @@ def create_app(
 async def _kept(app: FastAPI) -> AsyncIterator[None]:
     """Keep up to date what the application serves, for as long as it lives."""
     app.state.keeper.start()
+    app.state.receiver.start()
     try:
         yield
     finally:
+        app.state.receiver.stop()
         app.state.keeper.stop()
 
 

@@ -140,7 +140,7 @@ class ServedCollection:
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.sounds = Sounds(collection, folder, judging.sounds)
-        self._folder = folder
+        self.folder = folder
         self.questions = Questions(collection.scale, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
@@ -161,7 +161,28 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self._model, self.judging, self._folder, self.store)
+        return ServedCollection(self.collection, self._model, self.judging, self.folder, self.store)
+
+    def joined_by(self, collection: Collection) -> "ServedCollection":
+        """The same campaign about the collection with more runs, or others; what was judged stays in its log."""
+        judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
+        fresh = ServedCollection(collection, self._model, judging, self.folder, self.store)
+        fresh.judging = self.judging
+        return fresh
+
+    def retrieves(self, document: str) -> bool:
+        """True if a system retrieved a document at any depth, or if a query is that document."""
+        runs, asked = self.collection.runs, self.collection.query_document
+        return any(
+            document in ranking or asked(query) == document for run in runs for query, ranking in run.rankings.items()
+        )
+
+    def take_in(self, collection: Collection) -> None:
+        """Take in what is known of documents that no system retrieves: of other pairs it changes nothing."""
+        with self._making:
+            self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
+            self._beyond.cache_clear()
+            self._known = Known(collection)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
         """The predictor of a model and a cutoff, those of the campaign where none is given.

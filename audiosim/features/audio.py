@@ -51,7 +51,7 @@ def sounds_of(pool: Pool) -> PoolSounds | None:
     """The index of a pool's recordings, opened, and which of them is whose; None where it has no index."""
     if pool.sounds is None:
         return None
-    from audiosim.audio.arrivals import load_all  # costs start-up time that most rankings need not pay
+    from audiosim.audio.later_index import load_all  # costs start-up time that most rankings need not pay
 
     index, settled = load_all(pool.sounds)
     places = {identifier: place for place, identifier in enumerate(index.ids)}
@@ -116,12 +116,14 @@ def keep_closeness(pool: Pool) -> None:
         neighbourhood.memory.keep()
 
 
-def _among_heard(pool: Pool, rows: Integers, compute: Callable[[Neighbourhood, Integers], Array]) -> Array:
+def _among_heard(pool: Pool, rows: Integers, compute: Callable[[Neighbourhood, Integers, int], Array]) -> Array:
     near = np.eye(len(rows))
     sounds, neighbourhood = sounds_of(pool), neighbourhood_of(pool)
     heard = np.empty(0, dtype=np.int64) if sounds is None else np.flatnonzero(sounds.document[rows] != UNKNOWN)
     if sounds is not None and neighbourhood is not None and len(heard) > 1:
-        near[np.ix_(heard, heard)] = compute(neighbourhood, sounds.document[rows[heard]])
+        retrieved = pool.found[rows[heard]]
+        settled = int(retrieved.sum()) if retrieved[: retrieved.sum()].all() else 0
+        near[np.ix_(heard, heard)] = compute(neighbourhood, sounds.document[rows[heard]], settled)
     return near
 
 

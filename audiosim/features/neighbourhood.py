@@ -25,6 +25,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Singles
 from audiosim.stats.proximity import mutual_proximity, nearest_correlation
+from audiosim.stats.threads import one_thread
 
 DIVERGENCES = 2_000_000  # held at a time: 16 MB
 REFERENCES = 250  # recordings that mutual proximity refers to: with more, its standard error of .03 hardly falls
@@ -145,6 +146,10 @@ class Memory:
             self._found, self._held = found, parts["far"].nbytes + parts["values"].nbytes
 
 
+def _pairs(places: Integers) -> int:
+    return len(places) * (len(places) - 1) // 2
+
+
 def _digest(rows: Singles) -> Digest:
     return blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest()
 
@@ -197,22 +202,40 @@ class Neighbourhood:
             far = self._far(places)
             return self._mutual(self._apart(places[:1], others)[0], far[0], far[1:], one, others)
 
-        return self.memory.remembered(self._key(b"near", places), len(others), compute)
+        return self.memory.remembered(self._key(b"query", places), len(others), compute)
 
-    def closeness(self, places: Integers) -> Array:
-        """(m, m) mutual proximity of some recordings to the power of SHAPE, 1 for one and itself."""
-        far, apart, near = self._far(places), self._apart(places, None), np.eye(len(places))
-        for row in range(len(places) - 1):
-            later = slice(row + 1, None)
-            found = self._mutual(apart[row, later], far[row], far[later], int(places[row]), places[later])
-            near[row, later] = near[later, row] = np.nan_to_num(found) ** SHAPE
-        return near
+    def closeness(self, places: Integers, settled: int = 0) -> Array:
+        """(m, m) mutual proximity of some recordings to the power of SHAPE, 1 for one and itself.
 
-    def likeness(self, places: Integers) -> Array:
+        settled  how many of the first of them are asked for again and again, with others after them
+        """
+        if not 1 < settled < len(places):
+            return self.memory.remembered(self._key(b"near", places), _pairs(places), lambda: self._among(places, 0))
+        return self._among(places, settled)
+
+    def likeness(self, places: Integers, settled: int = 0) -> Array:
         """(m, m) the same as a correlation; see `stats.proximity.nearest_correlation`."""
-        cost = len(places) * (len(places) - 1) // 2
-        key = self._key(b"like", places)
-        return self.memory.remembered(key, cost, lambda: nearest_correlation(self.closeness(places)))
+
+        def compute() -> Array:
+            near = self.closeness(places, settled)
+            with one_thread():
+                return nearest_correlation(near)
+
+        return self.memory.remembered(self._key(b"like", places), _pairs(places), compute)
+
+    def _among(self, places: Integers, settled: int) -> Array:
+        """`closeness`, that of the first ones taken from memory."""
+        far, near = self._far(places), np.eye(len(places))
+        if settled:
+            near[:settled, :settled] = self.closeness(places[:settled])
+        apart = self._apart(places[settled:], places) if settled else self._apart(places, None)
+        for row in range(settled, len(places)):
+            earlier = slice(None, row)
+            found = self._mutual(
+                apart[row - settled, earlier], far[row], far[earlier], int(places[row]), places[earlier]
+            )
+            near[row, earlier] = near[earlier, row] = np.nan_to_num(found) ** SHAPE
+        return near
 
     def _far(self, places: Integers) -> Singles:
         return self.memory.far(self._digests(places), lambda some: np.asarray(self.table[places[some]]))

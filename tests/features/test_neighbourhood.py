@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.audio.arrivals import ARRIVED
 from audiosim.audio.index import AudioIndex
+from audiosim.audio.later_index import later_folder
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Pair, Run
@@ -106,6 +106,18 @@ def test_likeness_is_the_correlation_nearest_to_closeness(collection):
     np.testing.assert_allclose(likeness(pool, ALL), nearest_correlation(closeness(pool, ALL)), atol=1e-12)
 
 
+def test_others_asked_for_beside_change_nothing_and_cost_only_themselves(collection, monkeypatch, counted):
+    heard(collection, monkeypatch)
+    closeness(build_pool(collection), np.arange(10))
+    pool = build_pool(collection, also=[Pair("d00", "d25"), Pair("d00", "d26")])
+    rows = np.flatnonzero(pool.query == 0)
+    counted.clear()
+    near = closeness(pool, rows)
+    assert sum(counted) == 2 * 12 + 2 * len(NAMES)  # the two from all of the query, and from the references
+    alone = build_pool(replace(collection, runs=(Run("S", {"d00": (*NAMES[5:15], "d25", "d26")}),)), 12)
+    np.testing.assert_array_equal(near, closeness(alone, np.arange(12)))
+
+
 def test_beyond_what_may_be_remembered_the_answers_are_the_same(collection, monkeypatch):
     found = heard(collection, monkeypatch)
     monkeypatch.setattr(neighbourhood, "MOST_BYTES", 0)
@@ -119,11 +131,11 @@ def test_recordings_that_come_later_change_nothing_of_the_others_and_are_held_ag
 ):
     before = heard(collection, monkeypatch)
     late = gaussians(("new",), 3)
-    AudioIndex.of(late, Parameters(coefficients=3)).save(collection.sounds / ARRIVED)
+    AudioIndex.of(late, Parameters(coefficients=3)).save(later_folder(collection.sounds))
     assert same(before, heard(collection, monkeypatch))
     pool = build_pool(collection, also=[Pair("d00", "new")])
     every = AudioIndex.load(collection.sounds)
-    rows, d = np.vstack([AudioIndex.load(collection.sounds / ARRIVED).rows, every.rows]), 3
+    rows, d = np.vstack([AudioIndex.load(later_folder(collection.sounds)).rows, every.rows]), 3
     apart = jensen_shannon.jensen_shannon_divergence(rows, None, d)
     # The new one is place 0, d00 place 1; references are the thirty recordings of the index but for d00 itself.
     share = np.mean((apart[0, 2:] > apart[0, 1]) & (apart[1, 2:] > apart[0, 1]))
@@ -132,5 +144,5 @@ def test_recordings_that_come_later_change_nothing_of_the_others_and_are_held_ag
 
 def test_a_recording_that_the_index_has_by_now_is_the_index_s_own(collection, monkeypatch):
     before = heard(collection, monkeypatch)
-    AudioIndex.of(gaussians(("d07",), 5), Parameters(coefficients=3)).save(collection.sounds / ARRIVED)
+    AudioIndex.of(gaussians(("d07",), 5), Parameters(coefficients=3)).save(later_folder(collection.sounds))
     assert same(before, heard(collection, monkeypatch))
