@@ -19,6 +19,7 @@ from starlette.routing import Route
 import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
+from audiosim.stats.threads import stay_on_one_thread
 from service.access import Access
 from service.arriving import Receiver
 from service.campaigns import Judging
@@ -57,6 +58,7 @@ GRACE_S = 30
 RANKINGS, RANKINGS_WAITING = 2, 4  # by other measures than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
+SWITCH_S = 0.001  # a thread computes until another gets its turn: whoever answers requests waits for each that does
 
 
 def create_app(
@@ -189,11 +191,18 @@ def _run(
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
+        stay_on_one_thread()
+        sys.setswitchinterval(SWITCH_S)
         app.state.log = RequestLog(log, sys.stderr)
         server.let_go.append(app.state.followers.let_go)
         LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
         for page in _pages(app, near(listening)):
             LOG.info(page)
+        for collection in (one.collection for one in app.state.served.collections.values()):
+            for reading in collection.readings:
+                LOG.log(logging.WARNING if reading.doubtful else logging.INFO, "read: %s", reading.line)
+            for guess in collection.guesses:
+                LOG.info("%s: %s", collection.identifier, guess)
         for note in _notes(app):
             LOG.warning(note)
         if show is not None:

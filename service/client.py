@@ -20,7 +20,7 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from service.address import parse_address
 from service.priors import decode_prior
-from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refused_body
+from service.received import LONGEST_S, MOST_BYTES, Deadline, check_predictions, pause_of, read_answer, refused_body
 from service.wire import (
     CollectionOut,
     FeaturesIn,
@@ -75,6 +75,7 @@ class Client:
             self._http = httpx.Client(base_url=self.url, timeout=timeout_s, headers=headers)
         except httpx.InvalidURL as error:
             raise InputError(f"not an address: {url}: {error}") from None
+        self._within = Deadline(self._http, self.url, longest_s, most_bytes)
         self._finish = weakref.finalize(self, self._http.close)
 
     def __enter__(self) -> "Client":
@@ -267,8 +268,7 @@ class Client:
 
         for pause_s in (*PAUSES_S, None):
             try:
-                with self._http.stream(method, path, **what) as response:
-                    body = read_answer(response, self.url, self._most_bytes, self._longest_s)
+                response, body = self._within.ask(method, path, **what)
                 if pause_s is None or response.status_code not in BUSY:
                     return response.status_code, body
                 time.sleep(pause_of(response, pause_s))

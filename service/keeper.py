@@ -4,12 +4,15 @@ Who asks then finds all of it done, and waits for no database.
 """
 
 import logging
+import pickle
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-from audiosim.campaign import DatabaseStore
+from audiosim.campaign import DatabaseStore, Lesson
 from audiosim.errors import AudiosimError, RewoundError, StoreError
+from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.relearning import Relearning
 from service.access import Access
 from service.served import Served, ServedCollection
 from service.teaching import Learner
@@ -68,13 +71,7 @@ class Keeper:
         lesson = one.campaign.lesson()
         if lesson is None or self._stopping.is_set():
             return
-        try:
-            self._learner = Learner(lesson)
-        except (TypeError, AttributeError, ValueError, OSError) as error:
-            LOG.warning("%s: the model learns within the service, not in a process of its own: %s", name, error)
-            learned = lesson.learned()
-        else:
-            learned = self._learner.learned()
+        learned = self._learned(name, lesson)
         while not self._stopping.is_set():
             try:
                 one.campaign.teach(lesson.number, learned)
@@ -83,3 +80,14 @@ class Keeper:
                 break
             except StoreError:
                 self._stopping.wait(POLL_S)
+
+    def _learned(self, name: str, lesson: Lesson) -> RelevanceEstimator:
+        """The estimator that has learned, here where there is nothing to learn or no way to learn it elsewhere."""
+        if not isinstance(lesson.estimator, Relearning):
+            return lesson.learned()
+        try:
+            self._learner = Learner(lesson)
+            return self._learner.learned()
+        except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
+            LOG.warning("%s: the model learns within the service, not in a process of its own: %s", name, error)
+            return lesson.learned()

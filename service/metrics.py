@@ -11,7 +11,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from audiosim.selection import Selection
+from audiosim.campaign import Standing
 from service.limits import Gate
 from service.observed import Seen
 from service.served import Served
@@ -47,14 +47,15 @@ class Progresses:
         self._confidence: dict[str, float] = {}
 
     def __call__(self) -> list[CampaignProgress]:
-        return [self._progress(name, one.campaign.selection) for name, one in self._served.collections.items()]
+        return [self._progress(name, one.campaign.standing) for name, one in self._served.collections.items()]
 
-    def _progress(self, name: str, selection: Selection) -> CampaignProgress:
+    def _progress(self, name: str, standing: Standing) -> CampaignProgress:
+        selection = standing.selection
         # The ranking of a state of the judgments is computed when it is first asked for, and kept.
         if "ranking" in vars(selection):
             self._confidence[name] = selection.confidence
-        made = sum(map(len, selection.told.values()))
-        return CampaignProgress(name, made, selection.judged, len(selection.pool.pairs), self._confidence.get(name))
+        judged, pool = selection.judged, len(selection.pool.pairs)
+        return CampaignProgress(name, standing.judgments, judged, pool, self._confidence.get(name))
 
 
 class Metrics:

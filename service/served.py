@@ -82,9 +82,8 @@ class Predictor:
         return last
 
     def _led(self) -> State:
-        number, selection = self._campaign.standing
-        count = sum(map(len, selection.told.values()))
-        return State(self.pool, self.name, self._version, count, selection.belief, number)
+        number, selection, judgments = self._campaign.standing
+        return State(self.pool, self.name, self._version, judgments, selection.belief, number)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
@@ -230,7 +229,7 @@ class ServedCollection:
         """
         measure = self.measure(text)
         self.campaign.refresh()
-        number, selection = self.campaign.standing
+        number, selection, _ = self.campaign.standing
         if measure == selection.measure:
             return number, selection.checked
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from audiosim.corpus.formats import SystemFrom
 from audiosim.errors import InputError, did_you_mean
 
 
@@ -91,6 +92,14 @@ Model = Annotated[str | None, _option("MODEL", "As for `audiosim estimate`; of a
 Judgments = Annotated[
     str | None,
     _option("JUDGMENTS", "Judgments from before the campaign, instead of the folder's.", metavar="FILE|none"),
+]
+NamedBy = Annotated[
+    SystemFrom | None,
+    _option(
+        "SYSTEM_FROM",
+        "What names the systems of run files: their tag or the file; as for `audiosim estimate`.",
+        show_default=False,
+    ),
 ]
 Database = Annotated[
     str | None,

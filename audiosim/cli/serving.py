@@ -75,6 +75,7 @@ def serve(
     config: settings.Config = None,
     model: settings.Model = None,
     judgments: settings.Judgments = None,
+    system_from: settings.NamedBy = None,
     db: settings.Database = None,
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
@@ -130,7 +131,7 @@ def serve(
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
-        loaded = [Collection.load(folder, judgments) for folder in collections]
+        loaded = [Collection.load(folder, judgments, system_from=system_from) for folder in collections]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 

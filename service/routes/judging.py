@@ -89,10 +89,9 @@ def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, B
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one)
-    number, selection = one.campaign.standing
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
-    held = [leased(one, leases[pair], selection.told) for pair in pairs if pair in leases]
-    return NextOut(assessor, number, held)
+    held = [leased(one, leases[pair]) for pair in pairs if pair in leases]
+    return NextOut(assessor, one.campaign.standing.number, held)
 
 
 def _share(request: Request, one: ServedCollection, assessor: str) -> int:

@@ -223,11 +223,11 @@ def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long,
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
     assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20
     selection = replace(one.campaign.selection, learns=True)
-    *before, last = (Judgment(*pair, 50.0) for pair in selection.ask(15))
-    for judgment in before:
-        selection = selection.tell(judgment)
+    *before, last = map(selection.pool.positions.__getitem__, selection.ask(15))
+    for place in before:
+        selection = selection.judge(place, 50.0)
     with pytest.raises(AssertionError, match="^learned from 120 judgments$"):
-        selection.tell(last)
+        selection.judge(last, 50.0)
 
 
 def _learn_nothing(estimator, grades):

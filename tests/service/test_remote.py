@@ -1,6 +1,7 @@
 """The judging loop in this process, the estimator in another: nothing may differ from all in one."""
 
 import contextlib
+import socket
 import threading
 import time
 import zlib
@@ -434,6 +435,30 @@ def test_an_answer_that_trickles_ends(trickling):
         pytest.raises(ServiceError, match=f"^{url} takes more than the 0.3 s that "),
     ):
         client.models()
+
+
+def test_an_answer_whose_head_trickles_ends():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle():
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while True:  # never an end of the head, and never a silence
+                    connection.sendall(b"a: b\r\n")
+                    time.sleep(0.02)
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with (
+            Client(url, longest_s=0.3) as client,
+            pytest.raises(ServiceError, match=f"^{url} takes more than the 0.3 s that an answer may take$"),
+        ):
+            client.models()
+        thread.join(30)
+        assert not thread.is_alive()
 
 
 @pytest.fixture
