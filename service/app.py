@@ -38,11 +38,11 @@ from service.routes import (
     catalogue,
     exports,
     health,
-    joining,
     open_inference,
     organising,
     pages,
     predictions,
+    receiving,
     sessions,
     sounds,
 )
@@ -105,7 +105,7 @@ def create_app(
         exports,
         campaign_standing,
         organising,
-        joining,
+        receiving,
         sounds,
     )
     # Routes are tried in this order.

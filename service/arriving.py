@@ -34,9 +34,8 @@ from audiosim.corpus.arrivals import (
     take_back_runs,
 )
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import Exclusions
+from audiosim.corpus.joining_runs import joining_runs
 from audiosim.corpus.model import Document, Run
-from audiosim.corpus.runs import read_runs
 from audiosim.errors import AudiosimError, FormatError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
 from service.served import Served, ServedCollection
@@ -44,7 +43,7 @@ from service.sound_files import LIMITS
 
 LOG = logging.getLogger("service")
 MOST_DOCUMENTS = 10_000  # that came to one collection
-NAME_LIMIT = 1000  # characters of an identifier or a name
+LONGEST_IDENTIFIER = 1000  # characters of an identifier or a name
 LIMIT_S = 20.0  # that describing a recording may take
 POLL_S = 0.5
 READ = partial(decode.read, limits=LIMITS)
@@ -257,28 +256,20 @@ def _check_document(document: Document) -> None:
 
 
 def _check_name(value: str, what: str) -> None:
-    if not value.strip() or not value.isprintable() or len(value) > NAME_LIMIT:
-        raise InputError(f"expected an {what} of 1 to {NAME_LIMIT} printable characters, got {value!r:.80}")
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST_IDENTIFIER:
+        raise InputError(f"expected an {what} of 1 to {LONGEST_IDENTIFIER} printable characters, got {value!r:.80}")
 
 
 def _read_text(text: bytes, collection: Collection, system: str | None) -> tuple[Run, ...]:
-    """The runs of a file's text, their queries among the collection's."""
-    artists = {name: artist for name in collection.documents if (artist := collection.artist(name))}
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "run"
         path.write_bytes(text)
         try:
-            runs = read_runs([path], Exclusions(collection.query_documents, artists))
+            return joining_runs(path, collection, system)
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None
-    if system is not None:
-        if len(runs) > 1:
-            raise InputError(f"the file holds {len(runs)} runs, which the name {system} cannot be of")
-        runs = (Run(system, runs[0].rankings),)
-    known = {query for run in collection.runs for query in run.rankings}
-    if not known.intersection(query for run in runs for query in run.rankings):
-        raise InputError(f"no run of the file answers a query of the collection, such as {min(known, default='-')}")
-    return runs
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None
 
 
 @contextmanager

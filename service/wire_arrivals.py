@@ -5,10 +5,10 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from audiosim.corpus.model import Document
-from service.arriving import NAME_LIMIT, ArrivedDocument, ArrivedRuns
+from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns
 from service.exchange import Strict, Wire
 
-Word = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER)]
 MOST_COLUMNS = 32
 
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "satisfaction": "evaluating.satisfaction",
     "reproduce": "evaluating.reproduce",
     "serve": "serving.serve",
+    "join": "joining.join",
     "backup": "keeping.backup",
     "verify": "keeping.verify_logs",
     "restore": "keeping.restore",

@@ -7,7 +7,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
-from service.arriving import NAME_LIMIT, Receiver
+from service.arriving import LONGEST_IDENTIFIER, Receiver
 from service.exchange import COMPONENTS, JSON, BodyDep, CollectionDep, WireRoute
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 
@@ -33,7 +33,7 @@ DOCUMENT: dict[str, Any] = {
 }
 RUN = {"text/plain": {"schema": {"type": "string"}}}
 KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing of it is new"}}
-NameQuery = Annotated[str | None, Query(min_length=1, max_length=NAME_LIMIT)]
+NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 
 router = APIRouter(prefix="/v1", tags=["arrivals"], route_class=WireRoute)
 
