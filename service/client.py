@@ -338,8 +338,9 @@ class RemoteEstimator:
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-        said = [words or "" for answer in answers for words in answer.evidence or [None] * len(answer.models)]
-        words, spoke = np.unique(said, return_inverse=True)
+        said = [words for answer in answers for words in answer.evidence or [None] * len(answer.models)]
+        words, spoke = np.unique([text or "" for text in said], return_inverse=True)
+        speaks = None not in said
         return Belief.independent(
             levels=np.array(answers[0].levels),
             probabilities=np.concatenate([np.array(answer.probabilities) for answer in answers]),
@@ -347,8 +348,8 @@ class RemoteEstimator:
             maximum=self._pool.scale.maximum,
             models=tuple(str(name) for name in codes),
             model=np.array([codes[name] for name in names]),
-            evidence=tuple(words.tolist()) if any(said) else (),
-            spoke=spoke if any(said) else None,
+            evidence=tuple(words.tolist()) if speaks else (),
+            spoke=spoke if speaks else None,
         )
 
     def _ask(self, pairs: Sequence[Pair], told: Mapping[Pair, float]) -> PredictionsOut:
