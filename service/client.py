@@ -1,6 +1,7 @@
 """A typed client of the service, and `remote`, the estimator that asks a service what it would predict."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, TypeVar
@@ -14,10 +15,11 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
-from service.address import parse_address
+from service.address import COLLECTIONS, parse_address, path_of, query_of
+from service.import_store import ENDED, FAILED
 from service.priors import decode_prior
 from service.received import LONGEST_S, MOST_BYTES, check_predictions, refused_body
-from service.transport import Transport, new_key
+from service.transport import AS_JSON, Transport, new_key
 from service.wire import (
     CollectionOut,
     FeaturesIn,
@@ -28,12 +30,12 @@ from service.wire import (
     PriorIn,
 )
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
-from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_organising import ImportOut
 from service.wire_standing import CampaignOut, RankingOut
 
+POLL_S = 0.5
 BATCH = 10_000
-COLLECTIONS = "/v1/collections"
-
 Answer = TypeVar("Answer")
 
 
@@ -91,7 +93,7 @@ class Client:
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, as a model and a cutoff see it; its own where none is given."""
-        return self._there.get(_path(name), CollectionOut, _query(model, cutoff))
+        return self._there.get(path_of(name), CollectionOut, query_of(model, cutoff))
 
     def predict(
         self,
@@ -111,8 +113,10 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
-        path = _path(collection, "predictions")
-        return self._there.ask("POST", path, PredictionsOut, _query(model, cutoff), msgspec.json.encode(asked))
+        body = msgspec.json.encode(asked)
+        return self._there.ask(
+            "POST", path_of(collection, "predictions"), PredictionsOut, query_of(model, cutoff), body
+        )
 
     def prior(
         self,
@@ -128,9 +132,8 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
-        what = {"params": _query(model, cutoff), "content": msgspec.json.encode(asked)}
-        headers = {"content-type": "application/json"}
-        status, body = self._there.send("POST", _path(collection, "prior"), headers=headers, **what)
+        what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked), "headers": AS_JSON}
+        status, body = self._there.send("POST", path_of(collection, "prior"), **what)
         if status != 200:
             raise refused_body(self.url, status, body)
         return body
@@ -139,9 +142,8 @@ class Client:
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
         """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
-        asked = FeaturesIn.from_domain(features, probabilities)
-        path = f"/v1/models/{quote(model, safe='')}/predictions"
-        return self._there.ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(FeaturesIn.from_domain(features, probabilities))
+        return self._there.ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, now the assessor's until their leases end.
@@ -149,8 +151,8 @@ class Client:
         assessor  not needed where their own token says who they are
         by_query  of as few queries as will do
         """
-        asked = NextIn(assessor, count, by_query)
-        return self._there.ask("POST", _path(collection, "next"), NextOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(NextIn(assessor, count, by_query))
+        return self._there.ask("POST", path_of(collection, "next"), NextOut, {}, asked)
 
     def judge(
         self,
@@ -192,29 +194,42 @@ class Client:
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
         """Take back an answer: that of a number, or the assessor's last."""
-        content = msgspec.json.encode(UndoIn(assessor, number))
-        return self._there.ask("POST", _path(collection, "undo"), RecordOut, {}, content, key or new_key())
+        body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
+        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; the campaign's where None."""
-        query = {} if measure is None else {"measure": measure}
-        return self._there.get(_path(collection, "ranking"), RankingOut, query)
+        return self._there.get(
+            path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure}
+        )
 
     def campaign(self, collection: str) -> CampaignOut:
         """Progress of the judging of a collection."""
-        return self._there.get(_path(collection, "campaign"), CampaignOut)
+        return self._there.get(path_of(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:
         """The lines of a file with the judgments that hold, as they come.
 
         form  csv, qrels, jsonl, or log for all that ever happened
         """
-        return self._there.lines(_path(collection, "judgments"), {"format": form})
+        return self._there.lines(path_of(collection, "judgments"), {"format": form})
 
-    def import_judgments(self, collection: str, text: str, *, key: str | None = None) -> ImportedOut:
-        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing."""
-        path = _path(collection, "judgments", "import")
-        return self._there.ask("POST", path, ImportedOut, {}, text.encode(), key or new_key())
+    def import_judgments(
+        self, collection: str, text: str, *, key: str | None = None, told: Callable[[ImportOut], object] = id
+    ) -> ImportOut:
+        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
+
+        told  called now and then with how far it is; what was taken is safe, also where this breaks off
+        """
+        key, path = key or new_key(), path_of(collection, "judgments", "import")
+        now = self._there.ask("POST", path, ImportOut, {}, text.encode(), key)
+        while now.status not in ENDED:
+            told(now)
+            time.sleep(POLL_S)
+            now = self._there.get(path_of(collection, "imports", str(now.number)), ImportOut)
+        if now.status == FAILED:
+            raise InputError(f"{self.url} refuses: {now.problem}")
+        return now
 
     def add_runs(self, collection: str, text: str, *, system: str | None = None, team: str | None = None) -> RunsOut:
         """Send the text of a file of runs: of new systems, or in place of what these systems retrieved before.
@@ -223,7 +238,7 @@ class Client:
         team    of the systems
         """
         query = {name: value for name, value in {"system": system, "team": team}.items() if value is not None}
-        return self._there.ask("POST", _path(collection, "runs"), RunsOut, query, text.encode(), None, "text/plain")
+        return self._there.ask("POST", path_of(collection, "runs"), RunsOut, query, text.encode(), None, "text/plain")
 
     def add_document(
         self,
@@ -242,7 +257,7 @@ class Client:
         more               further columns, of metadata alone
         """
         known = {"document": document, "artist": artist, "genre": genre}
-        path = _path(collection, "documents")
+        path = path_of(collection, "documents")
         if sound is None:
             content = msgspec.json.encode(_checked(DocumentIn, {**known, "more": more}))
             return self._there.ask("POST", path, DocumentOut, {}, content)
@@ -252,12 +267,8 @@ class Client:
         return self._there.ask("POST", path, DocumentOut, query, sound, None, media_type)
 
     def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
-        content = msgspec.json.encode(said)
-        return self._there.ask("POST", _path(collection, "judgments"), RecordOut, {}, content, key or new_key())
-
-
-def _path(collection: str, *more: str) -> str:
-    return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
+        path, body = path_of(collection, "judgments"), msgspec.json.encode(said)
+        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
 
 def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
@@ -265,11 +276,6 @@ def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"not to be sent: {error}") from None
-
-
-def _query(model: str | None, cutoff: int | None) -> dict[str, str]:
-    query = {"model": model, "cutoff": None if cutoff is None else str(cutoff)}
-    return {name: value for name, value in query.items() if value is not None}
 
 
 class RemoteEstimator:

@@ -24,10 +24,10 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
 PART_BYTES = 2**20
 
-Part = bytearray | memoryview
+Memory = bytearray | memoryview
 
 
-class Packed(NamedTuple):
+class Parcel(NamedTuple):
     """A value as it is sent: its pickle, its arrays, and for each the number of what the other side has, if it has."""
 
     text: bytes
@@ -43,7 +43,7 @@ class Packed(NamedTuple):
         target.flush()
 
 
-def pack(value: object, known: Sequence[Part] = ()) -> Packed:
+def wrap(value: object, known: Sequence[Memory] = ()) -> Parcel:
     """A value to be sent.
 
     known  arrays that the other side has: not copies of them, these very places in memory
@@ -51,19 +51,19 @@ def pack(value: object, known: Sequence[Part] = ()) -> Packed:
     places = {_place(part): number for number, part in enumerate(known)}
     arrays: list[memoryview] = []
     text = pickle.dumps(value, protocol=5, buffer_callback=lambda buffer: arrays.append(buffer.raw()))
-    return Packed(text, arrays, [places.get(_place(array)) for array in arrays])
+    return Parcel(text, arrays, [places.get(_place(array)) for array in arrays])
 
 
-def _place(part: Part) -> tuple[int, int]:
+def _place(part: Memory) -> tuple[int, int]:
     """Address and size of a part of memory."""
     seen = np.frombuffer(part, np.uint8)
     return seen.ctypes.data, seen.nbytes
 
 
-def receive(source: BinaryIO, known: Sequence[Part] = ()) -> tuple[Any, list[Part]]:
+def receive(source: BinaryIO, known: Sequence[Memory] = ()) -> tuple[Any, list[Memory]]:
     """A value that was sent, and its arrays; those that both sides have it shares with `known`."""
     text, sizes, places = pickle.load(source)  # noqa: S301 - written by our own process
-    arrays: list[Part] = []
+    arrays: list[Memory] = []
     for size, place in zip(sizes, places, strict=True):
         array = bytearray(size) if place is None else known[place]
         if place is None and source.readinto(array) != size:  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ class Learner:
 
     def __init__(self, lesson: Lesson) -> None:
         """Begin to learn."""
-        self.lesson, self._packed = lesson, pack(lesson)
+        self.lesson, self._packed = lesson, wrap(lesson)
         self._process = subprocess.Popen(  # noqa: S603 - this very module
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -112,7 +112,7 @@ def _environment(known: Mapping[str, str]) -> dict[str, str]:
 def _learn(source: BinaryIO, target: BinaryIO) -> None:
     os.nice(NICENESS)
     lesson, arrays = receive(source)
-    pack(lesson.learned(), arrays).write(target)
+    wrap(lesson.learned(), arrays).write(target)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from service.received import Deadline, pause_of, read_answer, refused_body
 PAUSES_S = (0.1, 0.3, 0.9)
 BUSY = (429, 503)
 TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
-JSON_BODY = {"content-type": "application/json"}
+AS_JSON = {"content-type": "application/json"}
 
 Answer = TypeVar("Answer")
 
@@ -62,7 +62,7 @@ class Transport:
         headers = {"content-type": media_type} if content is not None else {}
         headers |= {"idempotency-key": key} if key else {}
         status, body = self.send(method, path, params=query, content=content, headers=headers)
-        if status not in (200, 201):
+        if status not in (200, 201, 202):
             raise refused_body(self.url, status, body)
         try:
             return msgspec.json.decode(body, type=kind)

@@ -199,13 +199,6 @@ class AnswersOut(Wire):
     answers: list[RecordOut]
 
 
-class ImportedOut(Wire):
-    """Number of judgments taken in; those that were there before, by the key of the request, not counted."""
-
-    imported: int
-    state: int
-
-
 class Addresses(TypedDict):
     """Addresses of the sounds of a pair, and of what to draw them from; None where there is nothing."""
 

@@ -1,7 +1,7 @@
 """A sound file -> Signal. The only code of audiosim that opens sound files."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
@@ -47,12 +47,14 @@ class Signal:
     samples: Samples
     rate_hz: int
     notes: tuple[str, ...] = ()
+    _ends: tuple[float, float] = field(init=False, repr=False)  # the lowest and the highest sample
 
     def __post_init__(self) -> None:
         if self.samples.ndim != 1 or self.samples.dtype != np.float32 or not len(self.samples):
             found = f"{self.samples.shape} {self.samples.dtype}"
             raise InputError(f"samples must be (n,) float32 with n at least 1, got {found}")
-        if not np.isfinite([self.samples.min(), self.samples.max()]).all():
+        object.__setattr__(self, "_ends", (float(self.samples.min()), float(self.samples.max())))
+        if not np.isfinite(self._ends).all():
             raise InputError("samples must be finite")
         if self.rate_hz < 1:
             raise InputError(f"rate must be at least 1 Hz, got {self.rate_hz}")
@@ -65,8 +67,11 @@ class Signal:
     @property
     def silent(self) -> bool:
         """True if no sample is 1e-4 of full scale (-80 dB) or more away from their mean: silence, or a constant."""
-        mean = self.samples.mean(dtype=float)
-        return bool(max(self.samples.max() - mean, mean - self.samples.min()) < SILENT)
+        low, high = self._ends
+        if high - low >= 2 * SILENT:
+            return False
+        mean = float(self.samples.mean(dtype=float))
+        return max(high - mean, mean - low) < SILENT
 
 
 def read(

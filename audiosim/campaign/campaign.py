@@ -8,7 +8,7 @@ from typing import Any
 
 from audiosim.campaign.admission import check, check_open, marked
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
-from audiosim.campaign.identity import Identity, check_same
+from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
@@ -26,8 +26,6 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Selection
 from audiosim.users.listeners import Agreement, agreement
-
-COUNT_S = 0.05  # to wait for another who counts, before a judgment is answered and a state is read
 
 
 class Campaign:
@@ -68,7 +66,7 @@ class Campaign:
             self._queue.note(pair, self._ledger.assessors(pair))
         self._count = self._begin(built_in(self._pool, model), measure)
         self._log.sync()
-        self._identify(store)
+        identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
 
@@ -78,16 +76,8 @@ class Campaign:
         batch, rule, seed = settings.batch, settings.rule, settings.seed
         first = Selection.start(self._pool, measure, estimator, own, batch, rule, seed, learns=False)
         judged = filter(self._pool.positions.__contains__, self._ledger.judged)
-        return Count(first, estimator, sum(len(self._ledger.assessors(pair)) for pair in judged))
-
-    def _identify(self, store: Store) -> None:
-        """Hold the collection against the one that the log was written about, and keep what it is now."""
-        now, (about, rules) = Identity.of(self._collection), store.described()
-        if about and not self._settings.adopt:
-            check_same(Identity.load(about), now, self._ledger.judged)
-        if about != now.dump():
-            with suppress(StoreError):  # a log that cannot be written may still be read
-                store.describe(now.dump(), rules)
+        held = sum(len(self._ledger.assessors(pair)) for pair in judged)
+        return Count(first, estimator, held, ready=settings.learn_later)
 
     @property
     def standing(self) -> Standing:
@@ -136,7 +126,7 @@ class Campaign:
         Where somebody is writing, or the log does not answer, what is known already has to do.
         """
         self._log.refresh()
-        self._count.count(COUNT_S, Reach.JUDGMENTS if self._settings.learn_later else Reach.ALL)
+        self._catch_up()
         return self.number
 
     def ask(self, count: int = 1, assessor: str = "", by_query: bool = False) -> list[Pair]:
@@ -148,6 +138,7 @@ class Campaign:
         by_query  pairs of as few queries as will do, as for `Selection.ask`
         """
         assessor = self.known_as(assessor)
+        self._catch_up()
         _ = self.selection.weights  # dear, and so before anybody has to wait
         if not assessor:
             self.sync()
@@ -186,15 +177,15 @@ class Campaign:
     def tell_all(self, said: Iterable[Judgment | Event], vouched: bool = True) -> list[Record]:
         """Take in several at once, all or none.
 
-        vouched  whether they count although nobody handed their pairs to the assessors, as somebody vouches for them
+        vouched  whether they count although nobody handed their pairs to the assessors, or others have them now, as
+                 somebody vouches for them
         """
         events = [self._event(one) for one in said]
         if any(event.kind == "lease" for event in events):
             raise InputError("a lease is not told: ask for pairs")
-        unasked = "count" if vouched else self._settings.unasked
         with self._log.turn() as turn:
             while turn.goes_on():
-                turn.write(self._admitted(events, unasked))
+                turn.write(self._admitted(events, vouched))
         return self._written(turn)
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
@@ -252,7 +243,7 @@ class Campaign:
 
     def log_rows(self) -> list[dict[str, Any]]:
         """The log as plain values, one row per line: number, then the fields of the event."""
-        return [{"number": record.number} | record.event.row() for record in self.log()]
+        return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
         """The name under which an assessor is known: case, compatibility forms and what nobody sees make no other."""
@@ -266,6 +257,11 @@ class Campaign:
         """Answers that this assessor gave and has not taken back, revised answers too, oldest first."""
         with self._log.state:
             return [self._ledger.record(number) for number in self._ledger.counting(assessor)]
+
+    def answered(self, pair: Pair, assessor: str) -> bool:
+        """True if this assessor gave an answer about a pair, and has not taken it back."""
+        with self._log.state:
+            return self._ledger.answered(pair, assessor)
 
     def leases(self, assessor: str | None = None) -> list[Lease]:
         """The pairs that are with an assessor now, in the order in which they were handed out."""
@@ -319,26 +315,31 @@ class Campaign:
                 dropped=len(self.dropped()),
             )
 
-    def _admitted(self, events: Iterable[Event], unasked: str = "count") -> list[Event]:
+    def _admitted(self, events: Iterable[Event], vouched: bool = False) -> list[Event]:
         """Events that may be the next lines of the log, or were sent before; an error where one may not.
 
-        unasked  as in the settings
+        vouched  as for `tell_all`
         """
         now = self._clock()
-        return [event if self._log.earlier(event) else self._checked(event, now, unasked) for event in events]
+        return [event if self._log.earlier(event) else self._checked(event, now, vouched) for event in events]
 
-    def _checked(self, event: Event, now: datetime, unasked: str) -> Event:
-        check(event, self._ledger, self._pool, now)
-        return marked(event, self._ledger, unasked)
+    def _checked(self, event: Event, now: datetime, vouched: bool) -> Event:
+        check(event, self._ledger, self._pool, now, vouched)
+        return marked(event, self._ledger, "count" if vouched else self._settings.unasked)
 
     def _written(self, turn: Turn) -> list[Record]:
-        """Records of what was written, once they are counted, or others are about to."""
-        if self._settings.learn_later:
-            self._count.count(COUNT_S)
-        else:
-            self._count.count(self._settings.patience_s, Reach.ALL)
+        """Records of what was written, once they are counted; where the model learns later, so does who asks next."""
+        if not self._settings.learn_later:
+            self._catch_up()
             self._learn_now()
         return turn.records or []
+
+    def _catch_up(self) -> None:
+        """Count what is known of the log; where the model learns later, only what can be counted in a moment."""
+        if self._settings.learn_later:
+            self._count.count_soon()
+        else:
+            self._count.count(self._settings.patience_s, Reach.ALL)
 
     def _learn_now(self, forgiving: AbstractContextManager[None] | None = None) -> None:
         """Learn what there is to learn, and say so in the log.

@@ -184,6 +184,10 @@ class Ledger:
         """True if an assessor was ever handed a pair."""
         return (pair, assessor) in self._handed
 
+    def answered(self, pair: Pair, assessor: str) -> bool:
+        """True if an assessor gave an answer about a pair that is not undone."""
+        return bool(self._answers.get((pair, assessor)))
+
     def earlier(self, assessor: str, key: str) -> Record | None:
         """The event that an assessor sent with a key, None where there is none."""
         number = self._keys.get((assessor, key))

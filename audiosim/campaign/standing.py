@@ -13,6 +13,7 @@ from audiosim.selection import Selection
 
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
 KEPT = 3  # estimators, beside the first
+COUNT_S = 0.05  # to wait for another who counts, before a request is answered
 
 
 class Standing(NamedTuple):
@@ -91,14 +92,16 @@ class Count:
     its time; any number of threads may ask for it, one does it, and the standing is that of the last line counted.
     """
 
-    def __init__(self, first: Selection, estimator: RelevanceEstimator, judgments: int) -> None:
+    def __init__(self, first: Selection, estimator: RelevanceEstimator, judgments: int, ready: bool = False) -> None:
         """Begin before the first line.
 
         first      the selection then, which learns nothing by itself
         estimator  as it is before it learns from any judgment
         judgments  that the collection came with, of pairs of the pool
+        ready      whether a standing has its weights before anybody sees it, as many ask at once
         """
-        self._first, self._base = first, estimator
+        self._first, self._base, self._ready = first, estimator, ready
+        self._long = False  # whether what is being counted takes long
         self._noted = 0  # the last line
         self._changes: list[Change] = []  # of pairs in the pool
         self._judgments = [judgments]  # that hold, before the first change and after each
@@ -167,8 +170,14 @@ class Count:
             try:
                 self._go_on(reach)
             finally:
+                self._long = False
                 self._counting.release()
         return True
+
+    def count_soon(self) -> bool:
+        """The same for one who answers requests: what takes long is left to others, and not waited for."""
+        many = len(self._changes) - self._counted > AT_ONCE
+        return not (many or self._long) and self.count(COUNT_S)
 
     def _behind(self, reach: Reach) -> bool:
         waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
@@ -188,6 +197,7 @@ class Count:
             noted, end = stop.number - 1, stop.place
             learnings = learnings[: learnings.index(stop)]
         selection, place, known = self.standing.selection, self._counted, self._learned
+        self._long = end - place > AT_ONCE or known < len(learnings)
         if end - place > AT_ONCE:
             # After a whole batch only the grades count, not how they came.
             place = end - end % selection.batch
@@ -199,6 +209,10 @@ class Count:
             else:
                 change = self._changes[place]
                 selection, place = selection.judge(self._first.pool.positions[change.pair], change.grade), place + 1
+        if self._ready:
+            _ = selection.weights
+            if self._long:
+                _ = selection.checked  # the ranking that is asked for
         self._counted, self._learned = place, known
         self.standing = Standing(noted, selection, self._judgments[place])
         for state in sorted(self._estimators)[1:-KEPT]:

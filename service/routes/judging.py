@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Resp
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event, utc_now
 from audiosim.errors import InputError
+from service.access import address_of, caller_of
 from service.exchange import CollectionDep, WireRoute
-from service.guarded import address_of, caller_of
 from service.served import ServedCollection
 from service.shares import Shares
 from service.wire_judging import (
@@ -121,7 +121,7 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
     enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
     if event.kind != "judgment" or one.listen_s == 0 or enough:
         return event
-    if any(record.event.pair == event.pair for record in one.campaign.answers(event.assessor)):
+    if one.campaign.answered(event.pair, event.assessor):
         return event
     return replace(event, details={**event.details, RUSHED: True})
 

@@ -189,6 +189,7 @@ def test_no_index_is_opened_while_no_audio_feature_is_asked_for(tiny, truth, tmp
         columns(pool, truth, ["qSIM"])
 
 
+@pytest.mark.slow
 def test_proximity_finds_real_clips_of_the_same_game_far_above_chance(real_games):
     pool, same = real_games
     near = one(pool, np.full(len(pool.pairs), np.nan), "qSIM")

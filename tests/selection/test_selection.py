@@ -45,6 +45,7 @@ def test_the_pairs_asked_for_have_the_largest_weights(tiny):
     assert {pair.document for pair in asked[5:]} == {"a", "e"}
 
 
+@pytest.mark.slow
 def test_of_equal_weight_every_order_is_drawn_equally_often(tiny):
     # Five pairs of equal weight: 20 orders of the first two.
     pool = build_pool(tiny)
@@ -235,6 +236,7 @@ def fitted(wide, drawn):
     return weights[:n], {place for place in judged if place < n}, mask, count, seed
 
 
+@pytest.mark.slow
 @given(drawn_pools())
 def test_what_is_asked_is_what_a_full_sort_puts_first(wide, drawn):
     weights, judged, mask, count, seed = fitted(wide, drawn)
@@ -244,6 +246,7 @@ def test_what_is_asked_is_what_a_full_sort_puts_first(wide, drawn):
     assert given_weights(wide, weights, judged, seed).ask(count, mask) == [pairs[i] for i in expected]
 
 
+@pytest.mark.slow
 @given(drawn_pools())
 def test_by_query_takes_the_queries_whose_best_pairs_are_worth_most_one_after_the_other(wide, drawn):
     weights, judged, mask, count, seed = fitted(wide, drawn)
@@ -400,6 +403,7 @@ ACTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@2", "nDCG@2"])
 @pytest.mark.parametrize("rule", list(SELECTION_RULES))
 @settings(max_examples=15)

@@ -83,6 +83,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
         assert np.array_equal(far.gains.column(place), near.gains.column(place))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
     # It learns anew on the way, there as here.
@@ -102,6 +103,7 @@ def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(
     check_same_replay(there, here)
 
 
+@pytest.mark.slow
 def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(mirex_server, mirex2011):
     pool = build_pool(mirex2011)
     truth, what = pool.spread(mirex2011.grades()), parse_measure("CG@5")
@@ -234,6 +236,7 @@ def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(serv
     check_same_replay(there, here)
 
 
+@pytest.mark.slow
 def test_mirex_2011_is_played_against_a_service_as_it_is_in_one_process(mirex_server, mirex2011):
     pool = build_pool(mirex2011)
     truth = pool.spread(mirex2011.grades())
@@ -423,6 +426,7 @@ def test_an_answer_too_long_is_not_read_to_its_end(canned):
         client.models()
 
 
+@pytest.mark.slow
 def test_an_answer_that_unpacks_without_end_is_not_kept(trickling):
     packer = zlib.compressobj(9, wbits=31)
     packed = b"".join(packer.compress(bytes(2**20)) for _ in range(64)) + packer.flush()

@@ -11,7 +11,7 @@ from audiosim.campaign import Lesson
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
-from service.teaching import Learner, pack, receive
+from service.teaching import Learner, receive, wrap
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def test_what_a_process_of_its_own_learns_is_what_is_learned_here_to_the_last_bi
 def test_arrays_that_the_service_has_are_not_sent_back_but_shared(lesson, tmp_path):
     value = {"old": np.arange(50_000.0), "new": np.arange(50_000.0)}
     with (tmp_path / "there").open("w+b") as there, (tmp_path / "back").open("w+b") as back:
-        sent = pack(value)
+        sent = wrap(value)
         sent.write(there)
         there.seek(0)
         got, arrays = receive(there)
-        pack({"old": got["old"], "new": got["new"] + 1}, arrays).write(back)
+        wrap({"old": got["old"], "new": got["new"] + 1}, arrays).write(back)
         assert 400_000 < back.tell() < 410_000  # one of two arrays of 400,000 bytes
         back.seek(0)
         answer, _ = receive(back, sent.arrays)
@@ -48,7 +48,7 @@ def test_a_lesson_is_packed_without_a_copy_of_its_arrays(lesson):
     held = np.zeros(2_000_000)
     tracemalloc.start()
     try:
-        packed = pack({"held": held})
+        packed = wrap({"held": held})
         assert tracemalloc.get_traced_memory()[1] < held.nbytes / 10
     finally:
         tracemalloc.stop()

@@ -227,6 +227,7 @@ def test_parts_played_in_two_processes_give_the_same_answer(collection, parts, e
     assert here == apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("campaign", "message"),
     [
