@@ -47,7 +47,7 @@ def references_among(count: int) -> Integers:
     return np.sort(np.random.default_rng(SEED).choice(count, REFERENCES, replace=False))
 
 
-class Memory:
+class ClosenessMemory:
     """Divergences from some references, and what was made of them; any number of threads may share one.
 
     rows       (r, width) of the references
@@ -162,15 +162,15 @@ def _keys(rows: NDArray[np.uint8]) -> list[Digest]:
     return [row.tobytes() for row in rows]
 
 
-_MEMORIES: OrderedDict[tuple[Digest, Path | None], Memory] = OrderedDict()
+_MEMORIES: OrderedDict[tuple[Digest, Path | None], ClosenessMemory] = OrderedDict()
 _OPENING = Lock()
 
 
-def memory_of(rows: Singles, dimension: int, folder: Path | None) -> Memory:
+def memory_of(rows: Singles, dimension: int, folder: Path | None) -> ClosenessMemory:
     """The memory of some references, the same for all who ask in this process."""
     key = (_digest(rows), folder)
     with _OPENING:
-        found = _MEMORIES.pop(key, None) or Memory(rows, dimension, folder)
+        found = _MEMORIES.pop(key, None) or ClosenessMemory(rows, dimension, folder)
         _MEMORIES[key] = found
         while len(_MEMORIES) > KEPT:
             _MEMORIES.popitem(last=False)
