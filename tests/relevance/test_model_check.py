@@ -11,7 +11,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, uniform
 from audiosim.relevance.model_check import ALARM, LEAST, NOT_CHECKED, SHIFTS, SPREADS, ModelCheck, check_model
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulate.effort import SECONDS, _queries, plan, seconds_per_judgment
+from audiosim.simulation.effort import SECONDS, _queries, plan, seconds_per_judgment
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
