@@ -56,7 +56,8 @@ def judge(port: int, collection: str, name: str, column: str, pause: float, stop
     stop.wait(rng.uniform(0, 2 * pause))
     while not stop.is_set():
         for pair in ask("next", "POST", f"{path}/next", {"assessor": name}).get("pairs", []):
-            stop.wait(rng.uniform(0, 2 * pause))
+            if stop.wait(rng.uniform(0, 2 * pause)):
+                return  # not all at one moment
             said = {"query": pair["query"], "document": pair["document"], "assessor": name, "played_s": 20}
             ask("judgment", "POST", f"{path}/judgments", said | {column: rng.choice([0, 1, 2])})
 
