@@ -1,6 +1,6 @@
 """How long assessors wait while many judge at once and the model learns anew, and what that takes.
 
-    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 2]
+    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 3]
 
 A server as the command starts it, SQLite, nothing judged. Each assessor asks for a pair, pauses (somewhere between none
 and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Limits: of
@@ -55,7 +55,10 @@ def judge(port: int, collection: str, name: str, column: str, pause: float, stop
     rng, path, ask = random.Random(name), f"/v1/collections/{collection}", Asking(port)
     stop.wait(rng.uniform(0, 2 * pause))
     while not stop.is_set():
-        for pair in ask("next", "POST", f"{path}/next", {"assessor": name}).get("pairs", []):
+        pairs = ask("next", "POST", f"{path}/next", {"assessor": name}).get("pairs", [])
+        if not pairs:
+            stop.wait(1)
+        for pair in pairs:
             if stop.wait(rng.uniform(0, 2 * pause)):
                 return  # not all at one moment
             said = {"query": pair["query"], "document": pair["document"], "assessor": name, "played_s": 20}
@@ -94,7 +97,7 @@ def main() -> None:
     parser.add_argument("collection", type=Path)
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--pause", type=float, default=2)
+    parser.add_argument("--pause", type=float, default=3)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
