@@ -57,7 +57,7 @@ drawing: $(VENV)/installed
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
 	@version=$$($(BIN)/python -c 'import audiosim; print(audiosim.__version__)'); \
-	grep -q "^## $$version" CHANGELOG.md || { echo "CHANGELOG.md says nothing of $$version"; exit 1; }
+	grep -qF "## [$$version]" CHANGELOG.md || { echo "CHANGELOG.md says nothing of $$version"; exit 1; }
 	rm -rf dist
 	$(BIN)/python -m build --installer pip
 	@echo "dist/ holds the release: tag it, then upload it"

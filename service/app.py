@@ -17,20 +17,20 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 import audiosim
+from audiosim.campaign import Standing
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.stats.threads import stay_on_one_thread
-from service.access import Access
+from service.access import Access, Guarded
 from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
-from service.guarded import Guarded
 from service.import_store import ImportStore
 from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
-from service.metrics import Metrics, Progresses
+from service.metrics import Metrics
 from service.observed import Observed, Seen
 from service.problems import PROBLEM, answer_problems
 from service.routes import (
@@ -94,7 +94,7 @@ def create_app(
     app.state.keeper = Keeper(served, app.state.access, app.state.imports)
     app.state.followers = Followers()
     app.state.shares = Shares()
-    app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
+    app.state.rankings = Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
     _watch(app, Limits() if limits is None else limits)
     plain = (
         predictions,
@@ -139,7 +139,12 @@ def _watch(app: FastAPI, limits: Limits) -> None:
     """Put in front of an application, from the inside out: limits, access, problems, metrics and logs."""
     gate = Gate(limits.at_work, limits.waiting)
     app.state.log = None
-    figures = app.state.metrics = Metrics(gate, Progresses(app.state.served))
+    served: Served = app.state.served
+
+    def standings() -> dict[str, Standing]:
+        return {name: one.campaign.standing for name, one in served.collections.items()}
+
+    figures = app.state.metrics = Metrics(gate, standings)
 
     def finished(seen: Seen) -> None:
         figures.finished(seen)

@@ -471,6 +471,89 @@ def test_reliability_gives_shares_coefficients_and_queries(run):
     assert (code, "…" in out) == (0, False)
 
 
+def test_evaluate_has_friedman_s_test_users_scales_and_fits(run):
+    call = ("evaluate", DEMO, "--judgments", TRUTH)
+    (found,) = parsed(run(*call, "--test", "friedman", "--users", "15", "--format", "json")).values()
+    assert found["friedman"]["freedom"] == 9
+    assert sum(found["systems"][0]["users_probabilities"]) == pytest.approx(1)
+    code, out, _ = run(*call, "--test", "friedman", "--users", "15")
+    assert code == 0
+    assert "Tukey's HSD" in out
+    assert "of 15 users" in out
+    code, out, _ = run(*call, "--scale", "binary-40", "--measure", "AP@5", "--format", "csv")
+    assert "satisfied" in out.splitlines()[0]
+    (fit,) = parsed(run(*call, "--fits", "--format", "json"))
+    assert set(fit) == {"measure", "queries", "trials", "normal", "truncated normal", "beta", "empirical"}
+    assert "Mean omega" in run(*call, "--fits")[1]
+    code, _, err = run(*call, "--scale", "graded")
+    assert (code, err.split(",")[0]) == (1, "audiosim: unknown scale 'graded'")
+
+
+def test_reliability_has_split_halves_growth_and_assessors(run, tmp_path):
+    call = ("reliability", DEMO, "--judgments", TRUTH)
+    (halves,) = parsed(run(*call, "--split-half", "--trials", "3", "--format", "json")).values()
+    assert (halves["test"], halves["comparisons"], len(halves["rates"])) == ("t", 135, 32)
+    assert "135 comparisons" in run(*call, "--split-half", "--trials", "3")[1]
+    (growth,) = parsed(run(*call, "--while-judging", "--format", "json")).values()
+    assert [row["queries"] for row in growth] == list(range(2, 25))
+    assert "24 queries" in run(*call, "--while-judging")[1]
+    lines = [line.split() for line in Path(TRUTH).read_text().splitlines()]
+    rows = [
+        f"{query},{document},{max(0, int(grade) - worse)},{who}"
+        for query, _, document, grade in lines
+        for who, worse in (("ann", 0), ("bob", 20))
+    ]
+    (tmp_path / "two.csv").write_text("\n".join(["query,document,fine,assessor", *rows]))
+    two = ("reliability", DEMO, "--judgments", tmp_path / "two.csv", "--assessors")
+    (study,) = parsed(run(*two, "--format", "json")).values()
+    assert (study["queries"], study["assessors"]) == (24, 2)
+    assert "2 assessors of each of 24 queries" in run(*two)[1]
+    code, _, err = run(*call, "--assessors", "--split-half")
+    assert (code, err) == (
+        1,
+        "audiosim: --assessors and --split-half cannot be combined: each is a study of its own\n",
+    )
+
+
+def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_path):
+    path = tmp_path / "answers.tsv"
+    call = ("study", "sample", DEMO, "--judgments", TRUTH, "-o", path, "--scale", "graded-4", "--wanted", "2")
+    found = parsed(run(*call, "--format", "json"))
+    assert found["examples"] >= 20
+    assert {row["scale"] for row in found["bins"]} == {"fine", "graded-4"}
+    assert "fill its column" in run(*call)[1]
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(f"a{line}" for line in lines)]) + "\n")
+    prior = ("--prior", DEMO, "--measure", "CG@5", "--format", "json")
+    code, _, err = run("satisfaction", path, "--scale", "graded-4", *prior)
+    assert code == 1  # the demo comes without judgments
+    assert "not judged" in err
+    (answered,) = parsed(run("satisfaction", path, "--scale", "graded-4", "--format", "json")).values()
+    assert (answered["scale"], answered["answers"]) == ("graded-4", len(lines))
+
+
+def test_results_by_the_query_s_own_artist_are_said_or_dropped(run, tmp_path):
+    (tmp_path / "runs.trec").write_text("q Q0 q 1 3 S\nq Q0 b 2 2 S\nq Q0 c 3 1 S\nq Q0 b 1 2 T\nq Q0 c 2 1 T\n")
+    said = "1 result is the query's own recording, 0 results are by its artist"
+    assert said in run("predict", tmp_path, "--model", "uniform", "--format", "json")[2]
+    dropped = run("predict", tmp_path, "--model", "uniform", "--same-artist", "drop", "--format", "json")
+    assert [row["document"] for row in parsed(dropped)] == ["b", "c"]
+    assert f"{said}, such as document q for query q in system S: left out" in dropped[2]
+    assert "artist" not in run("predict", tmp_path, "--model", "uniform", "--same-artist", "keep")[2]
+
+
+def test_differences_may_be_normal_wherever_a_confidence_is_stated(run):
+    for call in (("estimate", DEMO), ("compare", DEMO, "rhythm", "harmony")):
+        t, normal = (
+            parsed(run(*call, "--model", "mout", "--distribution", which, "--format", "json"))["confidence"]
+            for which in ("t", "normal")
+        )
+        assert t < normal  # Student's t has the heavier tails
+    played = ("simulate", DEMO, "--judgments", TRUTH, "--model", "mout", "--stop", "judgments=1", "--format", "json")
+    t, normal = (parsed(run(*played, "--distribution", which))["confidence"] for which in ("t", "normal"))
+    assert t < normal
+
+
 def test_satisfaction_learns_from_answers(run, tmp_path):
     lines = ["answer\tquery\tA1\tB1\tbroad_A1\tbroad_B1"]
     lines += [

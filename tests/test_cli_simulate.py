@@ -71,7 +71,19 @@ def test_simulate_compares_every_rule(ask, run, folder):
         *((name, False) for name in SELECTION_RULES),
         ("drawn", True),
     ]
-    keys = ["rule", "by_query", "judged", "pool", "confidence", "accuracy", "tau", "error", "turns"]
+    keys = [
+        "rule",
+        "by_query",
+        "judged",
+        "pool",
+        "confidence",
+        "accuracy",
+        "tau",
+        "rho",
+        "rmse_differences",
+        "error",
+        "turns",
+    ]
     assert all(list(row) == keys for row in rows)
     assert {row["judged"] for row in rows} == {20}
     # Each row is what the rule alone gives.

@@ -1,7 +1,9 @@
 """The settings of the service: options, variables of the environment, or lines of a file."""
 
+import ipaddress
 import sys
 import tomllib
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -199,3 +201,19 @@ Adopt = Annotated[
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]
+
+
+def parse_proxies(texts: Iterable[str]) -> list[str]:
+    """Addresses and networks of proxies that are believed, as they are written; none may stand for everybody."""
+    found = []
+    for text in texts:
+        try:
+            network = ipaddress.ip_network(text.strip())
+        except ValueError:
+            raise InputError(
+                f"a trusted proxy must be an address or a network, such as 10.0.0.0/8, got {text!r}"
+            ) from None
+        if network.prefixlen == 0:
+            raise InputError(f"{text} would trust everybody, expected the addresses of proxies")
+        found.append(text.strip())
+    return found

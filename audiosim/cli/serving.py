@@ -112,7 +112,6 @@ def serve(
     judge.example.org`; then in another process
     `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000`
     """
-    from service.access import parse_proxies
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
     from service.questions import read_questions
@@ -121,7 +120,7 @@ def serve(
     db, tokens, proxies = (
         settings.kept(db, "--db"),
         settings.kept(tokens, "--tokens"),
-        parse_proxies(trusted_proxy or ()),
+        settings.parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(

@@ -13,7 +13,7 @@ from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, expected_scores, rank
-from audiosim.expected.ranking import Ranking
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
@@ -41,6 +41,7 @@ class Selection:
     asked      the selection when estimator and rule were last asked; None where they were asked for this one
     changes    of grades since the start
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
+    distribution  of a difference between systems: see `Ranking`
     """
 
     expected: ExpectedScores
@@ -55,6 +56,7 @@ class Selection:
     asked: "Selection | None" = None
     changes: int = 0
     learns: bool = True
+    distribution: DifferenceDistribution = "t"
 
     @classmethod
     def start(
@@ -68,6 +70,7 @@ class Selection:
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
         learns: bool = True,
+        distribution: DifferenceDistribution = "t",
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
@@ -76,6 +79,7 @@ class Selection:
         seed     of the draw that breaks ties, and of what the rule draws
         learned  grades that the estimator learns from; where None those of the judgments, in their order
         learns   whether it learns anew by itself as it goes on
+        distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -87,8 +91,20 @@ class Selection:
         rule = default_selection_rule(belief) if rule is None else rule
         rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
-        order = tuple(map(pool.positions.__getitem__, grades))
-        return cls(expected, estimator, rule, batch, ties, belief, expected.scores(belief), order, log, learns=learns)
+        scores, order = expected.scores(belief), tuple(map(pool.positions.__getitem__, grades))
+        return cls(
+            expected,
+            estimator,
+            rule,
+            batch,
+            ties,
+            belief,
+            scores,
+            order,
+            log,
+            learns=learns,
+            distribution=distribution,
+        )
 
     @property
     def pool(self) -> Pool:
@@ -119,7 +135,7 @@ class Selection:
     def ranking(self) -> Ranking:
         """Expected scores of the systems now."""
         correlated = self.belief.prior.correlated
-        return rank(self.expected, self.estimator.name, self.scores, self.judged, correlated=correlated)
+        return rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
 
     @cached_property
     def checked(self) -> Ranking:
@@ -246,7 +262,12 @@ class Selection:
 
 
 def confidences(
-    pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
+    pool: Pool,
+    measure: Measure,
+    estimator: RelevanceEstimator,
+    judgments: Sequence[Judgment],
+    moments: int = 60,
+    distribution: DifferenceDistribution = "t",
 ) -> list[tuple[int, float]]:
     """Course of the confidence in the ranking while judgments were made: (judgments, confidence) at some moments.
 
@@ -261,6 +282,8 @@ def confidences(
         moment = last_moment(len(grades))
         if moment not in learned:
             learned[moment] = after_grades(pool, estimator, grades)
-        selection = Selection.start(pool, measure, learned[moment], judgments[:place], learned={})
+        selection = Selection.start(
+            pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution
+        )
         found.append((place, selection.confidence))
     return found

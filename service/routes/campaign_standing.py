@@ -14,8 +14,8 @@ from fastapi.responses import StreamingResponse
 from audiosim.errors import StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Verdicts
+from service.access import caller_of
 from service.exchange import CollectionDep, WireRoute, answer
-from service.guarded import caller_of
 from service.limits import Shared
 from service.routes.judging import WRITES, written
 from service.served import ServedCollection

@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request, Response
 
 from audiosim.errors import InputError
+from service.access import caller_of
 from service.exchange import BodyDep, CollectionDep, WireRoute
-from service.guarded import caller_of
 from service.import_store import FAILED, Import, ImportStore
 from service.routes.judging import KeyHeader
 from service.wire_organising import ImportOut

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Resp
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event, utc_now
 from audiosim.errors import InputError
+from service.access import address_of, caller_of
 from service.exchange import CollectionDep, WireRoute
-from service.guarded import address_of, caller_of
 from service.served import ServedCollection
 from service.shares import Shares
 from service.wire_judging import (

@@ -11,7 +11,7 @@ from scipy import stats
 from audiosim.corpus.model import BROAD, FINE
 from audiosim.errors import InputError
 from audiosim.users.answers import Answers, read_answers
-from audiosim.users.preferences import bins, compare, fit_cubic, preferences, shares, thousandths
+from audiosim.users.preferences import bins, fit_cubic, held_against, preferences, shares, thousandths
 from audiosim.users.satisfaction import published_mapping, user_form
 
 CHOICES = ("a", "b", "good", "bad")
@@ -210,4 +210,4 @@ def test_scores_must_match_the_answers():
     answers = Answers(("a", "b"), np.zeros((2, 2, 3)), BROAD)
     for scores in (np.zeros((1, 2)), np.full((2, 2), 1.5), np.full((2, 2), np.nan)):
         with pytest.raises(InputError, match=r"the scores of made up must be two in \[0, 1\] for each of 2 answers"):
-            compare(answers, scores, "made up")
+            held_against(answers, scores, "made up")
