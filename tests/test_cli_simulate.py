@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def ask(run, folder):
-    """What a command says of the collection as JSON."""
+    """Answer of a command about the collection, as JSON."""
 
     def call(command, *options):
         code, out, err = run(command, folder, *options, "--format", "json")

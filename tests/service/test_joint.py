@@ -50,7 +50,7 @@ def get(server, path, **parameters):
 
 
 def predictions(server, pairs):
-    """What is predicted of pairs, by its columns."""
+    """Predictions of pairs, by its columns."""
     with server.client() as http:
         body = {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
         return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()

@@ -1,4 +1,4 @@
-"""What an organiser sees of a campaign's course, of what is left and of the assessors; and invitations."""
+"""An organiser's view of a campaign's course, of what is left and of the assessors; and invitations."""
 
 import time
 from datetime import UTC, datetime, timedelta

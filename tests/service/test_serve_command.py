@@ -1,4 +1,4 @@
-"""How the service is set up: flags before the environment before the file."""
+"""Settings of the service: flags before the environment before the file."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Where a campaign stands, over HTTP: as the library and the command say it."""
+"""Standing of a campaign, over HTTP: as the library and the command say it."""
 
 import json
 import threading

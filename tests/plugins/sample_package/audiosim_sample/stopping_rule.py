@@ -22,7 +22,7 @@ class Winner:
         return float(ranking.confidences[(a == best) | (b == best)].min(initial=1.0))
 
     def reached(self, standing: LoopState) -> bool:
-        """Whether the winner is known."""
+        """True if the winner is known."""
         return self.level(standing) >= self.target
 
     def __str__(self) -> str:
