@@ -137,7 +137,7 @@ class CampaignOut(Wire):
 
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "CampaignOut":
-        campaign, goal = served.campaign, served.judging.goal
+        campaign, rule = served.campaign, served.judging.stopping_rule
         progress, selection = _at_rest(campaign)
         return cls(
             collection=served.collection.identifier,
@@ -151,7 +151,7 @@ class CampaignOut(Wire):
             leased=progress.leased,
             twice=progress.twice,
             confidence=selection.confidence,
-            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
+            goal=GoalOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=PaceOut(**campaign.pace().to_dict()),
             assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in campaign.assessors()},
             agreement=campaign.agreement().to_dict(),
@@ -185,7 +185,7 @@ class ChangeOut(Wire):
             pool=progress.pool,
             judgments=progress.judgments,
             confidence=selection.confidence,
-            reached=selection.reached(served.judging.goal),
+            reached=selection.reached(served.judging.stopping_rule),
         )
 
 

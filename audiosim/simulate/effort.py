@@ -22,7 +22,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence
-from audiosim.selection.stopping_definition import parse_stopping_rule
+from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.simulate.remaining import drawn_grades, played
 
 if TYPE_CHECKING:

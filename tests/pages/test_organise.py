@@ -75,7 +75,7 @@ def live(demo, commanded, tmp_path_factory):
     crowd().save(root / "crowd")
     folders.append(root / "crowd")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
+    options = ("--db", database, "--stopping-rule", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
     with commanded(folders, root / "log", *options) as running:
         yield running
 

@@ -21,7 +21,7 @@ def server(commanded, folders, tmp_path_factory):
     options = (
         "--db",
         f"sqlite:///{root / 'campaign.db'}",
-        "--goal",
+        "--stopping-rule",
         "judgments=3",
         "--cannot-limit",
         1,
