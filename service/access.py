@@ -48,7 +48,7 @@ RULES = tuple(
         ("GET|HEAD", ONE + "/(questions|status)", ANYONE),
         ("GET|HEAD", r"/v1/models(/[^/]+)?", CLIENT),
         ("POST", r"/v1/models/[^/]+/predictions", CLIENT),
-        ("POST", ONE + "/predictions", CLIENT),
+        ("POST", ONE + "/(predictions|documents)", CLIENT),
         ("GET|HEAD", ONE + "/ranking", CLIENT),
         ("POST", ONE + "/(next|judgments|undo)", ASSESSOR),
         ("GET|HEAD", ONE + "/answers", ASSESSOR),

@@ -22,6 +22,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.stats.threads import stay_on_one_thread
 from service.access import Access, Guarded
+from service.arriving import Receiver
 from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
@@ -43,6 +44,7 @@ from service.routes import (
     organising,
     pages,
     predictions,
+    receiving,
     sessions,
     sounds,
 )
@@ -92,6 +94,7 @@ def create_app(
     app.state.access = Access() if access is None else access
     app.state.imports = ImportStore(None if judging is None else judging.database)
     app.state.keeper = Keeper(served, app.state.access, app.state.imports)
+    app.state.receiver = Receiver(served)
     app.state.followers = Followers()
     app.state.shares = Shares()
     app.state.rankings = Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
@@ -106,6 +109,7 @@ def create_app(
         imports,
         campaign_standing,
         organising,
+        receiving,
         sounds,
     )
     # Routes are tried in this order.
@@ -118,9 +122,11 @@ def create_app(
 async def _kept(app: FastAPI) -> AsyncIterator[None]:
     """Keep up to date what the application serves, for as long as it lives."""
     app.state.keeper.start()
+    app.state.receiver.start()
     try:
         yield
     finally:
+        app.state.receiver.stop()
         app.state.keeper.stop()
 
 

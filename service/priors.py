@@ -11,6 +11,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from audiosim.stats.block_normal import BlockNormal
+from service.received import check_evidence
 
 MOST_BYTES = 2**28  # of all arrays, unpacked
 NAMES = (
@@ -28,6 +29,8 @@ NAMES = (
     "shared",
     "shape",
     "stretch",
+    "evidence",
+    "spoke",
 )
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 
@@ -43,6 +46,8 @@ def encode_prior(belief: Belief) -> bytes:
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Belief`; (0,) where it has none
     stretch        as of `Belief`
+    evidence       as of `Belief`
+    spoke          (n,) as of `Belief`; (0,) where it is None
 
     InputError where gains are correlated otherwise than in blocks with shared effects.
     """
@@ -67,6 +72,8 @@ def encode_prior(belief: Belief) -> bytes:
         shared=prior.shared,
         shape=np.empty(0) if belief.shape is None else belief.shape,
         stretch=np.array(belief.stretch),
+        evidence=np.array(belief.evidence, dtype=np.str_),
+        spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
     )
     return file.getvalue()
 
@@ -83,7 +90,10 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
         models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
         shape, stretch = _shape(parts["shape"], len(parts["levels"])), _stretch(parts["stretch"])
         marginals, model = parts["marginals"], parts["model"]
-        return Belief(parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch)
+        evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
+        return Belief(
+            parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch, evidence, spoke
+        )
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
 
@@ -106,6 +116,18 @@ def _shape(shape: Array, levels: int) -> Array | None:
     if shape.dtype != np.float64 or shape.shape != (levels - 1,) or not np.all(np.isfinite(shape)):
         raise InputError(f"its shape must be {levels - 1} finite numbers, one for each level but the highest")
     return shape
+
+
+def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[str, ...], Integers | None]:
+    """Evidence that spoke, and for which pair; none where the file does not say."""
+    names = tuple(str(name) for name in words)
+    check_evidence(names, url)
+    if spoke.shape == (0,) and not names:
+        return (), None
+    right = spoke.shape == (count,) and np.issubdtype(spoke.dtype, np.integer)
+    if not right or np.any(spoke < 0) or np.any(spoke >= len(names)):
+        raise InputError(f"it must say for each of {count} pairs which of {len(names)} combinations of evidence spoke")
+    return names, spoke
 
 
 def _stretch(stretch: Array) -> float:

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 2**28  # of one answer, unpacked
 LONGEST_S = 600.0  # that one answer may take
 LONGEST_PAUSE_S = 10.0
+LONGEST_WORDS = 10_000  # characters that name the evidence of a pair
 SUMMING = 1e-6  # of a row of probabilities
 CLOSE = 1e-6  # of an expectation, as a share of the highest grade
 
@@ -113,8 +114,18 @@ def check_predictions(answer: PredictionsOut, pairs: Sequence[Pair], scale: Scal
 def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
     columns = ("expectation", "variance", "status", "models", "probabilities")
     lengths = {name: len(getattr(answer, name) or ()) for name in columns}
-    if set(lengths.values()) != {n} or None in answer.models:
+    if set(lengths.values()) != {n} or None in answer.models or len(answer.evidence or answer.models) != n:
         raise ServiceError(f"{url} does not answer for every pair that it was asked for")
+    check_evidence(set(answer.evidence or ()) - {None}, url)
+
+
+def check_evidence(words: Iterable[str | None], url: str) -> None:
+    """A ServiceError where evidence that spoke is not named by short texts that may be shown."""
+    for text in words:
+        if text is None or len(text) > LONGEST_WORDS or not text.isprintable():
+            raise ServiceError(
+                f"{url} names evidence {text!r:.80}, expected up to {LONGEST_WORDS} printable characters"
+            )
 
 
 def _check_probabilities(answer: PredictionsOut, pairs: Sequence[Pair], levels: int, url: str) -> None:

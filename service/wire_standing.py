@@ -112,7 +112,8 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
-    `sounds` says what cannot be heard, and so is not handed out; empty where all can be.
+    `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
+    pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
     """
 
     collection: str
@@ -134,11 +135,14 @@ class CampaignOut(Wire):
     dropped: list[PairOut]
     leases: list[HeldOut]
     sounds: str
+    totals: dict[str, int]
 
     @classmethod
-    def from_domain(cls, served: ServedCollection) -> "CampaignOut":
+    def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
         campaign, rule = served.campaign, served.judging.stopping_rule
         progress, selection = _at_rest(campaign)
+        names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
+        cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
         return cls(
             collection=served.collection.identifier,
             state=progress.number,
@@ -153,13 +157,12 @@ class CampaignOut(Wire):
             confidence=selection.confidence,
             goal=GoalOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=PaceOut(**campaign.pace().to_dict()),
-            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in campaign.assessors()},
+            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
-            cannot=[
-                CannotOut(*pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()
-            ],
-            dropped=[PairOut(*pair) for pair in campaign.dropped()],
-            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+            cannot=[CannotOut(*pair, name, reason) for pair, name, reason in cannot[shown]],
+            dropped=[PairOut(*pair) for pair in dropped[shown]],
+            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
+            totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
         )
 

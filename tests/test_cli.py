@@ -86,7 +86,7 @@ def test_predict_takes_pairs_that_no_system_retrieved_in_the_order_of_their_list
     path.write_text("q01\td070\nq01\td999\n")
     code, _, err = run("predict", DEMO, "--pairs", path)
     assert code == 1
-    assert err.endswith("pairs.tsv:2: nothing is known of document d999: no run, no metadata, no index names it\n")
+    assert "pairs.tsv:2: nothing is known of document d999: no run, metadata, index or evidence names it\n" in err
 
 
 def test_predict_as_csv_names_the_level_of_each_probability(run):

@@ -42,6 +42,7 @@ COMMANDS = {
     "study": "studying.app",
     "reproduce": "evaluating.reproduce",
     "serve": "serving.serve",
+    "join": "joining.join",
     "backup": "keeping.backup",
     "verify": "keeping.verify_logs",
     "restore": "keeping.restore",

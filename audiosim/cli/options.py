@@ -205,7 +205,7 @@ def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
             raise FormatError(
                 path,
                 number,
-                f"nothing is known of {what} {getattr(pair, what)}: no run, no metadata, no index names it",
+                f"nothing is known of {what} {getattr(pair, what)}: no run, metadata, index or evidence names it",
             )
     return tuple(pairs)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
+from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.evidence_files import Evidence, Key, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
@@ -128,7 +129,18 @@ class Collection:
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
             evidence=read_evidence(folder),
         )
-        return _checked(found)
+        return _checked(found.with_arrivals(Arrivals.of(folder)))
+
+    def with_arrivals(self, arrivals: Arrivals) -> "Collection":
+        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`."""
+        if not arrivals:
+            return self
+        return replace(
+            self,
+            runs=arrivals.runs_with(self.runs),
+            documents=arrivals.documents_with(self.documents),
+            teams={**self.teams, **arrivals.teams},
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.

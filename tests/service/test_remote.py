@@ -59,7 +59,10 @@ def test_remote_predictions_are_those_made_here_to_the_last_bit(server, small, m
     here = make_estimator(pool, model)
     assert there.name == f"remote:{here.name}"
     assert there.version == here.version
-    check_same_prediction(there.predict(grades), here.predict(grades))
+    far, near = there.predict(grades), here.predict(grades)
+    check_same_prediction(far, near)
+    if near.spoke is not None:
+        assert [far.evidence[code] for code in far.spoke] == [near.evidence[code] for code in near.spoke]
 
 
 @pytest.mark.parametrize("share", [0, 0.4, 1])
@@ -73,6 +76,9 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
     check_same_prediction(far, near)
     assert far.prior.correlated
     assert np.array_equal(far.gains.mean, near.gains.mean)
+    assert far.evidence == near.evidence
+    assert "output, genre, artist" in far.evidence
+    np.testing.assert_array_equal(far.spoke, near.spoke)
     for place in range(len(pool.pairs)):
         assert np.array_equal(far.gains.column(place), near.gains.column(place))
 
