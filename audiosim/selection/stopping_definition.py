@@ -25,6 +25,11 @@ class LoopState(Protocol):
     def ranking(self) -> Ranking: ...
 
     @property
+    def checked(self) -> Ranking:
+        """The ranking, wider where the judgments so far speak against the model."""
+        ...
+
+    @property
     def pool(self) -> Pool: ...
 
 
