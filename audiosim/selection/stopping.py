@@ -17,6 +17,7 @@ says. Of correlated gains the rules on confidence therefore go by deviations CAU
 by a statement that would not meet it when widened for a model that does not fit; see `ModelCheck`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
