@@ -10,7 +10,7 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.selection import SELECTION_RULES
-from audiosim.simulate import Design, draw_parts, synthetic_collection
+from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
 

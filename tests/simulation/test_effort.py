@@ -11,8 +11,8 @@ from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulate.alternatives import scores_of
-from audiosim.simulate.effort import SECONDS, plan, queries_needed, seconds_per_judgment
+from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
