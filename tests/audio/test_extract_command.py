@@ -69,5 +69,5 @@ def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_ro
     done = extract()
     assert (done.returncode, done.stderr) == (0, "")
     index = AudioIndex.load(tmp_path / "index")
-    assert sorted(index.ids) == sorted(f"{n}.wav" for n in range(6))
+    assert sorted(index.ids) == list(map(str, range(6)))
     assert np.all(np.isfinite(index.divergence()))
