@@ -31,8 +31,8 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
-from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
-from audiosim.simulate.parts import HeldOutKind, Part, queries_of, teams_of
+from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
+from audiosim.simulation.parts import HeldOutKind, Part, queries_of, teams_of
 from audiosim.training.examples import judged_pools, place_levels
 from audiosim.training.folds import draw
 from audiosim.training.joint_validation import KNOWN, NOMINAL, means

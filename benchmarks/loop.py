@@ -23,7 +23,7 @@ from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.plugins import make_estimator
 from audiosim.selection import SELECTION_RULES
-from audiosim.simulate import Design, Replay, replay, synthetic_collection
+from audiosim.simulation import Design, Replay, replay, synthetic_collection
 
 RUNS = 5
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from audiosim.campaign import Standing
-from audiosim.simulate.remaining import REMAINING_DRAWS, Remaining, remaining
+from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
 from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
 from service.served import ServedCollection

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import Standing
-from audiosim.simulate.remaining import Remaining
+from audiosim.simulation.remaining import Remaining
 from audiosim.users.drift import Leaning
 from service.exchange import Strict, Wire
 from service.history import Course, Moment

@@ -45,7 +45,9 @@ class RankingOut(Wire, omit_defaults=True):
 
     `basis` is "predicted", or the number of judgments that it rests on. `groups` of systems cannot be told apart, at
     the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says whether the
-    judgments come out as the model predicts them: PASS, FAIL (all statements are `widened` times as wide), NOT CHECKED.
+    judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED. Where it fails, `fit_against` says what
+    speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they rest on
+    what collections in general are like, and on the judgments.
     """
 
     collection: str
@@ -64,6 +66,8 @@ class RankingOut(Wire, omit_defaults=True):
     basis: str | int = "predicted"
     fit: str = "NOT CHECKED"
     fit_evidence: float = 1.0
+    fit_against: str = ""
+    fit_instead: str = ""
     widened: float = 1.0
     draws: int | None = None
 

@@ -10,7 +10,7 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.selection import SELECTION_RULES
-from audiosim.simulate import Design, draw_parts, synthetic_collection
+from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
 
@@ -348,7 +348,8 @@ def some_judged(folder, tmp_path):
 
 
 RANKING = {
-    "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence", "widened",
+    "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence",
+    "fit_against", "fit_instead", "widened",
     "groups", "family_wise", "about", "sentence",
 }  # fmt: skip
 

@@ -13,9 +13,9 @@ from audiosim.report.plots import MARKS, Point, agreement_plot, bands_plot, cali
 from audiosim.report.simulation import followed_view
 from audiosim.report.simulation_page import followed_page
 from audiosim.selection import parse_stopping_rule
-from audiosim.simulate import Part
-from audiosim.simulate.observations import Observation
-from audiosim.simulate.trials import Followed, TrialCourse
+from audiosim.simulation import Part
+from audiosim.simulation.observations import Observation
+from audiosim.simulation.trials import Followed, TrialCourse
 
 SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}
 

@@ -22,8 +22,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
-from audiosim.simulate.effort import SIMULATED_CAMPAIGNS
-from audiosim.simulate.effort import plan as plan_effort
+from audiosim.simulation.effort import SIMULATED_CAMPAIGNS
+from audiosim.simulation.effort import plan as plan_effort
 
 
 def plan(

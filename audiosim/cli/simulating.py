@@ -44,8 +44,8 @@ from audiosim.report.views import replay_view
 from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
 from audiosim.selection.stopping import AnyOf, Confidence
-from audiosim.simulate import Replay, Trial, draw_parts, replay
-from audiosim.simulate.trials import NEAR
+from audiosim.simulation import Replay, Trial, draw_parts, replay
+from audiosim.simulation.trials import NEAR
 
 Goals = Annotated[
     list[str] | None,

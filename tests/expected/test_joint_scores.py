@@ -13,7 +13,7 @@ from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 
 COLLECTION = synthetic_collection(np.random.default_rng(0), Design(5, 3, 6, 4, 9))

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model, Trend
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 
 

@@ -12,7 +12,7 @@ from audiosim.relevance import relearning
 from audiosim.relevance.estimators import estimator_of, uniform
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection import Selection
-from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.joint_fit import fit_joint
 
 

@@ -20,7 +20,7 @@ from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 
 pytestmark = pytest.mark.slow
 

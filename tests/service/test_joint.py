@@ -16,7 +16,7 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
 from audiosim.selection import Selection
 from audiosim.selection.stopping_definition import parse_stopping_rule
-from audiosim.simulate.collections import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
 from service.learning import Remembering

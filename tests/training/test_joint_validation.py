@@ -16,7 +16,7 @@ from audiosim.report.page import training_page
 from audiosim.report.plots import BARS, LABELS, bar_plot
 from audiosim.report.screen import console
 from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.layout import REST
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import judged_pools, make_examples
