@@ -56,7 +56,7 @@ def whole_process(*arguments: str) -> float:
 
 
 def on_real_judgments(folder: Path, seeds: int) -> None:
-    """What each model and each rule needs, and how long it takes."""
+    """Judgments and time that each model and each rule needs."""
     collection = Collection.load(folder)
     pool = build_pool(collection, 5)
     truth = pool.spread(collection.grades())

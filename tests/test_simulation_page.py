@@ -37,7 +37,7 @@ LATER = (observation(50, [0.8] * 4, [1, 1, 1, 0]), observation(50, [0.9] * 4, [1
 
 
 def result(*moments, goals=("confidence=0.7", "every=2")):
-    """What campaigns seen at some moments, one observation of each part, are as plain values."""
+    """Campaigns seen at some moments, one observation of each part, are as plain values."""
     stops = tuple(map(parse_stopping_rule, goals))
     courses = tuple(TrialCourse(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))
     parts = tuple(Part(frozenset({"q1", "q2"}), frozenset({"a", "b"}), "queries") for _ in courses)

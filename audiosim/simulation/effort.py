@@ -22,7 +22,7 @@ from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Judgments
-from audiosim.selection.stopping_definition import parse_stopping_rule
+from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.showing import notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, scores_of, standing_of
 from audiosim.simulation.remaining import drawn_grades, played

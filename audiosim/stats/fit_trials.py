@@ -1,4 +1,4 @@
-"""How well distributions fitted to some queries describe the others, over many random splits."""
+"""Trials of how well distributions fitted to some queries describe the others, over many random splits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ N = len(POOL.pairs)
 
 
 def known(mean, deviation, shares=(0.4, 0.3)):
-    """What a prediction with correlated pairs says: an effect of the query, two of all, and what is a pair's own.
+    """A prediction with correlated pairs: an effect of the query, two of all, and what is a pair's own.
 
     mean, deviation  (n,) of the gains, in shares of the highest
     shares           of the variance: the query's, and those of effects of all queries

@@ -1,4 +1,4 @@
-"""When a joint model learns from a campaign's own judgments, and what: against the order of judgments alone."""
+"""Learning of a joint model from a campaign's own judgments, when and what: against the order of judgments alone."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a database that a service stands on, and what the service makes of it; real servers all."""
+"""Faults of a database that a service stands on, and what the service makes of it; real servers all."""
 
 import json
 import shutil

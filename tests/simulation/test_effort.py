@@ -90,7 +90,7 @@ def test_a_plan_without_sense_is_refused(tiny, options, said):
 
 def test_the_command_says_judgments_hours_and_what_stays_open(run, tiny, tmp_path):
     tiny.save(tmp_path / "tiny")
-    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--goal", "judgments=3")
+    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--stopping-rule", "judgments=3")
     code, out, _ = run(*call, "--campaigns", "2", "--listeners", "2")
     assert code == 0
     assert "judgments=3 takes about 3 judgments more (80 % interval 3 to 3)" in out

@@ -1,4 +1,4 @@
-"""How many judgments are left, on pools made so that the answer is known."""
+"""Number of judgments that are left, on pools made so that the answer is known."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""How collections vary, against numbers by hand and against collections drawn from a distribution that is known."""
+"""Variation of collections, against numbers by hand and against collections drawn from a distribution that is known."""
 
 from dataclasses import replace
 

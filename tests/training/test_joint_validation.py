@@ -53,7 +53,7 @@ def by_query(judged, folds):
 
 
 def predicted(judged, model, seen):
-    """What the model says of the first pool where the rows seen are all that is judged."""
+    """Predictions of the model for the first pool where the rows seen are all that is judged."""
     (pool, given), *_ = judged.pools
     grades = np.where(seen, given, np.nan)
     return JointEstimator(pool, (model, *fallbacks(model))).predict(grades)
