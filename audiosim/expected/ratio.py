@@ -26,6 +26,7 @@ from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import IndependentNormal, Moments, MultivariateNormal
+from audiosim.users.satisfaction import SatisfactionMapping
 
 Ideal = Literal["ordered", "correlated", "independent"]
 
@@ -116,6 +117,9 @@ class RatioScores:
         drawn = self._drawn(belief)
         linear = self.gains(belief).project(sparse.csr_array(drawn.slopes)).covariance
         return settled(drawn.mean, linear + drawn.residual)
+
+    def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
+        raise InputError(f"users are satisfied by scores that do not depend on what was judged, not by {self.measure}")
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query's are replaced, all where it says

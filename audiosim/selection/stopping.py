@@ -20,9 +20,10 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
+from audiosim.relevance.belief import Belief
 from audiosim.selection.correction import corrected_deviation
-from audiosim.stats.multivariate import Moments
 from audiosim.users.satisfaction import published_mapping
 
 CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
@@ -38,6 +39,12 @@ class LoopState(Protocol):
 
     @property
     def pool(self) -> Pool: ...
+
+    @property
+    def expected(self) -> ExpectedScores: ...
+
+    @property
+    def belief(self) -> Belief: ...
 
 
 @runtime_checkable
@@ -138,8 +145,8 @@ class Users:
     share   of users that matters, 0 or more
     target  above 0
 
-    The share is that of the mean score by the published mapping (Urbano 2013, Table 4.3), its variance that of the
-    score times the square of the mapping's slope there; sections 4.1 and 8.5. Needs a measure that has a mapping.
+    The share is the mean over the queries of that of the query's score, by the published mapping (Urbano 2013, Table
+    4.3); sections 4.1.1 and 8.5. Needs a measure that has a mapping.
     """
 
     share: float
@@ -152,7 +159,7 @@ class Users:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
     def level(self, standing: LoopState) -> float:
-        return _mean(satisfied_users(standing.ranking, standing.pool.scale.name).settled(self.share))
+        return _mean(satisfied_users(standing).settled(self.share))
 
     def reached(self, standing: LoopState) -> bool:
         return checked(standing, self.floor) and self.level(standing) >= self.target
@@ -239,17 +246,13 @@ class AnyOf:
         return " or ".join(map(str, self.rules))
 
 
-def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
-    """The ranking with each score turned into the share of users it satisfies, by the published mapping of its measure.
-
-    scale  of the judgments, such as fine
+def satisfied_users(standing: LoopState) -> Ranking:
+    """The ranking with each score turned into the share of users it satisfies: the mean over the queries of the
+    published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
     """
-    mapping = published_mapping(ranking.measure, scale)
-    _, a, b, c = mapping.coefficients
-    mean = ranking.scores.mean
-    slope = a + 2 * b * mean + 3 * c * mean**2
-    covariance = ranking.scores.covariance * np.outer(slope, slope)
-    return replace(ranking, scores=Moments(mapping.probability(mean), covariance))
+    expected = standing.expected
+    mapping = published_mapping(expected.measure, expected.pool.scale.name)
+    return replace(standing.ranking, scores=expected.satisfied(standing.belief, mapping))
 
 
 def _written(number: float) -> str:

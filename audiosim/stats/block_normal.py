@@ -96,6 +96,19 @@ class BlockNormal:
         column[self.blocks[block]] += self.within[block][:, place]
         return column
 
+    def among(self, places: Integers) -> Array:
+        """(m, m) covariance of some unknowns.
+
+        places  (m,) different
+        """
+        block, place = (of[places] for of in self._place)
+        loadings, covariance = np.empty((len(places), len(self.shared))), np.zeros((len(places),) * 2)
+        for code in np.unique(block):
+            own = np.flatnonzero(block == code)
+            loadings[own] = self.loadings[code][place[own]]
+            covariance[np.ix_(own, own)] = self.within[code][np.ix_(place[own], place[own])]
+        return np.asarray(covariance + loadings @ self.shared @ loadings.T)
+
     def project(self, weights: sparse.csr_array) -> Moments:
         """Moments of weighted sums, with their full covariance.
 

@@ -62,6 +62,13 @@ class MultivariateNormal(Protocol):
         """(n,) covariance of one unknown with each; not to be written to."""
         ...
 
+    def among(self, places: Integers) -> Array:
+        """(m, m) covariance of some unknowns.
+
+        places  (m,) different
+        """
+        ...
+
     def project(self, weights: sparse.csr_array) -> Moments:
         """Moments of weighted sums: mean W mu, covariance W Sigma W'.
 
@@ -138,6 +145,9 @@ class IndependentNormal:
         column = np.zeros(len(self.mean))
         column[index] = self.variance[index]
         return column
+
+    def among(self, places: Integers) -> Array:
+        return np.diag(self.variance[places])
 
     def project(self, weights: sparse.csr_array) -> Moments:
         covariance = _projected(weights, self.variance)
