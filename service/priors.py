@@ -1,5 +1,6 @@
 """Prior beliefs on the wire: correlated gains block by block, to the last bit, as arrays of a compressed npz file."""
 
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -28,6 +29,8 @@ NAMES = (
     "shared",
     "shape",
     "stretch",
+    "width",
+    "worth",
 )
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 
@@ -42,7 +45,7 @@ def encode_prior(belief: Belief) -> bytes:
     data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Belief`; (0,) where it has none
-    stretch        as of `Belief`
+    stretch, width, worth  as of `Belief`
 
     InputError where gains are correlated otherwise than in blocks with shared effects.
     """
@@ -67,6 +70,8 @@ def encode_prior(belief: Belief) -> bytes:
         shared=prior.shared,
         shape=np.empty(0) if belief.shape is None else belief.shape,
         stretch=np.array(belief.stretch),
+        width=np.array(belief.width),
+        worth=np.array(belief.worth),
     )
     return file.getvalue()
 
@@ -81,9 +86,11 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
     try:
         parts = _arrays(body)
         models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
-        shape, stretch = _shape(parts["shape"], len(parts["levels"])), _stretch(parts["stretch"])
+        shape, stretch = _shape(parts["shape"], len(parts["levels"])), _above_zero("stretch", parts["stretch"])
         marginals, model = parts["marginals"], parts["model"]
-        return Belief(parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch)
+        width, worth = (_above_zero(what, parts[what]) for what in ("width", "worth"))
+        belief = Belief(parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch)
+        return replace(belief, width=width, worth=worth)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
 
@@ -108,10 +115,11 @@ def _shape(shape: Array, levels: int) -> Array | None:
     return shape
 
 
-def _stretch(stretch: Array) -> float:
-    if stretch.dtype != np.float64 or stretch.shape != () or not 0 < stretch < np.inf:
-        raise InputError("its stretch must be one finite number above 0")
-    return float(stretch)
+def _above_zero(what: str, number: Array) -> float:
+    """A number above 0; only `worth` may be infinite."""
+    if number.dtype != np.float64 or number.shape != () or not number > 0 or (number == np.inf and what != "worth"):
+        raise InputError(f"its {what} must be one {'' if what == 'worth' else 'finite '}number above 0")
+    return float(number)
 
 
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:

@@ -20,7 +20,7 @@ from audiosim.users.satisfaction import SatisfactionMapping
 DRAWS = 1000
 RELEVANT = 0.4  # of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
 
-Seen = Callable[[Array], Array]  # scores (s, draws) for a query -> what is made of them
+MapScores = Callable[[Array], Array]  # scores (s, draws) for a query -> what is made of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class SampledScores:
         self._check_relevant(belief)
         return self._moments(belief, mapping.probability)
 
-    def _moments(self, belief: Belief, seen: Seen) -> Moments:
+    def _moments(self, belief: Belief, seen: MapScores) -> Moments:
         if belief.prior.correlated:
             return self._correlated(belief, seen)
         sums = [self._query(belief, code, seen) for code in range(len(self.pool.queries))]
@@ -122,13 +122,13 @@ class SampledScores:
         count = len(self.pool.queries)
         return mean / count, covariance / count**2
 
-    def _query(self, belief: Belief, code: int, seen: Seen) -> tuple[Array, Array]:
+    def _query(self, belief: Belief, code: int, seen: MapScores) -> tuple[Array, Array]:
         """(s,) mean and (s, s) covariance of what the scores for one query are seen as."""
         rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
         return _moments(seen(self._scores(code, rows, belief.grades_at(rows, chance))))
 
-    def _correlated(self, belief: Belief, seen: Seen) -> Moments:
+    def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
         """Moments where queries are not drawn independently of each other."""
         rng, total = np.random.default_rng(self.seed), np.zeros((len(self.pool.systems), self.draws))
         for rows, grades in belief.draw(rng, self.draws):

@@ -197,7 +197,10 @@ class JointEstimator:
         gains = self._prior.layout.normal(sizes, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
         words, spoke = self._spoken
-        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke)
+        own = np.maximum(LEAST, np.sqrt(self._prior.ordinal.prior.variance))
+        # By how much collections vary in level, trend and sizes says nothing of how wide a level is.
+        width = float(np.mean(own / np.sqrt(gains.variance))) if self._held.away else 1.0
+        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, width=width)
 
     @property
     def name(self) -> str:
@@ -231,7 +234,7 @@ class JointEstimator:
         other = copy(self)
         other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
         shaped = other._start.revise(grades).shaped()
-        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch)
+        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
         return other
 
     def _with_trend(self) -> Layout:

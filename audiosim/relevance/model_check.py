@@ -11,8 +11,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtri, stdtr
 
 from audiosim.arrays import Array, Integers
-from audiosim.relevance.belief import FREEDOM, Belief
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.level_chances import FREEDOM
 from audiosim.stats.ordinal import expectation
 
 LEAST = 50  # judgments that a verdict needs
@@ -128,6 +129,6 @@ def _reached(belief: Belief, order: Integers) -> Array:
         deviation = np.diagonal(root)
         mean = gains - deviation * innovation
         own = expectation(belief.marginals[order], belief.levels) / belief.maximum
-        ends = own[:, None] + np.sqrt(moments.variance)[:, None] * ndtri(below)
+        ends = own[:, None] + belief.width * np.sqrt(moments.variance)[:, None] * ndtri(below)
         below = stdtr(FREEDOM, (ends - mean[:, None]) / deviation[:, None])
     return np.column_stack([below, np.ones(len(order))])

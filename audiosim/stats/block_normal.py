@@ -68,6 +68,11 @@ class BlockNormal:
             block[rows], place[rows] = code, np.arange(len(rows))
         return block, place
 
+    @property
+    def block(self) -> Integers:
+        """(n,) number of the block of each unknown."""
+        return self._place[0]
+
     @cached_property
     def variance(self) -> Array:
         """(n,) the variance of each unknown, 0 for one that is known."""

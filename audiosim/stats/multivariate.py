@@ -58,6 +58,11 @@ class MultivariateNormal(Protocol):
         """True if one unknown may be correlated with another."""
         ...
 
+    @property
+    def block(self) -> Integers:
+        """(n,) number of the block of each unknown: those of one hang together as those of others do not."""
+        ...
+
     def column(self, index: int) -> Array:
         """(n,) covariance of one unknown with each; not to be written to."""
         ...
@@ -140,6 +145,10 @@ class IndependentNormal:
         if self.variance.shape != self.mean.shape:
             raise InputError(f"variances must be {self.mean.shape} to match the mean, got {self.variance.shape}")
         _check_finite(self.mean, self.variance)
+
+    @property
+    def block(self) -> Integers:
+        return np.arange(len(self.mean))
 
     def column(self, index: int) -> Array:
         column = np.zeros(len(self.mean))
