@@ -197,9 +197,9 @@ class JointEstimator:
         gains = self._prior.layout.normal(sizes, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
         words, spoke = self._spoken
-        own = np.maximum(LEAST, np.sqrt(self._prior.ordinal.prior.variance))
         # By how much collections vary in level, trend and sizes says nothing of how wide a level is.
-        width = float(np.mean(own / np.sqrt(gains.variance))) if self._held.away else 1.0
+        wider = np.mean(np.sqrt(gains.variance) / self._prior.layout.scale)
+        width = float(min(1.0, 1 / wider)) if self._held.away else 1.0
         self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, width=width)
 
     @property

@@ -117,7 +117,11 @@ def _chances(belief: Belief, order: Integers, rng: np.random.Generator) -> Array
 
 
 def _reached(belief: Belief, order: Integers) -> Array:
-    """(k, l) P(grade <= level) of each judged pair given the judgments before it; as in `Belief.probabilities`."""
+    """(k, l) P(grade <= level) of each judged pair given the judgments before it.
+
+    As in `Belief.probabilities`, but for a width of 1 and without what the judgments taught of levels: wider levels
+    forgive a field that is wrong about which pairs are alike.
+    """
     below = np.clip(np.cumsum(belief.marginals[order], axis=1)[:, :-1], 0, 1)
     if belief.prior.correlated and len(order):
         k, n = len(order), len(belief.grades)
@@ -129,6 +133,6 @@ def _reached(belief: Belief, order: Integers) -> Array:
         deviation = np.diagonal(root)
         mean = gains - deviation * innovation
         own = expectation(belief.marginals[order], belief.levels) / belief.maximum
-        ends = own[:, None] + belief.width * np.sqrt(moments.variance)[:, None] * ndtri(below)
+        ends = own[:, None] + np.sqrt(moments.variance)[:, None] * ndtri(below)
         below = stdtr(FREEDOM, (ends - mean[:, None]) / deviation[:, None])
     return np.column_stack([below, np.ones(len(order))])

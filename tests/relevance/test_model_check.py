@@ -1,6 +1,6 @@
 """The sequential check of a model: against its definition judgment by judgment, and on data made to fit it or not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_evidence_is_the_mean_likelihood_ratio_so_far():
 
 def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     rng = np.random.default_rng(4)
-    start = estimator.predict(np.full(len(pool.pairs), np.nan))
+    start = replace(estimator.predict(np.full(len(pool.pairs), np.nan)), width=1.0)
     truth, order = drawn(start, rng), rng.permutation(len(pool.pairs))[:25]
     grades = np.full(len(truth), np.nan)
     grades[order] = truth[order]
@@ -92,7 +92,8 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
 @pytest.mark.parametrize("kind", ["capricious", "harsh", "shuffled", "all or nothing"])
 def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, estimator, kind):
     rng = np.random.default_rng(6)
-    right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)), rng)
+    # Grades as frequent as they usually are: those of some collection, not of any.
+    right = drawn(replace(estimator.predict(np.full(len(pool.pairs), np.nan)), width=1.0), rng)
     truth = {
         "capricious": rng.integers(0, 101, len(right)).astype(float),
         "harsh": np.floor(right / 2),
