@@ -1,4 +1,4 @@
-"""Evaluation with full judgments: scores, people, tests between systems, and how stable it all is."""
+"""Evaluation with full judgments: scores, people, tests between systems."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.stats.distributions import Empirical
-from audiosim.stats.gtheory import crossed
+from audiosim.stats.friedman import Friedman, RankComparison, friedman_test, tukey_test
 from audiosim.stats.inference import (
+    SAMPLES,
     Comparison,
     bootstrap_test,
     permutation_test,
@@ -25,19 +26,22 @@ from audiosim.stats.inference import (
 )
 from audiosim.stats.intervals import Interval, mean_interval, prediction_interval
 from audiosim.stats.multiple import benjamini_hochberg, holm
-from audiosim.users.satisfaction import published_mapping, success, user_form
+from audiosim.users.grading import on_scale
+from audiosim.users.satisfaction import number_satisfied, published_mapping, success, user_form
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STABLE = 0.95  # the coefficient that required query sets are to reach; Urbano (2013), Tables 6.2 and 6.3
-SYSTEM_TESTS: dict[str, Callable[[Array, np.random.Generator], Comparison]] = {
-    "t": lambda scores, rng: t_test(scores),
-    "wilcoxon": lambda scores, rng: wilcoxon_test(scores),
-    "sign": lambda scores, rng: sign_test(scores),
-    "bootstrap": lambda scores, rng: bootstrap_test(scores, rng),
-    "permutation": lambda scores, rng: permutation_test(scores, rng),
+PAIRED_TESTS: dict[str, Callable[[Array, np.random.Generator, int], Comparison]] = {
+    "t": lambda scores, rng, samples: t_test(scores),
+    "wilcoxon": lambda scores, rng, samples: wilcoxon_test(scores),
+    "sign": lambda scores, rng, samples: sign_test(scores),
+    "bootstrap": lambda scores, rng, samples: bootstrap_test(scores, rng, samples=samples),
+    "permutation": lambda scores, rng, samples: permutation_test(scores, rng, samples=samples),
 }
+FRIEDMAN = "friedman"  # of all systems at once, with Tukey's honestly significant differences between all pairs
+SYSTEM_TESTS = (*PAIRED_TESTS, FRIEDMAN)
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,11 @@ class Evaluation:
     satisfied   (s) the share of users that the system satisfies, and its 95 % t-interval over queries;
                 None where no mapping from this measure and scale to people is published
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
-    comparison  of all pairs of systems; None of a single system
+    test        between systems, one of SYSTEM_TESTS
+    comparison  of all pairs of systems by a paired test; None of a single system, and with Friedman's test
+    ranks       Friedman's test and Tukey's comparison of all pairs by mean rank; None with any other test
     bounds      (s) each: what the mean would be at least and at most, were all documents judged; None: not asked for
+    of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
     """
 
     scores: Scores
@@ -59,8 +66,11 @@ class Evaluation:
     new: tuple[Interval, ...]
     satisfied: tuple[Interval, ...] | None
     success: Array | None
+    test: str
     comparison: Comparison | None
+    ranks: tuple[Friedman, RankComparison] | None = None
     bounds: tuple[Array, Array] | None = None
+    of_users: Array | None = None
 
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first."""
@@ -72,13 +82,22 @@ class Evaluation:
                 people = self.satisfied[place]
                 row |= {"satisfied": people.estimate, "satisfied_low": people.lower, "satisfied_high": people.upper}
                 row |= {"success": float(self.success[place])}
+            if self.of_users is not None:
+                row |= _users(self.of_users[place])
+            if self.ranks is not None:
+                row |= {"mean_rank": float(self.ranks[0].mean_ranks[place])}
             if self.bounds is not None:
                 row |= {"least": float(self.bounds[0][place]), "most": float(self.bounds[1][place])}
             rows.append(row)
         return rows
 
     def pair_rows(self) -> list[dict[str, Any]]:
-        """One row per pair of systems, the better one first: difference, effect size, interval, p-values."""
+        """One row per pair of systems, the better one first: difference, effect size, interval, p-values.
+
+        With Friedman's test the differences are of mean ranks, and p is adjusted for all pairs already.
+        """
+        if self.ranks is not None:
+            return self._rank_rows(self.ranks[1])
         found = self.comparison
         if found is None:
             return []
@@ -92,24 +111,55 @@ class Evaluation:
             "p_holm": holm(found.p_value),
             "p_benjamini_hochberg": benjamini_hochberg(found.p_value),
         }
-        values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        places = zip(found.first.tolist(), found.second.tolist(), strict=True)
-        return [
-            {"a": names[a], "b": names[b]} | dict(zip(columns, row, strict=True))
-            for (a, b), row in zip(places, values, strict=True)
-        ]
+        return _pair_rows(names, found.first, found.second, columns)
+
+    def _rank_rows(self, found: RankComparison) -> list[dict[str, Any]]:
+        columns = {"difference": found.difference, "low": found.lower, "high": found.upper, "p": found.p_value}
+        return _pair_rows(self.scores.systems, found.first, found.second, columns)
+
+    @property
+    def significant(self) -> int:
+        """Number of pairs of systems that differ at .05, all pairs taken together."""
+        adjusted = "p" if self.ranks is not None else "p_holm"
+        return sum(row[adjusted] < SIGNIFICANT for row in self.pair_rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, ready for JSON; an infinite end or effect size is null."""
         rows = {"systems": self.system_rows(), "pairs": self.pair_rows()}
         finite = {name: [_finite(row) for row in found] for name, found in rows.items()}
-        return {"queries": len(self.scores.queries), "test": self.comparison.test if self.comparison else None} | finite
+        single = len(self.scores.systems) < 2
+        plain: dict[str, Any] = {"queries": len(self.scores.queries), "test": None if single else self.test}
+        if self.ranks is not None:
+            test = self.ranks[0]
+            plain["friedman"] = {"chi_squared": test.statistic, "freedom": test.freedom, "p": test.p_value}
+        return plain | finite
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""
         import pandas as pd
 
         return pd.DataFrame(self.system_rows()).set_index("system")
+
+
+def _pair_rows(
+    names: tuple[str, ...], first: Integers, second: Integers, columns: dict[str, Array]
+) -> list[dict[str, Any]]:
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        {"a": names[a], "b": names[b]} | dict(zip(columns, row, strict=True))
+        for a, b, row in zip(first.tolist(), second.tolist(), values, strict=True)
+    ]
+
+
+def _users(chances: Array) -> dict[str, Any]:
+    """Number of users who are satisfied: the mean, and the probability that more than half of them are."""
+    users = len(chances) - 1
+    return {
+        "users": users,
+        "users_satisfied": float(chances @ np.arange(users + 1)),
+        "most_satisfied": float(chances[users // 2 + 1 :].sum()),
+        "users_probabilities": chances.tolist(),
+    }
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:
@@ -123,6 +173,9 @@ def evaluate(
     unjudged: Unjudged = "error",
     test: str = "t",
     rng: np.random.Generator | None = None,
+    resamples: int = SAMPLES,
+    scale: str | None = None,
+    users: int | None = None,
 ) -> Evaluation:
     """Evaluate the systems of a collection whose retrieved documents are all judged.
 
@@ -130,31 +183,54 @@ def evaluate(
     measure     such as "nDCG@5"
     unjudged    what a retrieved document without judgment does: `error`, `zero` (with bounds of what the scores would
                 be, see `score_bounds`), or `skip` (those below it move up)
-    test      between systems: t, wilcoxon, sign, bootstrap or permutation
-    rng       for the last two; seeded with 0 where None
+    test        between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by Tukey's
+                honestly significant differences
+    rng         for bootstrap and permutation; seeded with 0 where None
+    resamples   drawn by these two
+    scale       artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
+    users       how many are asked, of arbitrary queries, whether they are satisfied; None where nobody is
 
     At least two queries are needed.
     """
     if test not in SYSTEM_TESTS:
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
-    collection, measure = as_collection(collection), as_measure(measure)
+    if resamples < 1:
+        raise InputError(f"resamples must be at least 1, got {resamples}")
+    collection, measure = on_scale(as_collection(collection), scale), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
     if len(found.queries) < 2:
         raise InputError(f"an evaluation needs at least two queries, collection {collection.identifier} has one")
     order = found.order
     scores = Scores(measure, tuple(found.systems[i] for i in order), found.queries, found.values[order])
-    satisfied, succeeds = _people(measure, collection.scale.name, runs.scores(user_form(measure)).values[order])
+    people = runs.scores(user_form(measure)).values[order]
+    satisfied, succeeds = _people(measure, collection.scale.name, people)
     rng = np.random.default_rng(0) if rng is None else rng
+    ranks = None
+    if test == FRIEDMAN and len(order) > 1:
+        ranks = (friedman := friedman_test(scores.values)), tukey_test(friedman)
+    paired = PAIRED_TESTS.get(test) if len(order) > 1 else None
     return Evaluation(
         scores=scores,
         intervals=tuple(mean_interval(row) for row in scores.values),
         new=tuple(prediction_interval(row) for row in scores.values),
         satisfied=satisfied,
         success=succeeds,
-        comparison=SYSTEM_TESTS[test](scores.values, rng) if len(order) > 1 else None,
+        test=test,
+        comparison=None if paired is None else paired(scores.values, rng, resamples),
+        ranks=ranks,
         bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
+        of_users=None if users is None else _of_users(measure, collection.scale.name, people, users),
     )
+
+
+def _of_users(measure: Measure, scale: str, values: Array, users: int) -> Array:
+    """(s, n + 1) the probability that so many users are satisfied, the mean over the queries of their scores (s, q).
+
+    Urbano (2013), equation 4.2.
+    """
+    mapping = published_mapping(user_form(measure), scale)
+    return np.asarray(number_satisfied(mapping.probability(values), users).mean(axis=1))
 
 
 def _bounds(collection: Collection, measure: Measure, order: Integers) -> tuple[Array, Array]:
@@ -171,35 +247,3 @@ def _people(measure: Measure, scale: str, values: Array) -> tuple[tuple[Interval
     shares = mapping.probability(values)
     distributions = [Empirical(np.sort(row)) for row in values]
     return tuple(mean_interval(row) for row in shares), np.array([success(one, mapping) for one in distributions])
-
-
-def reliability_of(
-    collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error"
-) -> dict[str, Any]:
-    """The generalizability study of a collection by one measure; see `reliability`."""
-    measure = as_measure(measure)
-    return reliability(judged_runs(collection, measure.cutoff, unjudged).scores(measure))
-
-
-def reliability(scores: Scores) -> dict[str, Any]:
-    """The generalizability study of a score matrix, as plain values.
-
-    `system`, `query` and `residual` are shares of the variance; `generalizability` is E rho^2 and
-    `dependability` Phi at the number of queries there is, each with its 95 % interval; the queries
-    for each are the fewest that bring it to .95, null where the systems do not differ.
-    Urbano (2013), chapter 6.
-    """
-    study = crossed(scores.values)
-    relative, absolute = study.relative_interval(), study.absolute_interval()
-    return study.shares() | {
-        "generalizability": float(study.relative()),
-        "generalizability_low": float(relative[0]),
-        "generalizability_high": float(relative[1]),
-        "dependability": float(study.absolute()),
-        "dependability_low": float(absolute[0]),
-        "dependability_high": float(absolute[1]),
-        "queries_for_generalizability": study.queries_for_relative(STABLE),
-        "queries_for_dependability": study.queries_for_absolute(STABLE),
-        "queries": study.queries,
-        "negative": list(study.negative),
-    }

@@ -1,26 +1,36 @@
 """The figures of the benchmarks: timed alike, printed beside their limits, kept as data, shown as tables in the docs.
 
-    python benchmarks/figures.py            write the tables of docs/benchmarks.md anew from benchmarks/results.json
+    python benchmarks/figures.py            write the tables of the docs anew from benchmarks/results.json
+    python benchmarks/figures.py --check    exit code 1 where a table is not that of results.json
 
 A benchmark adds its figures to `Figures`, which prints each and keeps them all in results.json under the benchmark's
-name, with the command and the processor that gave them. What is in the docs is made from that file alone.
+name, with the command and the processor that gave them. A page of the docs shows them between two marks,
+
+    <!-- figures: ordinal -->               all figures of benchmarks/ordinal.py
+    <!-- figures: evidence sound -->        those of its part `sound`: Figures("evidence", "sound")
+    <!-- figures: joint table / systems --> one table of them, by its title
+    <!-- end of figures -->
+
+and what stands between the marks is made from results.json alone.
 """
 
 import json
 import os
 import platform
+import re
 import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
-PAGE = HERE.parent / "docs" / "benchmarks.md"
-OPEN, CLOSE = "<!-- figures: {} -->", "<!-- end of figures -->"
+PAGES = HERE.parent / "docs"
+PLACE = re.compile(r"(<!-- figures: ([^/>]+?)(?: / ([^>]+?))? -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+Cell = str | float | None
 
 
 def cpu_seconds(work: Callable[[], object], runs: int) -> float:
@@ -45,41 +55,88 @@ def _median(work: Callable[[], object], runs: int, clock: Callable[[], float]) -
 class Figures:
     """The figures of one run of a benchmark; kept when its `with` ends without an error."""
 
-    def __init__(self, benchmark: str) -> None:
-        """An empty table.
+    def __init__(self, benchmark: str, part: str = "") -> None:
+        """Nothing yet.
 
         benchmark  name of the script, without its ending
+        part       of it, where parts are run one by one: each is kept by itself
         """
-        self.benchmark = benchmark
-        self.rows: list[dict[str, str | float | None]] = []
+        self.benchmark, self.name = benchmark, f"{benchmark} {part}".strip()
+        self.rows: list[dict[str, str | float | bool | None]] = []
+        self.tables: dict[str, dict[str, Sequence]] = {}
 
     def __enter__(self) -> "Figures":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        if kind is None and self.rows:
+        if kind is None and (self.rows or self.tables):
             self._keep()
 
-    def add(self, what: str, value: float, unit: str = "ms", limit: float | None = None, note: str = "") -> None:
+    def add(
+        self,
+        what: str,
+        value: float,
+        unit: str = "ms",
+        limit: float | None = None,
+        note: str = "",
+        least: bool = False,
+    ) -> None:
         """Print a figure beside its limit, and keep it.
 
         what   it is a figure of, unique in the benchmark
         value  in the unit
         limit  it should not exceed, in the unit; None for a figure that is only told
         note   such as how a peer did in the same run
+        least  whether it should not fall below the limit instead
         """
-        self.rows.append({"what": what, "value": float(f"{value:.4g}"), "unit": unit, "limit": limit, "note": note})
-        beside = "" if limit is None else f"   limit {limit:g} {unit}"
-        print(f"{what:58} {value:10.4g} {unit:5}{beside}{f'   {note}' if note else ''}", flush=True)
+        row = {"what": what, "value": float(f"{value:.4g}"), "unit": unit, "limit": limit, "note": note}
+        self.rows.append(row | ({"least": True} if least else {}))
+        print(f"{what:58} {value:10.4g} {unit:5}{_limit(self.rows[-1], '   limit ')}   {note}".rstrip(), flush=True)
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """Print a table, and keep it: what has more than one figure in a row, such as one for each number of judgments.
+
+        title    unique in the benchmark
+        columns  the first is that of the rows' names
+        """
+        self.tables[title] = {"columns": list(columns), "rows": [list(map(_short, row)) for row in rows]}
+        print(f"\n{title}", *_aligned(self.tables[title]), sep="\n", flush=True)
 
     def _keep(self) -> None:
         kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-        command = shlex.join(["python", f"benchmarks/{self.benchmark}.py", *sys.argv[1:]])
-        kept[self.benchmark] = {"command": command, "processor": _processor(), "rows": self.rows}
+        command = shlex.join(["python", f"benchmarks/{self.benchmark}.py", *map(_public, sys.argv[1:])])
+        of_run = {"command": command, "processor": _processor(), "rows": self.rows}
+        kept[self.name] = of_run | ({"tables": self.tables} if self.tables else {})
         whole = json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n"
         half = RESULTS.with_suffix(".part")
         half.write_text(whole, encoding="utf-8")
         half.replace(RESULTS)
+
+
+def _short(cell: Cell) -> Cell:
+    """A number to four digits; NumPy's as Python's."""
+    return cell if cell is None or isinstance(cell, str) else float(f"{cell:.4g}")
+
+
+def _shown(cell: Cell) -> str:
+    return "" if cell is None else cell if isinstance(cell, str) else f"{cell:,.10g}"
+
+
+def _public(argument: str) -> str:
+    """An argument of the command; of a path only its name, since where things lie is this machine's affair."""
+    return Path(argument).name if "/" in argument else argument
+
+
+def _limit(row: dict, before: str = "") -> str:
+    """The limit of a row as text; nothing where it has none."""
+    word = "at least " if row.get("least") else ""
+    return "" if row["limit"] is None else f"{before}{word}{row['limit']:g} {row['unit']}".rstrip()
+
+
+def _aligned(table: dict) -> list[str]:
+    rows = [table["columns"], *([*map(_shown, row)] for row in table["rows"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
 
 
 def _processor() -> str:
@@ -93,23 +150,45 @@ def _cpuinfo() -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def table(kept: dict) -> str:
-    """The rows of one benchmark as a Markdown table, with the command that gave them."""
-    lines = ["| | figure | limit | |", "|---|---|---|---|"]
-    for row in kept["rows"]:
-        limit = "" if row["limit"] is None else f"{row['limit']:g} {row['unit']}"
-        lines.append(f"| {row['what']} | {row['value']:g} {row['unit']} | {limit} | {row['note']} |")
-    return "\n".join([*lines, "", f"    {kept['command']}", "", f"({kept['processor']})"])
+def shown(kept: dict, title: str | None = None) -> str:
+    """The figures of one benchmark as Markdown, or one table of them, with the command that gave them."""
+    parts = [] if title is None else [_markdown(kept["tables"][title])]
+    if title is None and kept["rows"]:
+        cells = [[row["what"], f"{row['value']:,.10g} {row['unit']}", _limit(row), row["note"]] for row in kept["rows"]]
+        parts.append(_markdown({"columns": ["", "figure", "limit", ""], "rows": cells}))
+    if title is None:
+        parts += [f"{name}:\n\n{_markdown(table)}" for name, table in kept.get("tables", {}).items()]
+    return "\n\n".join([*parts, f"    {kept['command']}", f"({kept['processor']})"])
+
+
+def _markdown(table: dict) -> str:
+    rows = [table["columns"], ["---"] * len(table["columns"]), *([*map(_shown, row)] for row in table["rows"])]
+    return "\n".join(f"| {' | '.join(map(str.strip, row))} |" for row in rows)
 
 
 def with_tables(page: str, results: dict) -> str:
-    """A page whose marked places hold the tables of these results."""
-    for benchmark, kept in results.items():
-        head, mark, rest = page.partition(OPEN.format(benchmark))
-        if mark:
-            page = f"{head}{mark}\n{table(kept)}\n{CLOSE}{rest.partition(CLOSE)[2]}"
-    return page
+    """A page whose marked places hold the tables of these results; places of what was never run stay as they are."""
+
+    def filled(place: re.Match[str]) -> str:
+        head, name, title, end = place.groups()
+        return place[0] if name not in results else f"{head}{shown(results[name], title)}\n{end}"
+
+    return PLACE.sub(filled, page)
+
+
+def main() -> int:
+    """Write the pages anew, or check them."""
+    results, stale = json.loads(RESULTS.read_text("utf-8")), []
+    for path in sorted(PAGES.glob("*.md")):
+        page = path.read_text("utf-8")
+        fresh = with_tables(page, results)
+        if fresh != page and "--check" in sys.argv:
+            stale.append(path.name)
+        elif fresh != page:
+            path.write_text(fresh, encoding="utf-8")
+    print("".join(f"{name} is not of results.json: python benchmarks/figures.py\n" for name in stale), end="")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), json.loads(RESULTS.read_text("utf-8"))), encoding="utf-8")
+    sys.exit(main())

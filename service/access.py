@@ -5,12 +5,18 @@ import ipaddress
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request, cookie_parser
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
+from service.problems import refusal
 from service.tokens import Token, TokenStore, digest_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -20,6 +26,9 @@ GUESSES = 10  # wrong tokens from one client...
 GUESSES_S = 60.0  # ...within so long
 NETWORK_BITS = 64  # of an IPv6 address: one client has all of the rest
 MOST_ADDRESSES = 10_000
+COOKIE = "audiosim_token"
+SAFE = ("GET", "HEAD", "OPTIONS")
+HEALTH = "/health/"
 
 Roles = frozenset[str]
 PUBLIC: Roles = frozenset({"public"})
@@ -30,32 +39,33 @@ ANYONE: Roles = CLIENT | ASSESSOR
 
 ONE = r"/v1/collections/(?P<collection>[^/]+)"
 # What is not here is the organiser's alone. An assessor never sees what is predicted, or a ranking: it would bias them.
-RULES: tuple[tuple[str, str, Roles], ...] = (
-    ("GET|HEAD", r"/health/(live|ready)|/openapi\.json|/favicon\.ico|/|/(judge|organise|static)/.*", PUBLIC),
-    ("GET|HEAD|POST|DELETE", r"/v1/session", PUBLIC),
-    ("GET|HEAD", r"/v1/collections|" + ONE, ANYONE),
-    ("GET|HEAD", ONE + "/(questions|status)", ANYONE),
-    ("GET|HEAD", r"/v1/models(/[^/]+)?", CLIENT),
-    ("POST", r"/v1/models/[^/]+/predictions", CLIENT),
-    ("POST", ONE + "/predictions", CLIENT),
-    ("GET|HEAD", ONE + "/ranking", CLIENT),
-    ("POST", ONE + "/(next|judgments|undo)", ASSESSOR),
-    ("GET|HEAD", ONE + "/answers", ASSESSOR),
-    ("GET|HEAD", r"/v1/documents/.+/(sound|peaks)", ASSESSOR),
-    ("GET|HEAD|POST", r"/v2(/.*)?", CLIENT),
-    ("GET|HEAD", r"/metrics", CLIENT),
+RULES = tuple(
+    (frozenset(methods.split("|")), re.compile(pattern), roles)
+    for methods, pattern, roles in (
+        ("GET|HEAD", r"/health/(live|ready)|/openapi\.json|/favicon\.ico|/|/(judge|organise|static)/.*", PUBLIC),
+        ("GET|HEAD|POST|DELETE", r"/v1/session", PUBLIC),
+        ("GET|HEAD", r"/v1/collections|" + ONE, ANYONE),
+        ("GET|HEAD", ONE + "/(questions|status)", ANYONE),
+        ("GET|HEAD", r"/v1/models(/[^/]+)?", CLIENT),
+        ("POST", r"/v1/models/[^/]+/predictions", CLIENT),
+        ("POST", ONE + "/(predictions|documents)", CLIENT),
+        ("GET|HEAD", ONE + "/ranking", CLIENT),
+        ("POST", ONE + "/(next|judgments|undo)", ASSESSOR),
+        ("GET|HEAD", ONE + "/answers", ASSESSOR),
+        ("GET|HEAD", r"/v1/documents/.+/(sound|peaks)", ASSESSOR),
+        ("GET|HEAD|POST", r"/v2(/.*)?", CLIENT),
+        ("GET|HEAD", r"/metrics", CLIENT),
+    )
 )
-COMPILED = [(frozenset(methods.split("|")), re.compile(pattern), roles) for methods, pattern, roles in RULES]
 # A token for one collection may ask this, and what names its collection; the routes of sound look for themselves.
 GENERAL = re.compile(r"/v1/(models(/.*)?|documents/.*|session)")
 
 
-class DeniedError(Exception):
-    """A request may not be; `headers` go with the answer."""
+class DeniedError(HTTPException):
+    """A request may not be."""
 
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+    def __str__(self) -> str:
+        return self.detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ OPEN = Caller("organiser")
 
 def roles_for(method: str, path: str) -> tuple[Roles, str | None]:
     """Roles that may make this request, and the collection that it is about."""
-    for methods, pattern, roles in COMPILED:
+    for methods, pattern, roles in RULES:
         found = pattern.fullmatch(path)
         if found and method in methods:
             return roles, found.groupdict().get("collection")
@@ -118,22 +128,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def parse_proxies(texts: Iterable[str]) -> list[str]:
-    """Addresses and networks of proxies that are believed, as they are written; none may stand for everybody."""
-    found = []
-    for text in texts:
-        try:
-            network = ipaddress.ip_network(text.strip())
-        except ValueError:
-            raise InputError(
-                f"a trusted proxy must be an address or a network, such as 10.0.0.0/8, got {text!r}"
-            ) from None
-        if network.prefixlen == 0:
-            raise InputError(f"{text} would trust everybody, expected the addresses of proxies")
-        found.append(text.strip())
-    return found
-
-
 def host_of(netloc: str) -> str:
     """The name or number in `host:port`, lower case, without the brackets of IPv6."""
     if netloc.startswith("["):
@@ -147,30 +141,30 @@ def client_of(address: str) -> str:
         number = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(number, ipaddress.IPv4Address):
-        return str(number)
-    if number.ipv4_mapped is not None:
-        return str(number.ipv4_mapped)
-    return str(ipaddress.ip_network((int(number), NETWORK_BITS), strict=False))
+    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(number), NETWORK_BITS), strict=False))
+    return str(getattr(number, "ipv4_mapped", None) or number)
 
 
 class Guesses:
     """Counts wrong tokens by client, and says when there have been too many."""
 
-    def __init__(self, most: int = GUESSES, within_s: float = GUESSES_S) -> None:
-        self._most, self._within_s = most, within_s
+    def __init__(self) -> None:
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+
+    def _recent(self, client: str, now: float) -> list[float]:
+        return [moment for moment in self._wrong.get(client, ()) if moment > now - GUESSES_S]
 
     def wait_s(self, address: str, now: float) -> float:
         """Seconds that the client at an address has to wait until they may guess again; 0 where they may."""
-        recent = [moment for moment in self._wrong.get(client_of(address), ()) if moment > now - self._within_s]
-        return recent[-self._most] + self._within_s - now if len(recent) >= self._most else 0.0
+        recent = self._recent(client_of(address), now)
+        return recent[-GUESSES] + GUESSES_S - now if len(recent) >= GUESSES else 0.0
 
     def wrong(self, address: str, now: float) -> None:
         """Count a wrong token from an address."""
         client = client_of(address)
-        recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - self._within_s]
-        self._wrong[client] = [*recent, now][-self._most :]
+        self._wrong[client] = [*self._recent(client, now), now][-GUESSES:]
+        self._wrong.move_to_end(client)
         while len(self._wrong) > MOST_ADDRESSES:
             self._wrong.popitem(last=False)
 
@@ -286,3 +280,55 @@ def check_origin(origin: str | None, site: str | None, netloc: str, by_cookie: b
     foreign = origin is not None and origin.partition("://")[2].lower() != netloc.lower()
     if foreign or site in ("cross-site", "same-site") or (by_cookie and origin is None):
         raise DeniedError(403, "a page of another site may not send this")
+
+
+class Guarded:
+    """An application that only those reach who may; `caller_of` then says who they are."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: ASGIApp = self._app
+        if scope["type"] == "http":
+            try:
+                self._check(scope)
+            except DeniedError as denied:
+                answer = refusal(scope, denied.status_code, denied.detail, denied.headers)
+        await answer(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        headers, access = Headers(scope=scope), self._access
+        method, path, netloc = scope["method"], scope["path"], headers.get("host", "")
+        if not path.startswith(HEALTH):  # who asks for it knows the machine, not its names
+            access.check_name(netloc)
+        secret, by_cookie = presented(headers)
+        if method not in SAFE:
+            check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_cookie)
+        public = roles_for(method, path)[0] is PUBLIC
+        caller = NOBODY if public and access.locked else access.identify(secret, address_of(scope))
+        if caller is NOBODY and not public:
+            raise DeniedError(401, "this needs a token: Authorization: Bearer TOKEN", {"WWW-Authenticate": MISSING})
+        check_allowed(caller, method, path)
+        scope["state"].update(caller=caller, role=caller.role)
+
+
+def presented(headers: Headers) -> tuple[str | None, bool]:
+    """The token that a request brings, and whether in a cookie."""
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return secret.strip(), False
+    cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
+    return cookie, cookie is not None
+
+
+def address_of(scope: Scope) -> str:
+    """Address that a request comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def caller_of(request: Request) -> Caller:
+    """Caller of a request, as found out before the request came here."""
+    caller: Caller = request.scope["state"]["caller"]
+    return caller

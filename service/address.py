@@ -1,6 +1,6 @@
 """Addresses of a service, and of a collection there."""
 
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from audiosim.errors import InputError
 
@@ -21,6 +21,17 @@ def parse_address(text: str) -> tuple[str, str | None, str | None]:
         raise _not_an_address(text)
     root = f"{parts.scheme}://{parts.netloc}{prefix}"
     return root, None if named is None else unquote(named), query.get("model")
+
+
+def path_of(collection: str, *more: str) -> str:
+    """Path of a collection of a service, or of what is under it."""
+    return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
+
+
+def query_of(model: str | None, cutoff: int | None) -> dict[str, str]:
+    """Query that names a model and a cutoff, where they are given."""
+    query = {"model": model, "cutoff": None if cutoff is None else str(cutoff)}
+    return {name: value for name, value in query.items() if value is not None}
 
 
 def _not_an_address(text: str) -> InputError:

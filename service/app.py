@@ -17,18 +17,21 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 import audiosim
+from audiosim.campaign import Standing
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
-from service.access import Access
+from audiosim.stats.threads import stay_on_one_thread
+from service.access import Access, Guarded
+from service.arriving import Receiver
 from service.campaigns import Judging
 from service.connections import Connection
 from service.exchange import describe, failing
-from service.guarded import Guarded
+from service.import_store import ImportStore
 from service.keeper import Keeper
 from service.limits import Gate, Limited, Limits, Shared
 from service.logs import Form, RequestLog, start_logging
 from service.memory import keep_freed_memory
-from service.metrics import Metrics, Progresses
+from service.metrics import Metrics
 from service.observed import Observed, Seen
 from service.problems import PROBLEM, answer_problems
 from service.routes import (
@@ -36,10 +39,12 @@ from service.routes import (
     catalogue,
     exports,
     health,
+    imports,
     open_inference,
     organising,
     pages,
     predictions,
+    receiving,
     sessions,
     sounds,
 )
@@ -55,6 +60,7 @@ GRACE_S = 30
 RANKINGS, RANKINGS_WAITING = 2, 4  # by other measures than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
+SWITCH_S = 0.001  # a thread computes until another gets its turn: whoever answers requests waits for each that does
 
 
 def create_app(
@@ -86,10 +92,12 @@ def create_app(
     )
     served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
-    app.state.keeper = Keeper(served, app.state.access)
+    app.state.imports = ImportStore(None if judging is None else judging.database)
+    app.state.keeper = Keeper(served, app.state.access, app.state.imports)
+    app.state.receiver = Receiver(served)
     app.state.followers = Followers()
     app.state.shares = Shares()
-    app.state.rankings = Shared(RANKINGS, RANKINGS_WAITING)
+    app.state.rankings = Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
     _watch(app, Limits() if limits is None else limits)
     plain = (
         predictions,
@@ -98,8 +106,10 @@ def create_app(
         open_inference,
         judging_routes,
         exports,
+        imports,
         campaign_standing,
         organising,
+        receiving,
         sounds,
     )
     # Routes are tried in this order.
@@ -112,9 +122,11 @@ def create_app(
 async def _kept(app: FastAPI) -> AsyncIterator[None]:
     """Keep up to date what the application serves, for as long as it lives."""
     app.state.keeper.start()
+    app.state.receiver.start()
     try:
         yield
     finally:
+        app.state.receiver.stop()
         app.state.keeper.stop()
 
 
@@ -133,7 +145,12 @@ def _watch(app: FastAPI, limits: Limits) -> None:
     """Put in front of an application, from the inside out: limits, access, problems, metrics and logs."""
     gate = Gate(limits.at_work, limits.waiting)
     app.state.log = None
-    figures = app.state.metrics = Metrics(gate, Progresses(app.state.served))
+    served: Served = app.state.served
+
+    def standings() -> dict[str, Standing]:
+        return {name: one.campaign.standing for name, one in served.collections.items()}
+
+    figures = app.state.metrics = Metrics(gate, standings)
 
     def finished(seen: Seen) -> None:
         figures.finished(seen)
@@ -183,11 +200,18 @@ def _run(
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
+        stay_on_one_thread()
+        sys.setswitchinterval(SWITCH_S)
         app.state.log = RequestLog(log, sys.stderr)
         server.let_go.append(app.state.followers.let_go)
         LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
         for page in _pages(app, near(listening)):
             LOG.info(page)
+        for collection in (one.collection for one in app.state.served.collections.values()):
+            for reading in collection.readings:
+                LOG.log(logging.WARNING if reading.doubtful else logging.INFO, "read: %s", reading.line)
+            for guess in collection.guesses:
+                LOG.info("%s: %s", collection.identifier, guess)
         for note in _notes(app):
             LOG.warning(note)
         if show is not None:

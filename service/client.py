@@ -1,10 +1,7 @@
 """A typed client of the service, and `remote`, the estimator that asks a service what it would predict."""
 
-import os
-import secrets
 import time
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,9 +15,11 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
-from service.address import parse_address
+from service.address import COLLECTIONS, parse_address, path_of, query_of
+from service.import_store import ENDED, FAILED
 from service.priors import decode_prior
-from service.received import LONGEST_S, MOST_BYTES, check_predictions, pause_of, read_answer, refused_body
+from service.received import LONGEST_S, MOST_BYTES, check_predictions, refused_body
+from service.transport import AS_JSON, Transport, new_key
 from service.wire import (
     CollectionOut,
     FeaturesIn,
@@ -30,15 +29,13 @@ from service.wire import (
     PredictionsOut,
     PriorIn,
 )
-from service.wire_judging import ImportedOut, JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
+from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from service.wire_organising import ImportOut
 from service.wire_standing import CampaignOut, RankingOut
 
-PAUSES_S = (0.1, 0.3, 0.9)
-BUSY = (429, 503)
-TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
+POLL_S = 0.5
 BATCH = 10_000
-COLLECTIONS = "/v1/collections"
-
 Answer = TypeVar("Answer")
 
 
@@ -65,17 +62,12 @@ class Client:
         longest_s: float = LONGEST_S,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        import httpx
+        self._there = Transport(url, timeout_s, token, longest_s, most_bytes)
 
-        self.url = url.rstrip("/")
-        self._longest_s, self._most_bytes = longest_s, most_bytes
-        token = os.environ.get(TOKEN) if token is None else token
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        try:
-            self._http = httpx.Client(base_url=self.url, timeout=timeout_s, headers=headers)
-        except httpx.InvalidURL as error:
-            raise InputError(f"not an address: {url}: {error}") from None
-        self._finish = weakref.finalize(self, self._http.close)
+    @property
+    def url(self) -> str:
+        """Root of the service."""
+        return self._there.url
 
     def __enter__(self) -> "Client":
         return self
@@ -85,23 +77,23 @@ class Client:
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._finish()
+        self._there.close()
 
     def models(self) -> list[ModelOut]:
         """The models that are served."""
-        return self._get("/v1/models", list[ModelOut])
+        return self._there.get("/v1/models", list[ModelOut])
 
     def model(self, name: str) -> ModelOut:
         """One model, such as "mout-fine"."""
-        return self._get(f"/v1/models/{quote(name, safe='')}", ModelOut)
+        return self._there.get(f"/v1/models/{quote(name, safe='')}", ModelOut)
 
     def collections(self) -> list[CollectionOut]:
         """The collections that are served."""
-        return self._get(COLLECTIONS, list[CollectionOut])
+        return self._there.get(COLLECTIONS, list[CollectionOut])
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, as a model and a cutoff see it; its own where none is given."""
-        return self._get(_path(name), CollectionOut, _query(model, cutoff))
+        return self._there.get(path_of(name), CollectionOut, query_of(model, cutoff))
 
     def predict(
         self,
@@ -121,8 +113,10 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
-        path = _path(collection, "predictions")
-        return self._ask("POST", path, PredictionsOut, _query(model, cutoff), msgspec.json.encode(asked))
+        body = msgspec.json.encode(asked)
+        return self._there.ask(
+            "POST", path_of(collection, "predictions"), PredictionsOut, query_of(model, cutoff), body
+        )
 
     def prior(
         self,
@@ -138,9 +132,8 @@ class Client:
         model, cutoff  the collection's where none is given
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
-        what = {"params": _query(model, cutoff), "content": msgspec.json.encode(asked)}
-        headers = {"content-type": "application/json"}
-        status, body = self._send("POST", _path(collection, "prior"), headers=headers, **what)
+        what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked), "headers": AS_JSON}
+        status, body = self._there.send("POST", path_of(collection, "prior"), **what)
         if status != 200:
             raise refused_body(self.url, status, body)
         return body
@@ -149,9 +142,8 @@ class Client:
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
         """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
-        asked = FeaturesIn.from_domain(features, probabilities)
-        path = f"/v1/models/{quote(model, safe='')}/predictions"
-        return self._ask("POST", path, PredictionsOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(FeaturesIn.from_domain(features, probabilities))
+        return self._there.ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, now the assessor's until their leases end.
@@ -159,8 +151,8 @@ class Client:
         assessor  not needed where their own token says who they are
         by_query  of as few queries as will do
         """
-        asked = NextIn(assessor, count, by_query)
-        return self._ask("POST", _path(collection, "next"), NextOut, {}, msgspec.json.encode(asked))
+        asked = msgspec.json.encode(NextIn(assessor, count, by_query))
+        return self._there.ask("POST", path_of(collection, "next"), NextOut, {}, asked)
 
     def judge(
         self,
@@ -202,92 +194,81 @@ class Client:
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
         """Take back an answer: that of a number, or the assessor's last."""
-        content = msgspec.json.encode(UndoIn(assessor, number))
-        return self._ask("POST", _path(collection, "undo"), RecordOut, {}, content, key or new_key())
+        body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
+        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; the campaign's where None."""
-        query = {} if measure is None else {"measure": measure}
-        return self._get(_path(collection, "ranking"), RankingOut, query)
+        return self._there.get(
+            path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure}
+        )
 
     def campaign(self, collection: str) -> CampaignOut:
         """Progress of the judging of a collection."""
-        return self._get(_path(collection, "campaign"), CampaignOut)
+        return self._there.get(path_of(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:
         """The lines of a file with the judgments that hold, as they come.
 
         form  csv, qrels, jsonl, or log for all that ever happened
         """
-        import httpx
+        return self._there.lines(path_of(collection, "judgments"), {"format": form})
 
-        try:
-            with self._http.stream("GET", _path(collection, "judgments"), params={"format": form}) as response:
-                if response.status_code != 200:
-                    body = read_answer(response, self.url, self._most_bytes, self._longest_s)
-                    raise refused_body(self.url, response.status_code, body)
-                yield from response.iter_lines()
-        except httpx.HTTPError as error:
-            raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
+    def import_judgments(
+        self, collection: str, text: str, *, key: str | None = None, told: Callable[[ImportOut], object] = id
+    ) -> ImportOut:
+        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 
-    def import_judgments(self, collection: str, text: str, *, key: str | None = None) -> ImportedOut:
-        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing."""
-        path = _path(collection, "judgments", "import")
-        return self._ask("POST", path, ImportedOut, {}, text.encode(), key or new_key())
+        told  called now and then with how far it is; what was taken is safe, also where this breaks off
+        """
+        key, path = key or new_key(), path_of(collection, "judgments", "import")
+        now = self._there.ask("POST", path, ImportOut, {}, text.encode(), key)
+        while now.status not in ENDED:
+            told(now)
+            time.sleep(POLL_S)
+            now = self._there.get(path_of(collection, "imports", str(now.number)), ImportOut)
+        if now.status == FAILED:
+            raise InputError(f"{self.url} refuses: {now.problem}")
+        return now
+
+    def add_runs(self, collection: str, text: str, *, system: str | None = None, team: str | None = None) -> RunsOut:
+        """Send the text of a file of runs: of new systems, or in place of what these systems retrieved before.
+
+        system  its name, where the file holds one run
+        team    of the systems
+        """
+        query = {name: value for name, value in {"system": system, "team": team}.items() if value is not None}
+        return self._there.ask("POST", path_of(collection, "runs"), RunsOut, query, text.encode(), None, "text/plain")
+
+    def add_document(
+        self,
+        collection: str,
+        document: str,
+        *,
+        artist: str | None = None,
+        genre: str | None = None,
+        sound: bytes | None = None,
+        media_type: str = "application/octet-stream",
+        **more: str,
+    ) -> DocumentOut:
+        """Send what is known of a recording; from then on its relevance to any query is predicted.
+
+        sound, media_type  the bytes of its file, and their kind, such as audio/mpeg
+        more               further columns, of metadata alone
+        """
+        known = {"document": document, "artist": artist, "genre": genre}
+        path = path_of(collection, "documents")
+        if sound is None:
+            content = msgspec.json.encode(_checked(DocumentIn, {**known, "more": more}))
+            return self._there.ask("POST", path, DocumentOut, {}, content)
+        if more:
+            raise InputError(f"further columns are sent without sound, got {', '.join(more)}")
+        query = {name: value for name, value in known.items() if value is not None}
+        return self._there.ask("POST", path, DocumentOut, query, sound, None, media_type)
 
     def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
-        content = msgspec.json.encode(said)
-        return self._ask("POST", _path(collection, "judgments"), RecordOut, {}, content, key or new_key())
-
-    def _get(self, path: str, kind: type[Answer], query: Mapping[str, str] | None = None) -> Answer:
-        return self._ask("GET", path, kind, query or {}, None)
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        kind: type[Answer],
-        query: Mapping[str, str],
-        content: bytes | None,
-        key: str | None = None,
-    ) -> Answer:
-        headers = {"content-type": "application/json"} if content is not None else {}
-        headers |= {"idempotency-key": key} if key else {}
-        status, body = self._send(method, path, params=query, content=content, headers=headers)
-        if status not in (200, 201):
-            raise refused_body(self.url, status, body)
-        try:
-            return msgspec.json.decode(body, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ServiceError(f"{self.url} does not answer as audiosim does: {error}") from None
-
-    def _send(self, method: str, path: str, **what: Any) -> tuple[int, bytes]:
-        """Status and body of the answer."""
-        import httpx
-
-        for pause_s in (*PAUSES_S, None):
-            try:
-                with self._http.stream(method, path, **what) as response:
-                    body = read_answer(response, self.url, self._most_bytes, self._longest_s)
-                if pause_s is None or response.status_code not in BUSY:
-                    return response.status_code, body
-                time.sleep(pause_of(response, pause_s))
-            except (httpx.TimeoutException, httpx.UnsupportedProtocol) as error:
-                raise ServiceError(f"{self.url} cannot be asked: {error}") from None
-            except httpx.TransportError as error:
-                if pause_s is None:
-                    raise ServiceError(f"{self.url} cannot be reached: {error}") from None
-                time.sleep(pause_s)
-        raise AssertionError("the last try returns or raises")
-
-
-def new_key() -> str:
-    """A key that nobody else makes."""
-    return secrets.token_hex(16)
-
-
-def _path(collection: str, *more: str) -> str:
-    return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
+        path, body = path_of(collection, "judgments"), msgspec.json.encode(said)
+        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
 
 def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
@@ -295,11 +276,6 @@ def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"not to be sent: {error}") from None
-
-
-def _query(model: str | None, cutoff: int | None) -> dict[str, str]:
-    query = {"model": model, "cutoff": None if cutoff is None else str(cutoff)}
-    return {name: value for name, value in query.items() if value is not None}
 
 
 class RemoteEstimator:
@@ -368,6 +344,9 @@ class RemoteEstimator:
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        said = [words for answer in answers for words in answer.evidence or [None] * len(answer.models)]
+        words, spoke = np.unique([text or "" for text in said], return_inverse=True)
+        speaks = None not in said
         return Belief.independent(
             levels=np.array(answers[0].levels),
             probabilities=np.concatenate([np.array(answer.probabilities) for answer in answers]),
@@ -375,6 +354,8 @@ class RemoteEstimator:
             maximum=self._pool.scale.maximum,
             models=tuple(str(name) for name in codes),
             model=np.array([codes[name] for name in names]),
+            evidence=tuple(words.tolist()) if speaks else (),
+            spoke=spoke if speaks else None,
         )
 
     def _ask(self, pairs: Sequence[Pair], told: Mapping[Pair, float]) -> PredictionsOut:

@@ -75,12 +75,6 @@ class WireRoute(APIRoute):
         return handle_bytes
 
 
-def _served(request: Request) -> Served:
-    served = request.app.state.served
-    assert isinstance(served, Served)
-    return served
-
-
 # These are coroutines so that FastAPI runs them at once, and not in a thread.
 async def read_body(request: Request) -> bytes:
     """The body, which `service.limits` has kept within limits."""
@@ -89,17 +83,18 @@ async def read_body(request: Request) -> bytes:
 
 async def served_by(request: Request) -> Served:
     """All that the application serves."""
-    return _served(request)
+    served: Served = request.app.state.served
+    return served
 
 
 async def named_collection(request: Request, collection: str) -> ServedCollection:
     """The collection that the address names."""
-    return _served(request).collection(collection)
+    return (await served_by(request)).collection(collection)
 
 
 async def named_model(request: Request, model: str) -> Model:
     """The model that the address names."""
-    return _served(request).model(model)
+    return (await served_by(request)).model(model)
 
 
 class ModelRoute(WireRoute):
@@ -155,47 +150,35 @@ def encoding_hint(body: bytes) -> str:
     return ""
 
 
-class _TwiceError(ValueError):
-    pass
-
-
 def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
     if len(body) > MOST_STRICT_BYTES:
         raise HTTPException(413, f"such a body may have {MOST_STRICT_BYTES} bytes at most, got {len(body)}")
-    try:
-        value = decode(body, kind)
-    except HTTPException as error:
-        if error.status_code == 400 and (hint := encoding_hint(body)):
-            raise HTTPException(422, f"the body is not JSON: {hint}") from None
-        if error.status_code == 400 and _is_json(body):
-            raise HTTPException(422, "the body holds a lone surrogate, which is no text") from None
-        raise
+    if hint := encoding_hint(body):
+        raise HTTPException(422, f"the body is not JSON: {hint}")
     try:
         json.loads(body, object_pairs_hook=_check_unique)
-    except _TwiceError as error:
-        raise HTTPException(422, str(error)) from None
-    return value
+    except (ValueError, RecursionError):
+        return decode(body, kind)  # which says what is wrong
+    try:
+        return decode(body, kind)
+    except HTTPException as error:
+        if error.status_code != 400:
+            raise
+        raise HTTPException(422, "the body holds a lone surrogate, which is no text") from None
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _TwiceError(f"the key {next(name for name in names if names.count(name) > 1)!r:.80} stands twice")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise HTTPException(422, f"the key {twice!r:.80} stands twice")
     return found
 
 
-def _is_json(body: bytes) -> bool:
-    try:
-        json.loads(body)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def answer(value: object) -> Response:
+def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A wire value, or a list of them, as JSON."""
-    return Response(msgspec.json.encode(value), media_type=JSON)
+    return Response(msgspec.json.encode(value), status, headers, JSON)
 
 
 def failing(kind: type[Wire], media_type: str) -> dict[int | str, dict[str, Any]]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import NamedTuple
 
-from audiosim.campaign import Change, Ledger, Record
-from audiosim.campaign.ledger import tell_all
-from audiosim.corpus.model import Judgment
+from audiosim.campaign import Change
+from audiosim.campaign.ledger import grades_after
+from audiosim.corpus.grades import mean_grades
+from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection
 from service.served import ServedCollection
 
@@ -50,14 +50,6 @@ class Course:
     met: Moment | None
 
 
-class _Step(NamedTuple):
-    """A change of a grade of the pool, and the event that made it."""
-
-    number: int
-    time: str
-    change: Change
-
-
 class History:
     """The course of a campaign, worked out as far as there is time for, and kept for the next time.
 
@@ -68,8 +60,9 @@ class History:
 
     def __init__(self, one: ServedCollection, moments: int = MOMENTS) -> None:
         self._one, self._most = one, moments
-        self._ledger = Ledger(one.collection.scale, one.collection.judgments)
-        self._steps: list[_Step] = []
+        self._changes: list[Change] = []
+        own = mean_grades(one.collection.judgments)
+        self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
         self._known: dict[int, Moment] = {}  # by the number of changes before
         self._lock = Lock()
 
@@ -79,23 +72,17 @@ class History:
         proceed  asked before each moment whether there is time for it
         """
         with self._lock:
-            self._read(self._one.campaign.log(self._ledger.number))
+            number, more = self._one.campaign.changes(len(self._changes))
+            self._changes += more
             places = self._places()
             complete = self._look(places, proceed) and self._look(self._between(places), proceed)
-            known = {place: moment for place, moment in sorted(self._known.items()) if place <= len(self._steps)}
+            known = {place: moment for place, moment in sorted(self._known.items()) if place <= len(self._changes)}
             met = next((moment for moment in known.values() if moment.reached), None)
             shown = tuple(known[place] for place in places if place in known)
-            return Course(self._ledger.number, complete, shown, met)
-
-    def _read(self, records: Sequence[Record]) -> None:
-        positions = self._one.campaign.selection.pool.positions
-        for record in records:
-            change = self._ledger.apply(record.number, record.event)
-            if change is not None and change.pair in positions:
-                self._steps.append(_Step(record.number, record.event.time, change))
+            return Course(number, complete, shown, met)
 
     def _places(self) -> list[int]:
-        stride, end = 1, len(self._steps)
+        stride, end = 1, len(self._changes)
         while end // stride > self._most:
             stride *= 2
         return sorted({*range(0, end + 1, stride), end})
@@ -117,7 +104,8 @@ class History:
 
     def _moment(self, place: int) -> Moment:
         selection = self._selection(place)
-        number, time = self._steps[place - 1][:2] if place else (0, "")
+        number = self._changes[place - 1].number if place else 0
+        time = self._one.campaign.record(number).event.time if number else ""
         reached = selection.reached(self._one.judging.goal)
         scores = tuple(selection.ranking.scores.mean.tolist())
         return Moment(number, time, selection.judged, selection.confidence, reached, scores)
@@ -125,6 +113,5 @@ class History:
     def _selection(self, place: int) -> Selection:
         """The selection after so many changes."""
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
-        told = tell_all(self._one.collection.judgments, (step.change for step in self._steps[:place]))
-        judgments = (Judgment(*pair, grade, name) for pair, said in told.items() for name, grade in said.items())
-        return Selection.start(now.pool, now.expected, estimator, judgments, now.batch, now.rule)
+        grades = grades_after(self._before, self._changes[:place])
+        return now.anew(after_grades(now.pool, estimator, grades), grades)

@@ -23,6 +23,11 @@ class Remembering:
         self._learned = lru_cache(maxsize=KEPT)(self._learn)
 
     @property
+    def plain(self) -> RelevanceEstimator:
+        """The estimator itself."""
+        return self._estimator
+
+    @property
     def name(self) -> str:
         return self._estimator.name
 

@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from anyio import to_thread
-from fastapi import HTTPException
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,31 +46,38 @@ class Limits:
     waiting: int = 32
 
 
-class RefusedError(Exception):
-    """A request is beyond a limit; `headers` go with the answer; `unread` is whether more of it may be coming."""
+class RefusedError(HTTPException):
+    """A request is beyond a limit.
 
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, unread: bool = True) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers, self.unread = status, detail, headers or {}, unread
+    unread  whether more of it may be coming
+    """
+
+    def __init__(self, status: int, detail: str, unread: bool = True) -> None:
+        busy = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}
+        super().__init__(status, detail, {**busy, "Connection": "close"} if unread else busy)
+        self.unread = unread
 
 
 class Gate:
-    """Lets some predictions work at a time and some wait; the next one is refused.
+    """Lets some at work and some wait; the next one is refused.
 
-    Of the large ones one works at a time: each holds up all else while its body is decoded and its answer encoded.
+    Of large ones one works at a time: each holds up all else while its body is decoded and its answer encoded.
+
+    what  they are, for the refusal
     """
 
-    def __init__(self, at_work: int, waiting: int) -> None:
+    def __init__(self, at_work: int, waiting: int, what: str = "predictions") -> None:
         self._free, self._alone = asyncio.Semaphore(at_work), asyncio.Semaphore(1)
-        self._most_waiting = waiting
+        self._most_waiting, self._what = waiting, what
         self.at_work = self.waiting = 0
 
     @asynccontextmanager
-    async def turn(self, large: bool) -> AsyncIterator[None]:
+    async def turn(self, large: bool = False) -> AsyncIterator[None]:
         """Wait for one's turn, and hold it."""
         needed = [self._alone, self._free] if large else [self._free]
         if self.waiting >= self._most_waiting and any(one.locked() for one in needed):
-            raise _busy(f"{self.waiting} predictions are waiting already", unread=False)
+            detail = f"the service is busy: {self.waiting} {self._what} are waiting already; ask again later"
+            raise RefusedError(503, detail, unread=False)
         async with AsyncExitStack() as held:
             self.waiting += 1
             try:
@@ -86,32 +93,29 @@ class Gate:
 
 
 class Shared:
-    """Work that takes seconds: some at a time, some waiting, more is refused; the same is done once for all who ask.
+    """Work that takes seconds, done in threads behind a gate, and once for all who ask for the same.
 
     What was begun is finished, whoever goes away in the meantime.
     """
 
-    def __init__(self, at_work: int, waiting: int) -> None:
-        self._free, self._most = asyncio.Semaphore(at_work), at_work + waiting
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
         self._doing: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def do(self, what: Hashable, work: Callable[[], Result]) -> Result:
-        """Result of the work, done in a thread.
+        """Result of the work.
 
         what  names it: who asks for it while it waits or is done shares it
         """
         task = self._doing.get(what)
         if task is None:
-            if len(self._doing) >= self._most:
-                detail = f"the service is busy: {len(self._doing)} like it are being computed; ask again later"
-                raise HTTPException(503, detail, {"Retry-After": str(RETRY_AFTER_S)})
             task = self._doing[what] = asyncio.create_task(self._work(work))
             task.add_done_callback(lambda _: self._doing.pop(what))
         result: Result = await asyncio.shield(task)
         return result
 
     async def _work(self, work: Callable[[], Result]) -> Result:
-        async with self._free:
+        async with self._gate.turn():
             return await to_thread.run_sync(work)
 
 
@@ -126,28 +130,21 @@ class Limited:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        chunks: list[bytes] = []
         try:
-            await self._let_in(scope, receive, send)
+            try:
+                if self._check_head(scope):
+                    await self._read(receive, chunks)
+                    receive = _replayed(b"".join(chunks), receive)
+                await self._work(scope, receive, send, sum(map(len, chunks)))
+            finally:
+                self._held -= sum(map(len, chunks))
         except RefusedError as refused:
             await _refuse(refused, scope, receive, send, self._limits)
 
-    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._check_head(scope):
-            await self._work(scope, receive, send, 0)
-            return
-        chunks: list[bytes] = []
-        try:
-            await self._read(receive, chunks)
-            body = b"".join(chunks)
-            await self._work(scope, _replayed(body, receive), send, len(body))
-        finally:
-            self._held -= sum(map(len, chunks))
-
     async def _work(self, scope: Scope, receive: Receive, send: Send, size: int) -> None:
-        if scope["method"] == "POST" and scope["path"].endswith(PREDICTING):
-            async with self._gate.turn(size > LARGE_BYTES):
-                await self._app(scope, receive, send)
-        else:
+        predicts = scope["method"] == "POST" and scope["path"].endswith(PREDICTING)
+        async with self._gate.turn(size > LARGE_BYTES) if predicts else nullcontext():
             await self._app(scope, receive, send)
 
     def _check_head(self, scope: Scope) -> bool:
@@ -194,16 +191,13 @@ class Limited:
         chunks.append(chunk)
         self._held += len(chunk)
         if self._held > self._limits.held_bytes:
-            raise _busy("the requests in flight are too large together", unread=True)
+            raise RefusedError(
+                503, "the service is busy: the requests in flight are too large together; ask again later"
+            )
         return len(chunk)
 
     def _too_large(self, unread: bool = True) -> RefusedError:
         return RefusedError(413, f"a body may have {self._limits.body_bytes} bytes at most", unread=unread)
-
-
-def _busy(reason: str, unread: bool) -> RefusedError:
-    detail = f"the service is busy: {reason}; ask again later"
-    return RefusedError(503, detail, {"Retry-After": str(RETRY_AFTER_S)}, unread)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
@@ -218,11 +212,10 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 async def _refuse(refused: RefusedError, scope: Scope, receive: Receive, send: Send, limits: Limits) -> None:
     """Answer at once and close; but listen for a while, as many senders read no answer before they have sent all."""
-    headers = {**refused.headers, "Connection": "close"} if refused.unread else refused.headers
-    answer = refusal(scope, refused.status, refused.detail, headers)
+    answer = refusal(scope, refused.status_code, refused.detail, refused.headers)
     await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": True})
-    if refused.unread and refused.status != 408:
+    if refused.unread and refused.status_code != 408:
         await _hear_out(receive, limits)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

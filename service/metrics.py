@@ -1,8 +1,7 @@
 """Metrics for operators, in the text format of Prometheus: requests, predictions, campaigns, the process itself."""
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib.metadata import version
 
@@ -11,10 +10,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from audiosim.selection import Selection
+from audiosim.campaign import Standing
 from service.limits import Gate
 from service.observed import Seen
-from service.served import Served
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -22,49 +20,14 @@ KEPT = 1024
 ROUTE = ("route",)
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignProgress:
-    """Progress of the judging of a collection.
-
-    judgments     made, over all assessors
-    judged        pairs of the pool with at least one
-    pool          pairs
-    confidence    in the ranking when that was last computed; None where it never was
-    """
-
-    collection: str
-    judgments: int
-    judged: int
-    pool: int
-    confidence: float | None
-
-
-class Progresses:
-    """Progress of the judging of each collection, without computing anything: a scrape must not wait."""
-
-    def __init__(self, served: Served) -> None:
-        self._served = served
-        self._confidence: dict[str, float] = {}
-
-    def __call__(self) -> list[CampaignProgress]:
-        return [self._progress(name, one.campaign.selection) for name, one in self._served.collections.items()]
-
-    def _progress(self, name: str, selection: Selection) -> CampaignProgress:
-        # The ranking of a state of the judgments is computed when it is first asked for, and kept.
-        if "ranking" in vars(selection):
-            self._confidence[name] = selection.confidence
-        made = sum(map(len, selection.told.values()))
-        return CampaignProgress(name, made, selection.judged, len(selection.pool.pairs), self._confidence.get(name))
-
-
 class Metrics:
     """Counts what an application does; `text` is what a scrape gets.
 
-    gate      of the predictions
-    progress  of each collection, as it is known without computing anything
+    gate       of the predictions
+    standings  of each campaign, by collection
     """
 
-    def __init__(self, gate: Gate, progress: Callable[[], Iterable[CampaignProgress]]) -> None:
+    def __init__(self, gate: Gate, standings: Callable[[], Mapping[str, Standing]]) -> None:
         self._registry = registry = CollectorRegistry()
         whole = ("route", "method", "status")
         requests = Counter("audiosim_requests", "Requests answered", whole, registry=registry)
@@ -82,7 +45,7 @@ class Metrics:
         build = {"version": version("audiosim"), "python": platform.python_version()}
         Info("audiosim_build", "What is running", registry=registry).info(build)
         ProcessCollector(registry=registry)
-        registry.register(_Campaigns(progress))
+        registry.register(_Campaigns(standings))
 
     def started(self) -> None:
         """A request came in."""
@@ -104,27 +67,30 @@ class Metrics:
 
 
 class _Campaigns(Collector):
-    """The progress of each collection, read when a scrape asks."""
+    """Progress of the judging of each collection, read when a scrape asks; nothing is computed, as it must not wait."""
 
-    def __init__(self, progress: Callable[[], Iterable[CampaignProgress]]) -> None:
-        self._progress = progress
+    def __init__(self, standings: Callable[[], Mapping[str, Standing]]) -> None:
+        self._standings = standings
+        self._confidence: dict[str, float] = {}
 
     def describe(self) -> list[Metric]:
         """Nothing: so registering reads no progress."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        rows = list(self._progress())
-        yield _gauge("audiosim_judgments", "Judgments made", {row.collection: row.judgments for row in rows})
-        yield _gauge("audiosim_pool_pairs", "Pairs in the pool", {row.collection: row.pool for row in rows})
-        shares = {row.collection: row.judged / row.pool for row in rows if row.pool}
-        yield _gauge("audiosim_judged_share", "Share of the pool that is judged", shares)
-        known = {row.collection: row.confidence for row in rows if row.confidence is not None}
-        yield _gauge("audiosim_confidence", "Confidence in the ranking when it was last asked for", known)
-
-
-def _gauge(name: str, documentation: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, documentation, labels=("collection",))
-    for collection, value in values.items():
-        family.add_metric([collection], value)
-    return family
+        now = self._standings()
+        # The ranking of a state of the judgments is computed when it is first asked for, and kept.
+        known = {name: one.selection.confidence for name, one in now.items() if "ranking" in vars(one.selection)}
+        self._confidence |= known
+        pools = {name: len(one.selection.pool.pairs) for name, one in now.items()}
+        shares = {name: now[name].selection.judged / pool for name, pool in pools.items() if pool}
+        for name, documentation, values in (
+            ("judgments", "Judgments made", {name: one.judgments for name, one in now.items()}),
+            ("pool_pairs", "Pairs in the pool", pools),
+            ("judged_share", "Share of the pool that is judged", shares),
+            ("confidence", "Confidence in the ranking when it was last asked for", self._confidence),
+        ):
+            family = GaugeMetricFamily(f"audiosim_{name}", documentation, labels=("collection",))
+            for collection, value in values.items():
+                family.add_metric([collection], value)
+            yield family

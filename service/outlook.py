@@ -75,7 +75,7 @@ class Outlook:
         number, judgments = campaign.snapshot()
         selection = campaign.selection
         expectation, positions = selection.belief.expectation, selection.pool.positions
-        expected = {pair: float(expectation[positions[pair]]) for pair in selection.told}
+        expected = {pair: float(expectation[positions[pair]]) for pair in selection.graded}
         return number, leanings(judgments, self._one.collection.scale.maximum, expected)
 
 

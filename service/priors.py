@@ -1,6 +1,5 @@
 """Prior beliefs on the wire: correlated gains block by block, to the last bit, as arrays of a compressed npz file."""
 
-from dataclasses import replace
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -12,6 +11,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from audiosim.stats.block_normal import BlockNormal
+from service.received import check_evidence
 
 MOST_BYTES = 2**28  # of all arrays, unpacked
 NAMES = (
@@ -31,6 +31,8 @@ NAMES = (
     "stretch",
     "width",
     "worth",
+    "evidence",
+    "spoke",
 )
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 
@@ -46,6 +48,8 @@ def encode_prior(belief: Belief) -> bytes:
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Belief`; (0,) where it has none
     stretch, width, worth  as of `Belief`
+    evidence       as of `Belief`
+    spoke          (n,) as of `Belief`; (0,) where it is None
 
     InputError where gains are correlated otherwise than in blocks with shared effects.
     """
@@ -72,6 +76,8 @@ def encode_prior(belief: Belief) -> bytes:
         stretch=np.array(belief.stretch),
         width=np.array(belief.width),
         worth=np.array(belief.worth),
+        evidence=np.array(belief.evidence, dtype=np.str_),
+        spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
     )
     return file.getvalue()
 
@@ -89,8 +95,9 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
         shape, stretch = _shape(parts["shape"], len(parts["levels"])), _above_zero("stretch", parts["stretch"])
         marginals, model = parts["marginals"], parts["model"]
         width, worth = (_above_zero(what, parts[what]) for what in ("width", "worth"))
-        belief = Belief(parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch)
-        return replace(belief, width=width, worth=worth)
+        evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
+        levels, said = parts["levels"], (shape, stretch, evidence, spoke, width, worth)
+        return Belief(levels, marginals, models, model, prior, grades, maximum, *said)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
 
@@ -120,6 +127,18 @@ def _above_zero(what: str, number: Array) -> float:
     if number.dtype != np.float64 or number.shape != () or not number > 0 or (number == np.inf and what != "worth"):
         raise InputError(f"its {what} must be one {'' if what == 'worth' else 'finite '}number above 0")
     return float(number)
+
+
+def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[str, ...], Integers | None]:
+    """Evidence that spoke, and for which pair; none where the file does not say."""
+    names = tuple(str(name) for name in words)
+    check_evidence(names, url)
+    if spoke.shape == (0,) and not names:
+        return (), None
+    right = spoke.shape == (count,) and np.issubdtype(spoke.dtype, np.integer)
+    if not right or np.any(spoke < 0) or np.any(spoke >= len(names)):
+        raise InputError(f"it must say for each of {count} pairs which of {len(names)} combinations of evidence spoke")
+    return names, spoke
 
 
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:

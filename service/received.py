@@ -1,8 +1,12 @@
 """Answers of a service that is not trusted: how much of one is taken, and whether a prediction can be one."""
 
+import socket
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from threading import Event, Timer
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import msgspec
 import numpy as np
@@ -15,8 +19,9 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 2**28  # of one answer, unpacked
-LONGEST_S = 600.0  # that the body of one answer may take
+LONGEST_S = 600.0  # that one answer may take
 LONGEST_PAUSE_S = 10.0
+LONGEST_WORDS = 10_000  # characters that name the evidence of a pair
 SUMMING = 1e-6  # of a row of probabilities
 CLOSE = 1e-6  # of an expectation, as a share of the highest grade
 
@@ -31,9 +36,57 @@ def read_answer(
         if taken > most_bytes:
             raise ServiceError(f"{url} sends more than the {most_bytes:,} bytes that an answer may have")
         if time.monotonic() - start > longest_s:
-            raise ServiceError(f"{url} takes more than the {longest_s:g} s that an answer may take")
+            raise _too_slow(url, longest_s)
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+class Deadline:
+    """Connections of a client, which are cut where an answer takes too long.
+
+    httpx limits the time between two pieces of an answer: a head that comes byte by byte would have no end.
+
+    longest_s, most_bytes  of one answer
+    """
+
+    def __init__(self, http: "httpx.Client", url: str, longest_s: float, most_bytes: int) -> None:
+        self._http, self._url, self._longest_s, self._most_bytes = http, url, longest_s, most_bytes
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+
+    def ask(self, method: str, path: str, **what: Any) -> "tuple[httpx.Response, bytes]":
+        """Answer to a request, and its body."""
+        import httpx
+
+        late = Event()
+        timer = Timer(self._longest_s, self._cut, [late])
+        timer.daemon = True
+        timer.start()
+        try:
+            with self._http.stream(method, path, extensions={"trace": self._note}, **what) as response:
+                body = read_answer(response, self._url, self._most_bytes, self._longest_s)
+        except httpx.TransportError:
+            if not late.is_set():
+                raise
+        finally:
+            timer.cancel()
+        if late.is_set():  # also where a body that is cut looks like one at its end
+            raise _too_slow(self._url, self._longest_s)
+        return response, body
+
+    def _note(self, event: str, told: dict[str, Any]) -> None:
+        """Take note of a connection that was made, as httpx tells the `trace` extension of a request."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._sockets.add(told["return_value"].get_extra_info("socket"))
+
+    def _cut(self, late: Event) -> None:
+        late.set()
+        for one in list(self._sockets):
+            with suppress(OSError):  # gone already
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def _too_slow(url: str, longest_s: float) -> ServiceError:
+    return ServiceError(f"{url} takes more than the {longest_s:g} s that an answer may take")
 
 
 def check_predictions(answer: PredictionsOut, pairs: Sequence[Pair], scale: Scale, url: str) -> None:
@@ -61,8 +114,18 @@ def check_predictions(answer: PredictionsOut, pairs: Sequence[Pair], scale: Scal
 def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
     columns = ("expectation", "variance", "status", "models", "probabilities")
     lengths = {name: len(getattr(answer, name) or ()) for name in columns}
-    if set(lengths.values()) != {n} or None in answer.models:
+    if set(lengths.values()) != {n} or None in answer.models or len(answer.evidence or answer.models) != n:
         raise ServiceError(f"{url} does not answer for every pair that it was asked for")
+    check_evidence(set(answer.evidence or ()) - {None}, url)
+
+
+def check_evidence(words: Iterable[str | None], url: str) -> None:
+    """A ServiceError where evidence that spoke is not named by short texts that may be shown."""
+    for text in words:
+        if text is None or len(text) > LONGEST_WORDS or not text.isprintable():
+            raise ServiceError(
+                f"{url} names evidence {text!r:.80}, expected up to {LONGEST_WORDS} printable characters"
+            )
 
 
 def _check_probabilities(answer: PredictionsOut, pairs: Sequence[Pair], levels: int, url: str) -> None:

@@ -23,7 +23,7 @@ from audiosim.relevance.any_pair import Known
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.published import Model, load_model, model_names
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import after_grades, following
 from service.campaigns import Judging
 from service.learning import Remembering
 from service.predicted import State
@@ -49,10 +49,18 @@ class Predictor:
     estimator   as it is before it learns anything from judgments
     campaign    whose judgments count
     leads       whether pool and estimator are those of the campaign, which then has predicted already
+    within      a predictor of the same model for a part of the pool, whose lessons do for this one
     """
 
-    def __init__(self, pool: Pool, estimator: RelevanceEstimator, campaign: Campaign, leads: bool = False) -> None:
-        self.pool, self.estimator = pool, Remembering(estimator)
+    def __init__(
+        self,
+        pool: Pool,
+        estimator: RelevanceEstimator,
+        campaign: Campaign,
+        leads: bool = False,
+        within: "Predictor | None" = None,
+    ) -> None:
+        self.pool, self.estimator, self._within = pool, Remembering(estimator), within
         self._campaign, self._leads = campaign, leads
         self._version: str | None = getattr(estimator, "version", None)
         # The batches of one large pool arrive one after the other with the same judgments.
@@ -82,9 +90,8 @@ class Predictor:
         return last
 
     def _led(self) -> State:
-        number, selection = self._campaign.standing
-        count = sum(map(len, selection.told.values()))
-        return State(self.pool, self.name, self._version, count, selection.belief, number)
+        number, selection, judgments = self._campaign.standing
+        return State(self.pool, self.name, self._version, judgments, selection.belief, number)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
@@ -107,9 +114,17 @@ class Predictor:
 
     def learned(self, grades: Mapping[Pair, float]) -> Remembering:
         """The estimator after a campaign in which the pairs were first judged in this order."""
+        if self._within is not None:
+            found = following(self.estimator.plain, self._within.taught(grades))
+            if found is not None:
+                return Remembering(found)
         learned = after_grades(self.pool, self.estimator, grades)
         assert isinstance(learned, Remembering)
         return learned
+
+    def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
+        """The estimator as it is after a campaign's lessons."""
+        return self._campaign.standing.selection.estimator if self._leads else self.learned(grades).plain
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
         return State(self.pool, self.name, self._version, judgments, self._recent(estimator, grades.tobytes()), number)
@@ -140,7 +155,7 @@ class ServedCollection:
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.sounds = Sounds(collection, folder, judging.sounds)
-        self._folder = folder
+        self.folder = folder
         self.questions = Questions(collection.scale, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self._model = JOINT if model is None else model
@@ -161,7 +176,28 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self._model, self.judging, self._folder, self.store)
+        return ServedCollection(self.collection, self._model, self.judging, self.folder, self.store)
+
+    def joined_by(self, collection: Collection) -> "ServedCollection":
+        """The same campaign about the collection with more runs, or others; what was judged stays in its log."""
+        judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
+        fresh = ServedCollection(collection, self._model, judging, self.folder, self.store)
+        fresh.judging = self.judging
+        return fresh
+
+    def retrieves(self, document: str) -> bool:
+        """True if a system retrieved a document at any depth, or if a query is that document."""
+        runs, asked = self.collection.runs, self.collection.query_document
+        return any(
+            document in ranking or asked(query) == document for run in runs for query, ranking in run.rankings.items()
+        )
+
+    def take_in(self, collection: Collection) -> None:
+        """Take in what is known of documents that no system retrieves: of other pairs it changes nothing."""
+        with self._making:
+            self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
+            self._beyond.cache_clear()
+            self._known = Known(collection)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
         """The predictor of a model and a cutoff, those of the campaign where none is given.
@@ -196,11 +232,11 @@ class ServedCollection:
         if not more:
             return None
         with self._making:
-            return self._beyond(self._name(model), predictor.pool.cutoff, more)
+            return self._beyond(self._name(model), predictor, more)
 
-    def _make_beyond(self, model: str, cutoff: int, more: tuple[Pair, ...]) -> Predictor:
-        pool = build_pool(self.collection, cutoff, more)
-        return Predictor(pool, make_estimator(pool, model), self.campaign)
+    def _make_beyond(self, model: str, predictor: Predictor, more: tuple[Pair, ...]) -> Predictor:
+        pool = build_pool(self.collection, predictor.pool.cutoff, more)
+        return Predictor(pool, make_estimator(pool, model), self.campaign, within=predictor)
 
     def ranking(self, text: str | None = None) -> tuple[int, Ranking]:
         """The number of the state of the judgments, and what `audiosim estimate` says of it.
@@ -209,7 +245,7 @@ class ServedCollection:
         """
         measure = self.measure(text)
         self.campaign.refresh()
-        number, selection = self.campaign.standing
+        number, selection, _ = self.campaign.standing
         if measure == selection.measure:
             return number, selection.checked
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same

@@ -28,7 +28,7 @@ class Shares:
 
         address  where they ask from; empty: from anywhere
         """
-        leases, pool = campaign.leases(), campaign.progress.pool
+        leases, pool = campaign.leases(), len(campaign.selection.pool.pairs)
         own = sum(lease.assessor == assessor for lease in leases)
         name = max(FEWEST, math.ceil(OF_NAME * pool))
         if not address:

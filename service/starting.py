@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from audiosim.errors import StoreError
 from service.exchange import answer
 from service.limits import RETRY_AFTER_S
-from service.problems import RequestIds, problem
+from service.observed import Observed
+from service.problems import refusal
 from service.wire import HealthOut
 
 LOG = logging.getLogger("service")
@@ -39,24 +41,20 @@ class Starting:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._make, self._made, self._failed, self._patience_s = make, made, failed, patience_s
-        self._app: ASGIApp = RequestIds(self._not_yet)
+        self._app: ASGIApp = Observed(self._not_yet)
+        self._life = Router(lifespan=self._lived)
         self._reason = LOADING
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-        else:
-            await self._app(scope, receive, send)
+        await (self._life if scope["type"] == "lifespan" else self._app)(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
+    @asynccontextmanager
+    async def _lived(self, _: object) -> AsyncIterator[None]:
         stop = asyncio.Event()
         life = asyncio.create_task(self._become(stop))
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+        yield
         stop.set()
         await life
-        await send({"type": "lifespan.shutdown.complete"})
 
     async def _become(self, stop: asyncio.Event) -> None:
         try:
@@ -87,15 +85,9 @@ class Starting:
         return None
 
     async def _not_yet(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _say_so(scope, self._reason)(scope, receive, send)
-
-
-def _say_so(scope: Scope, reason: str) -> Response:
-    if scope["path"] == "/health/live":
-        return answer(HealthOut("alive"))
-    if scope["path"] == "/health/ready":
-        not_ready = answer(HealthOut("starting", [reason]))
-        not_ready.status_code = 503
-        not_ready.headers.update(SOON)
-        return not_ready
-    return problem(scope["state"]["request_id"], 503, f"the service is starting: {reason}", SOON)
+        said = refusal(scope, 503, f"the service is starting: {self._reason}", SOON)
+        if scope["path"] == "/health/live":
+            said = answer(HealthOut("alive"))
+        if scope["path"] == "/health/ready":
+            said = answer(HealthOut("starting", [self._reason]), 503, SOON)
+        await said(scope, receive, send)

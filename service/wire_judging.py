@@ -1,6 +1,6 @@
 """The wire types of judging: what assessors and organisers send, and what they get."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 from urllib.parse import quote, urlencode
 
@@ -199,13 +199,6 @@ class AnswersOut(Wire):
     answers: list[RecordOut]
 
 
-class ImportedOut(Wire):
-    """Number of judgments taken in; those that were there before, by the key of the request, not counted."""
-
-    imported: int
-    state: int
-
-
 class Addresses(TypedDict):
     """Addresses of the sounds of a pair, and of what to draw them from; None where there is nothing."""
 
@@ -257,15 +250,12 @@ class NextOut(Wire):
     pairs: list[LeasedOut]
 
 
-def leased(served: ServedCollection, lease: Lease, told: Mapping[Pair, Mapping[str, float]]) -> LeasedOut:
-    """A lease as it is sent.
-
-    told  the grades by pair and assessor
-    """
+def leased(served: ServedCollection, lease: Lease) -> LeasedOut:
+    """A lease as it is sent."""
     return LeasedOut(
         *lease.pair,
         until=write_time(lease.until),
-        second=bool(set(told.get(lease.pair, ())) - {lease.assessor}),
+        second=bool(served.campaign.assessors_of(lease.pair) - {lease.assessor}),
         **addresses_of(served, lease.pair),
     )
 

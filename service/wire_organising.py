@@ -12,6 +12,7 @@ from audiosim.simulate.remaining import Remaining
 from audiosim.users.drift import Leaning
 from service.exchange import Strict, Wire
 from service.history import Course, Moment
+from service.import_store import Import
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from service.wire_judging import RecordOut
@@ -207,3 +208,35 @@ class InvitationsOut(Wire):
 
     tokens: bool
     invited: list[InvitedOut]
+
+
+class ImportOut(Wire):
+    """A file of judgments that was sent: waiting, running, done or failed.
+
+    `lines` judgments are in it, null until it is read; `written` of them are in the log. `problem` says why it failed,
+    or what it waits for; empty where nothing.
+    """
+
+    collection: str
+    number: int
+    status: str
+    by: str | None
+    time: str
+    lines: int | None
+    written: int
+    problem: str
+    state: int
+
+    @classmethod
+    def from_domain(cls, file: Import, state: int) -> "ImportOut":
+        return cls(
+            collection=file.collection,
+            number=file.number,
+            status=file.status,
+            by=file.by or None,
+            time=file.time,
+            lines=file.lines,
+            written=file.written,
+            problem=file.problem,
+            state=state,
+        )

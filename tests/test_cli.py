@@ -36,6 +36,7 @@ def test_estimate_ranks_the_systems(run):
     )
 
 
+@pytest.mark.slow
 def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
     call = ("compare", DEMO, "timbre-full", "random", "--judgments", TRUTH)
     verdict = parsed(run(*call, "--format", "json"))
@@ -53,6 +54,7 @@ def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
     assert err == "audiosim: not shown at 95 %: timbre-full better by 0.9\n"
 
 
+@pytest.mark.slow
 def test_with_all_judgments_the_scores_are_the_mean_grades(run):
     # From truth.qrels and the run file, by hand: mean over 24 queries x 5 documents of grade / 100.
     grades = {tuple(line.split()[::2]): int(line.split()[3]) for line in Path(TRUTH).read_text().splitlines()}
@@ -84,7 +86,7 @@ def test_predict_takes_pairs_that_no_system_retrieved_in_the_order_of_their_list
     path.write_text("q01\td070\nq01\td999\n")
     code, _, err = run("predict", DEMO, "--pairs", path)
     assert code == 1
-    assert err.endswith("pairs.tsv:2: nothing is known of document d999: no run, no metadata, no index names it\n")
+    assert "pairs.tsv:2: nothing is known of document d999: no run, metadata, index or evidence names it\n" in err
 
 
 def test_predict_as_csv_names_the_level_of_each_probability(run):
@@ -104,11 +106,13 @@ def test_next_asks_for_pairs_best_first(run):
     assert weights[0] == 25
 
 
+@pytest.mark.slow
 def test_next_says_so_when_everything_is_judged(run):
     code, out, _ = run("next", DEMO, "--judgments", TRUTH)
     assert (code, out.strip()) == (0, "none: every pair is judged")
 
 
+@pytest.mark.slow
 def test_simulate_replays_a_campaign(run):
     result = parsed(run("simulate", DEMO, "--judgments", TRUTH, "--batch", "5", "--format", "json"))
     assert {"judged", "pool", "confidence", "accuracy", "tau", "curve"} <= set(result)
@@ -123,6 +127,7 @@ def test_tables_show_what_json_says(run, command):
     assert "joint-fine" in out or "weight" in out
 
 
+@pytest.mark.slow
 def test_simulate_shows_its_curve_and_its_end(run):
     code, out, _ = run("simulate", DEMO, "--judgments", TRUTH)
     assert code == 0
@@ -174,6 +179,7 @@ def test_a_wrong_call_is_exit_code_2(run, arguments):
     assert run(*arguments)[0] == 2
 
 
+@pytest.mark.slow
 def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
     index = tmp_path / "sounds.index"
     some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 6)]
@@ -194,6 +200,7 @@ def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
     assert len((tmp_path / "near.trec").read_text().splitlines()) == 8
 
 
+@pytest.mark.slow
 def test_neighbours_leaves_the_query_s_artist_out_on_request(run, tmp_path):
     index = tmp_path / "sounds.index"
     run("extract", DEMO / "documents.tsv", "-o", index)
@@ -213,6 +220,7 @@ def test_extract_fails_when_nothing_could_be_described(run, tmp_path):
     assert err.splitlines()[-1] == "audiosim: no file could be described"
 
 
+@pytest.mark.slow
 def test_the_demo_does_the_whole_job_and_says_how_right_it_was(run, tmp_path):
     code, out, _ = run("demo", tmp_path / "demo")
     assert code == 0
@@ -232,6 +240,7 @@ def test_the_demo_does_the_whole_job_and_says_how_right_it_was(run, tmp_path):
         assert there == pytest.approx({key: here[key] for key in there}, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -269,6 +278,7 @@ def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(tmp_path):
     command = f"{sys.executable} -m audiosim.cli predict {DEMO} --format csv | head -n 1"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
@@ -319,6 +329,7 @@ def trained_file(tmp_path_factory):
     return folder / "mine.json", said
 
 
+@pytest.mark.slow
 def test_train_writes_a_model_a_report_and_says_how_good_it_is(trained_file):
     path, said = trained_file
     fields = json.loads(path.read_text(encoding="utf-8"))
@@ -460,6 +471,89 @@ def test_reliability_gives_shares_coefficients_and_queries(run):
     assert (code, "…" in out) == (0, False)
 
 
+def test_evaluate_has_friedman_s_test_users_scales_and_fits(run):
+    call = ("evaluate", DEMO, "--judgments", TRUTH)
+    (found,) = parsed(run(*call, "--test", "friedman", "--users", "15", "--format", "json")).values()
+    assert found["friedman"]["freedom"] == 9
+    assert sum(found["systems"][0]["users_probabilities"]) == pytest.approx(1)
+    code, out, _ = run(*call, "--test", "friedman", "--users", "15")
+    assert code == 0
+    assert "Tukey's HSD" in out
+    assert "of 15 users" in out
+    code, out, _ = run(*call, "--scale", "binary-40", "--measure", "AP@5", "--format", "csv")
+    assert "satisfied" in out.splitlines()[0]
+    (fit,) = parsed(run(*call, "--fits", "--format", "json"))
+    assert set(fit) == {"measure", "queries", "trials", "normal", "truncated normal", "beta", "empirical"}
+    assert "Mean omega" in run(*call, "--fits")[1]
+    code, _, err = run(*call, "--scale", "graded")
+    assert (code, err.split(",")[0]) == (1, "audiosim: unknown scale 'graded'")
+
+
+def test_reliability_has_split_halves_growth_and_assessors(run, tmp_path):
+    call = ("reliability", DEMO, "--judgments", TRUTH)
+    (halves,) = parsed(run(*call, "--split-half", "--trials", "3", "--format", "json")).values()
+    assert (halves["test"], halves["comparisons"], len(halves["rates"])) == ("t", 135, 32)
+    assert "135 comparisons" in run(*call, "--split-half", "--trials", "3")[1]
+    (growth,) = parsed(run(*call, "--while-judging", "--format", "json")).values()
+    assert [row["queries"] for row in growth] == list(range(2, 25))
+    assert "24 queries" in run(*call, "--while-judging")[1]
+    lines = [line.split() for line in Path(TRUTH).read_text().splitlines()]
+    rows = [
+        f"{query},{document},{max(0, int(grade) - worse)},{who}"
+        for query, _, document, grade in lines
+        for who, worse in (("ann", 0), ("bob", 20))
+    ]
+    (tmp_path / "two.csv").write_text("\n".join(["query,document,fine,assessor", *rows]))
+    two = ("reliability", DEMO, "--judgments", tmp_path / "two.csv", "--assessors")
+    (study,) = parsed(run(*two, "--format", "json")).values()
+    assert (study["queries"], study["assessors"]) == (24, 2)
+    assert "2 assessors of each of 24 queries" in run(*two)[1]
+    code, _, err = run(*call, "--assessors", "--split-half")
+    assert (code, err) == (
+        1,
+        "audiosim: --assessors and --split-half cannot be combined: each is a study of its own\n",
+    )
+
+
+def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_path):
+    path = tmp_path / "answers.tsv"
+    call = ("study", "sample", DEMO, "--judgments", TRUTH, "-o", path, "--scale", "graded-4", "--wanted", "2")
+    found = parsed(run(*call, "--format", "json"))
+    assert found["examples"] >= 20
+    assert {row["scale"] for row in found["bins"]} == {"fine", "graded-4"}
+    assert "fill its column" in run(*call)[1]
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(f"a{line}" for line in lines)]) + "\n")
+    prior = ("--prior", DEMO, "--measure", "CG@5", "--format", "json")
+    code, _, err = run("satisfaction", path, "--scale", "graded-4", *prior)
+    assert code == 1  # the demo comes without judgments
+    assert "not judged" in err
+    (answered,) = parsed(run("satisfaction", path, "--scale", "graded-4", "--format", "json")).values()
+    assert (answered["scale"], answered["answers"]) == ("graded-4", len(lines))
+
+
+def test_results_by_the_query_s_own_artist_are_said_or_dropped(run, tmp_path):
+    (tmp_path / "runs.trec").write_text("q Q0 q 1 3 S\nq Q0 b 2 2 S\nq Q0 c 3 1 S\nq Q0 b 1 2 T\nq Q0 c 2 1 T\n")
+    said = "1 result is the query's own recording, 0 results are by its artist"
+    assert said in run("predict", tmp_path, "--model", "uniform", "--format", "json")[2]
+    dropped = run("predict", tmp_path, "--model", "uniform", "--same-artist", "drop", "--format", "json")
+    assert [row["document"] for row in parsed(dropped)] == ["b", "c"]
+    assert f"{said}, such as document q for query q in system S: left out" in dropped[2]
+    assert "artist" not in run("predict", tmp_path, "--model", "uniform", "--same-artist", "keep")[2]
+
+
+def test_differences_may_be_normal_wherever_a_confidence_is_stated(run):
+    for call in (("estimate", DEMO), ("compare", DEMO, "rhythm", "harmony")):
+        t, normal = (
+            parsed(run(*call, "--model", "mout", "--distribution", which, "--format", "json"))["confidence"]
+            for which in ("t", "normal")
+        )
+        assert t < normal  # Student's t has the heavier tails
+    played = ("simulate", DEMO, "--judgments", TRUTH, "--model", "mout", "--stop", "judgments=1", "--format", "json")
+    t, normal = (parsed(run(*played, "--distribution", which))["confidence"] for which in ("t", "normal"))
+    assert t < normal
+
+
 def test_satisfaction_learns_from_answers(run, tmp_path):
     lines = ["answer\tquery\tA1\tB1\tbroad_A1\tbroad_B1"]
     lines += [
@@ -480,6 +574,7 @@ def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, 
         assert "timbre-full" in page
 
 
+@pytest.mark.slow
 def test_reproduce_without_the_data_says_so(run, tmp_path):
     code, out, err = run("reproduce", tmp_path, "--format", "json")
     rows = json.loads(out)

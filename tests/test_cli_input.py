@@ -70,6 +70,7 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     assert (code, err) == (0, f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n")
 
 
+@pytest.mark.slow
 def test_people_at_a_terminal_see_what_was_read_of_each_file(folder):
     (folder / "judgments.qrels").write_text("q1 0 d1 1\nq1 0 x 1\n")
     here, there = pty.openpty()
@@ -103,6 +104,7 @@ def test_files_of_one_tag_are_two_systems_and_may_be_refused(run, tmp_path):
     assert "kl.txt:1: system run1 is in" in err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_one_line(folder):
     with Path("/dev/full").open("wb") as full:

@@ -39,6 +39,7 @@ def grades_of(folder):
     return {(q, d): grade for (q, d), grade in Collection.load(folder).grades().items()}
 
 
+@pytest.mark.slow
 def test_simulate_says_how_a_campaign_went(ask, folder):
     found = ask("simulate", "--target", "0.9", "--batch", "5")
     assert list(found)[:7] == ["measure", "model", "judged", "pool", "confidence", "accuracy", "tau"]
@@ -55,6 +56,7 @@ def test_simulate_stops_at_whichever_goal_is_met_first(ask):
     assert ask("simulate", "--stop", "judgments=9", "--target", "0.5")["judged"] == 9  # --stop takes its place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "goal", ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"]
 )
@@ -62,13 +64,26 @@ def test_simulate_takes_every_goal(ask, goal):
     assert ask("simulate", "--stop", goal)["judged"] >= 0
 
 
+@pytest.mark.slow
 def test_simulate_compares_every_rule(ask, run, folder):
     rows = ask("simulate", "--compare", "--stop", "judgments=20", "--batch", "10")
     assert [(row["rule"], row["by_query"]) for row in rows] == [
         *((name, False) for name in SELECTION_RULES),
         ("drawn", True),
     ]
-    keys = ["rule", "by_query", "judged", "pool", "confidence", "accuracy", "tau", "error", "turns"]
+    keys = [
+        "rule",
+        "by_query",
+        "judged",
+        "pool",
+        "confidence",
+        "accuracy",
+        "tau",
+        "rho",
+        "rmse_differences",
+        "error",
+        "turns",
+    ]
     assert all(list(row) == keys for row in rows)
     assert {row["judged"] for row in rows} == {20}
     # Each row is what the rule alone gives.
@@ -83,6 +98,7 @@ def test_simulate_compares_every_rule(ask, run, folder):
     assert all(name in out for name in SELECTION_RULES)
 
 
+@pytest.mark.slow
 def test_simulate_repeats_on_random_parts(ask):
     sizes = ("--queries", "5", "--teams", "3", "--jobs", "1")
     found = ask("simulate", "--repeat", "3", *sizes, "--target", "0.8", "--selection-rule", "doubts")
@@ -105,6 +121,7 @@ def test_simulate_repeats_on_random_parts(ask):
     assert one == two != other
 
 
+@pytest.mark.slow
 def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folder):
     code, out, _ = run("simulate", folder, "--repeat", "3", "--jobs", "2", "--target", "0.8")
     assert code == 0
@@ -121,6 +138,7 @@ def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folde
     assert not re.search(r"\d ±", out)  # one part has no standard error
 
 
+@pytest.mark.slow
 def test_simulate_gives_rows_for_csv(run, folder):
     def rows(*options):
         code, out, _ = run("simulate", folder, *options, "--format", "csv")
@@ -146,6 +164,7 @@ CURVE = [
 FOLLOW = ("simulate", "--repeat", "4", "--at", "0,25,60")
 
 
+@pytest.mark.slow
 def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
     goals = ("--stop", "confidence=0.9", "--stop", "judgments=10")
     found = ask(*FOLLOW, *goals, "--jobs", "1", "--near", "0.05")
@@ -169,11 +188,13 @@ def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
     assert (found["goals"][1]["reached"], found["goals"][1]["judged"]) == (4, 10)
 
 
+@pytest.mark.slow
 def test_without_a_stop_the_target_is_the_goal_that_is_noted(ask):
     goals = ask(*FOLLOW, "--jobs", "1", "--target", "0.8")["goals"]
     assert [row["goal"] for row in goals] == ["confidence=0.8"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("held_out", "teams"), [("queries", 3), ("teams", 2)])
 def test_simulate_learns_for_each_part_alike_in_one_process_and_in_two(ask, held_out, teams):
     options = ("--learn", "fSYS,aSYS", "--held-out", held_out, "--queries", "5", "--teams", teams, "--target", "0.8")
@@ -198,6 +219,7 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
     assert [row["accuracy"] for row in found] == pytest.approx([alone[at]["accuracy"] for at in (0, 25, 60)])
 
 
+@pytest.mark.slow
 def test_two_rules_are_compared_on_the_same_parts(ask):
     one, two = (ask(*FOLLOW, "--jobs", "1", "--selection-rule", rule)["curve"] for rule in ("doubts", "random"))
     # Before anything is judged all is equal, if the parts are; after that it is not.
@@ -205,6 +227,7 @@ def test_two_rules_are_compared_on_the_same_parts(ask):
     assert one[1]["by_part"] != two[1]["by_part"]
 
 
+@pytest.mark.slow
 def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     options = ("--stop", "confidence=0.9", "--stop", "every=1.5", "--jobs", "1")
     code, out, _ = run(FOLLOW[0], folder, *FOLLOW[1:], *options)
@@ -221,6 +244,7 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     assert not re.search(r"\d ±", single)
 
 
+@pytest.mark.slow
 def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
     page, played = tmp_path / "page.html", (FOLLOW[0], folder, *FOLLOW[1:], "--jobs", "1")
     assert run(*played, "--report", page) == run(*played)
@@ -235,6 +259,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
     assert [page.read_text(encoding="utf-8"), *tmp_path.iterdir()] == [text, page]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -328,6 +353,7 @@ RANKING = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_ideal_of_the_thesis_makes_scores_higher(ask, some_judged):
     options = ["--measure", "nDCG@5", "--judgments", some_judged]
     ordered, independent = ask("estimate", *options), ask("estimate", *options, "--ideal", "independent")
@@ -337,6 +363,7 @@ def test_the_ideal_of_the_thesis_makes_scores_higher(ask, some_judged):
     assert all(high[system] > low[system] for system in low)
 
 
+@pytest.mark.slow
 def test_normal_intervals_are_narrower_than_those_of_student_s_t(ask, some_judged):
     options = ["--judgments", some_judged]
     t, normal = ask("estimate", *options), ask("estimate", *options, "--distribution", "normal")
@@ -347,6 +374,7 @@ def test_normal_intervals_are_narrower_than_those_of_student_s_t(ask, some_judge
         assert ratio == pytest.approx(2.20099 / 1.95996, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_how_good_simulated_scores_are_is_said(run, folder, some_judged):
     written = ["estimate", folder, "--measure", "AP(min=40)@5", "--draws", "200", "--judgments", some_judged]
     largest = max(row["error"] for row in json.loads(run(*written, "--format", "json")[1])["systems"])
@@ -354,6 +382,7 @@ def test_how_good_simulated_scores_are_is_said(run, folder, some_judged):
     assert "simulation" not in run("estimate", folder, "--measure", "CG@5", "--judgments", some_judged)[1]
 
 
+@pytest.mark.slow
 def test_any_measure_can_be_estimated_by_draws(ask, some_judged, folder):
     options = ["--measure", "AP(min=40)@5", "--draws", "200"]
     found = ask("estimate", *options, "--judgments", some_judged)

@@ -10,7 +10,7 @@ from scipy import stats
 from audiosim import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.evaluation import SYSTEM_TESTS, evaluate, reliability_of
+from audiosim.evaluation import SYSTEM_TESTS, evaluate
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
@@ -94,25 +94,71 @@ def test_an_evaluation_turns_into_pandas(demo):
     assert frame["mean"].is_monotonic_decreasing
 
 
-def test_reliability_is_that_of_the_mean_squares(demo, scores):
-    # Two-way analysis of variance by hand: equations 6.3 to 6.7.
-    x = np.stack(list(scores.values()))
-    s, q = x.shape
-    system_ms = q * x.mean(axis=1).var(ddof=1)
-    query_ms = s * x.mean(axis=0).var(ddof=1)
-    rest = x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + x.mean()
-    residual = (rest**2).sum() / ((s - 1) * (q - 1))
-    system, query = (system_ms - residual) / q, (query_ms - residual) / s
-    found = reliability_of(demo, "CG@5")
-    assert found["system"] == pytest.approx(system / (system + query + residual))
-    assert found["generalizability"] == pytest.approx(system / (system + residual / q))
-    assert found["dependability"] == pytest.approx(system / (system + (query + residual) / q))
-    assert found["queries_for_generalizability"] == int(np.ceil(0.95 * residual / (system * 0.05)))
+def test_friedman_s_test_and_tukey_s_differences_are_those_of_scipy(demo, scores):
+    # MIREX's official test: Friedman on the scores by query, then Tukey's HSD of the mean ranks, degrees of freedom
+    # without end as the variance of ranks is known.
+    found = evaluate(demo, "CG@5", test="friedman")
+    peer = stats.friedmanchisquare(*(row.round(9) for row in scores.values()))
+    assert found.to_dict()["friedman"] == pytest.approx({"chi_squared": peer.statistic, "freedom": 9, "p": peer.pvalue})
+    ranks = stats.rankdata(np.stack(list(scores.values())).round(9), axis=0)
+    means = dict(zip(scores, ranks.mean(axis=1), strict=True))
+    assert {row["system"]: row["mean_rank"] for row in found.system_rows()} == pytest.approx(means)
+    error = np.sqrt(ranks.var(axis=0, ddof=1).mean() / 24)
+    reach = stats.studentized_range.ppf(0.95, 10, np.inf) * error
+    for row in found.pair_rows():
+        difference = means[row["a"]] - means[row["b"]]
+        expected = {"difference": difference, "low": difference - reach, "high": difference + reach}
+        assert {key: row[key] for key in expected} == pytest.approx(expected, rel=1e-6)
+        assert row["p"] == pytest.approx(stats.studentized_range.sf(abs(difference) / error, 10, np.inf), abs=1e-7)
+    assert found.significant == sum(row["p"] < 0.05 for row in found.pair_rows())
+
+
+def test_so_many_of_n_users_are_satisfied_as_the_binomial_has_it(demo, scores):
+    # Urbano (2013), equation 4.2, the mean over the queries, with the cubic of Table 4.3 for CG on Fine.
+    from audiosim.users.satisfaction import published_mapping
+
+    a = published_mapping("CG@5", "fine").coefficients
+    found = evaluate(demo, "CG@5", users=15)
+    for row in found.system_rows():
+        x = scores[row["system"]]
+        shares = a[0] + a[1] * x + a[2] * x**2 + a[3] * x**3
+        expected = stats.binom.pmf(np.arange(16), 15, shares[:, None]).mean(axis=0)
+        assert row["users_probabilities"] == pytest.approx(expected)
+        assert row["users_satisfied"] == pytest.approx(15 * row["satisfied"])
+        assert row["most_satisfied"] == pytest.approx(expected[8:].sum())
+    with pytest.raises(InputError, match="there is no published mapping to satisfaction for ADR"):
+        evaluate(demo, "ADR@5", users=15)
+
+
+@pytest.mark.parametrize(
+    ("scale", "measure", "by_hand"),
+    [
+        ("graded-4", "CG@5", lambda g: np.searchsorted([25, 51, 76], g, side="right") / 3),
+        ("binary-40", "P@5", lambda g: g >= 40),
+    ],
+)
+def test_judgments_are_read_on_an_artificial_scale_and_its_published_mapping_answers(demo, scale, measure, by_hand):
+    grades = demo.grades()
+    rows = evaluate(demo, measure, scale=scale).system_rows()
+    for row in rows:
+        (run,) = [run for run in demo.runs if run.system == row["system"]]
+        values = [by_hand(np.array([grades[q, d] for d in run.rankings[q][:5]])).mean() for q in run.rankings]
+        assert row["mean"] == pytest.approx(np.mean(values))
+        assert 0 < row["satisfied"] < 1
+
+
+def test_more_resamples_are_drawn_where_more_are_asked_for(demo):
+    few, many = (evaluate(demo, "CG@5", test="bootstrap", resamples=n).pair_rows() for n in (9, 1999))
+    # p = (1 + draws as far off) / (1 + draws): a tenth times a whole number, or a two-thousandth.
+    assert all(row["p"] * 10 == pytest.approx(round(row["p"] * 10)) for row in few)
+    assert any(row["p"] * 10 != pytest.approx(round(row["p"] * 10)) for row in many)
 
 
 def test_what_cannot_be_evaluated_is_refused(demo, tiny):
-    with pytest.raises(InputError, match="test must be one of t, wilcoxon, sign, bootstrap, permutation, got 'z'"):
+    with pytest.raises(InputError, match="test must be one of t, .*, permutation, friedman, got 'z'"):
         evaluate(demo, "CG@5", test="z")
+    with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
+        evaluate(demo, "CG@5", resamples=0)
     with pytest.raises(
         InputError, match="tiny: 7 retrieved pairs are not judged, the first is document a for query q1"
     ):
@@ -152,6 +198,7 @@ def shown(page, tmp_path):
     return picture.stat().st_size, complaints
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
 @pytest.mark.parametrize("judged", ["all", "some"])
 def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged):

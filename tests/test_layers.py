@@ -68,6 +68,7 @@ def test_a_room_imports_only_from_rooms_below(module):
         assert other == own or FLOORS[other] > FLOORS[own], f"{module} imports {imported}"
 
 
+@pytest.mark.slow
 def test_there_are_no_cycles_within_a_room():
     graph = {name: {other for other in imports(path) if other != name} for name, path in MODULES.items()}
     try:

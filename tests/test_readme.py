@@ -39,6 +39,7 @@ def test_the_first_screen_shows_the_two_commands_and_a_python_example():
     assert len(README.split()) <= WORDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [FIRST, *OTHERS])
 def test_the_python_examples_run_as_they_are(example):
     said = run(sys.executable, "-W", "error", "-c", example).stdout
@@ -46,6 +47,7 @@ def test_the_python_examples_run_as_they_are(example):
     assert ("ordinalregression__ridge" in said) == ("GridSearchCV" in example)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_named_explains_itself_with_an_example(command):
     said = run(sys.executable, "-m", "audiosim.cli", command, "--help").stdout

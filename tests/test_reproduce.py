@@ -2,8 +2,15 @@ from pathlib import Path
 
 import pytest
 
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.expected.estimation import expected_scores
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce import PrintedRow, rows
+from audiosim.reproduce.low_cost import paper_without_judgments
+from audiosim.selection import Selection
+from audiosim.simulate import moment, true_scores
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 CHAPTERS = ("section 3.3", "Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2", "Table 4.3", "section 4.1")
@@ -13,6 +20,7 @@ def of_satisfaction(found):
     return [row for row in found if row.source.removeprefix("Urbano (2013), ") in CHAPTERS]
 
 
+@pytest.mark.slow
 def test_every_number_on_satisfaction_that_the_data_allows_comes_out():
     if not (SHARED / "preferences").is_dir() or not (SHARED / "mirex2011").is_dir():
         pytest.skip("the published data is not here: shared/data beside the checkout")
@@ -27,6 +35,24 @@ def test_without_the_data_every_number_that_needs_it_is_said_not_to_come_out(tmp
     assert len(found) == 97
     assert [row.quantity for row in found if row.computed is not None] == ["P(Sat) from GAP@5 = .32, Broad"]
     assert sum(row.agrees for row in found) == 1
+
+
+def test_the_worked_examples_of_groups_come_out_without_data(tmp_path):
+    found = [row for row in rows(tmp_path) if row.source.startswith("Typke")]
+    assert [row.printed for row in found] == [0.86, 0.7433]
+    assert all(row.agrees for row in found)
+
+
+def test_without_judgments_the_figures_are_those_of_an_independent_computation(mirex2011):
+    # By another program on the same files: RMSE of differences, rho and RMSE of Table 8.1, CG; and the paper's Table 5.
+    pool = build_pool(mirex2011, 5)
+    expected = expected_scores(parse_measure("CG@5"), pool, "independent")
+    truth = pool.spread(mirex2011.grades())
+    start = Selection.start(pool, expected, estimator_of(pool, "mout"))
+    seen = moment(start, true_scores(start, truth))
+    assert (seen.rmse_differences, seen.rho, seen.rmse) == pytest.approx((0.046, 0.946, 0.032), abs=5e-4)
+    found = {row.quantity: row.computed for row in paper_without_judgments(SHARED)}
+    assert list(found.values()) == pytest.approx([0.938, 0.948, 0.895], abs=5e-4)
 
 
 @pytest.mark.parametrize(

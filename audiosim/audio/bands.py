@@ -28,15 +28,19 @@ def band_descriptors(levels: Samples) -> Array:
     Each within 1e-3 of librosa's spectral_flatness (as a level), onset_strength (of lag 1, not centred) and
     spectral_centroid, of the same levels, powers and magnitudes.
     """
-    bands = np.arange(levels.shape[1], dtype=np.float32)
+    bands = levels.shape[1]
+    sums = np.stack([np.ones(bands), np.arange(bands)], axis=1).astype(np.float32)  # of a frame, and weighted by band
     relative = levels - levels.max()
-    magnitude = np.exp(relative * np.float32(np.log(10) / 20))  # np.power takes five times as long
-    power = magnitude * magnitude
-    flatness = relative.mean(axis=1) - 10 * np.log10(power.mean(axis=1))
-    flux = np.zeros(len(levels), np.float32)
+    magnitude = np.multiply(relative, np.float32(np.log(10) / 20))
+    np.exp(magnitude, out=magnitude)  # np.power takes five times as long
+    magnitudes = magnitude @ sums
+    power = np.square(magnitude, out=magnitude)
+    powers = power @ sums
+    flatness = relative @ sums[:, 0] / bands - 10 * np.log10(powers[:, 0] / bands)
     rise = np.diff(relative, axis=0)
-    np.maximum(rise, 0, out=rise).mean(axis=1, out=flux[1:])
-    centroids = [(part @ bands) / part.sum(axis=1) for part in (power, magnitude)]
+    flux = np.zeros(len(levels), np.float32)
+    flux[1:] = np.maximum(rise, 0, out=rise) @ sums[:, 0] / bands
+    centroids = [part[:, 1] / part[:, 0] for part in (powers, magnitudes)]
     return np.column_stack([flatness, flux, *centroids]).astype(float)
 
 

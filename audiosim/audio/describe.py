@@ -110,6 +110,15 @@ def describe_all(
     return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
 
 
+def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Standby[Recording, Described | Failure]:
+    """A worker that describes files one by one, made ready before the first of them.
+
+    As for `describe_all`; what pickles is sent as it is.
+    """
+    one = partial(describe_file, parameters=parameters, read=read)
+    return workers.Standby(one, partial(_limit_s, limit_s), _lost, partial(prepare_for, parameters))
+
+
 def prepare_for(parameters: Parameters) -> None:
     """Load what describing takes, and compile what its descriptors compile."""
     decode.load_libraries()

@@ -50,19 +50,19 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 class _Spectrum:
     """Spectrum that all descriptors of ours are made from, in one pass over the transforms.
 
-    levels          (frames, bands) in dB
-    peaks, valleys  (frames, octaves) magnitudes, where contrast is asked for
+    levels    (frames, bands) in dB
+    extremes  (frames, 2 octaves) magnitudes of peaks and valleys, where contrast is asked for
     """
 
     def __init__(self, samples: Samples, parameters: Parameters, source: Integers | None = None) -> None:
         n = 1 + len(samples) // parameters.hop
         mel = np.empty((n, parameters.bands), np.float32)
-        self.peaks, self.valleys = np.empty((2, n, OCTAVES), np.float32)
+        self.extremes = np.empty((n, 2 * OCTAVES), np.float32)
         for some, power in powers(samples, hann(parameters.frame), parameters.hop):
             block = power if source is None else power[:, source]
             filtered(block, parameters, mel[some])
             if CONTRAST in parameters.names:
-                octave_extremes(block, parameters, self.peaks[some], self.valleys[some])
+                octave_extremes(block, parameters, self.extremes[some])
         self.levels = decibels_of(mel)
 
 
@@ -72,7 +72,7 @@ def _column(one: str | Descriptor, spectrum: _Spectrum, signal: Signal, paramete
         return _from_elsewhere(one, signal, len(spectrum.levels))
     if one == MFCC:
         return mfcc(spectrum.levels, parameters)
-    return contrast(spectrum.peaks, spectrum.valleys) if one == CONTRAST else band_descriptors(spectrum.levels)
+    return contrast(spectrum.extremes) if one == CONTRAST else band_descriptors(spectrum.levels)
 
 
 def _from_elsewhere(one: Descriptor, signal: Signal, count: int) -> Array:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from subprocess import DEVNULL, Popen, TimeoutExpired
+from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 from audiosim.errors import InputError
@@ -57,11 +58,54 @@ def spread_on_workers(
     they end too when this process does, however it does. They do not run the main module, so that a script
     needs no guard against that.
     """
-    crew = _Crew(_Nursery((work, prepare)), workers, limit_s, lost)
+    nursery = _Nursery((work, prepare))
+    crew = _Crew(nursery, workers, limit_s, lost)
     try:
         yield from crew.results(enumerate(tasks))
     finally:
         crew.end()
+        nursery.end()
+
+
+class Standby(Generic[Task, Result]):
+    """A worker made ready before it is needed, for tasks that come one by one and at any time.
+
+    Each task is done in a process forked for it, so that it finds all loaded and leaves nothing behind. Threads may
+    share one: they wait for each other.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Task], Result],
+        limit_s: Callable[[Task], float],
+        lost: Callable[[Task, str], Result],
+        prepare: Callable[[], object] | None = None,
+    ) -> None:
+        """Promise; nothing is started before `start` or the first task.
+
+        As for `spread_on_workers`.
+        """
+        self._nursery, self._limit_s, self._lost = _Nursery((work, prepare)), limit_s, lost
+        self._turn = Lock()
+
+    def start(self) -> None:
+        """Load what the tasks need, so that the first of them need not wait for that."""
+        with self._turn:
+            self._nursery.prepare()
+
+    def do(self, task: Task) -> Result:
+        """The result of a task; an exception that the work raises is raised here."""
+        with self._turn:
+            crew = _Crew(self._nursery, 1, self._limit_s, self._lost)
+            try:
+                return next(crew.results(enumerate([task])))
+            finally:
+                crew.end()
+
+    def end(self) -> None:
+        """End the process that forks."""
+        with self._turn:
+            self._nursery.end()
 
 
 class _Nursery:
@@ -76,6 +120,11 @@ class _Nursery:
         self._process: Popen[bytes] | None = None
         self._connection: Connection | None = None
 
+    def prepare(self) -> None:
+        """Make ready to fork, where processes can be."""
+        if FORKS:
+            self._parent()
+
     def start(self, there: Connection) -> "_Process":
         """A worker that serves at a pipe."""
         if not FORKS:
@@ -86,6 +135,7 @@ class _Nursery:
             send_handle(parent, there.fileno(), self._process.pid if self._process else 0)
             return _Forked(parent, parent.recv())
         except (EOFError, OSError):
+            self._connection = None  # so that the next worker comes from a new process
             raise InputError(f"a worker process cannot be started: it crashed ({_how(self._code())})") from None
 
     def job(self) -> object:
@@ -97,6 +147,7 @@ class _Nursery:
         if self._connection is not None:
             self._connection.close()
             self._code()
+            self._connection = None
 
     def _parent(self) -> Connection:
         if self._connection is None:
@@ -241,7 +292,6 @@ class _Crew(Generic[Task, Result]):
     def end(self) -> None:
         for worker in self._workers:
             worker.end()
-        self._nursery.end()
 
     def _hand_out(self, tasks: Iterator[tuple[int, Task]]) -> bool:
         """Give every worker what it has room for; whether anything is under way then."""

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from audiosim.campaign.campaign import Campaign, Progress
+from audiosim.campaign.campaign import Campaign
 from audiosim.campaign.event import Event, Record
 from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.pace import Pace
 from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.standing import Lesson, Standing
+from audiosim.campaign.standing import Lesson, Progress, Standing
 from audiosim.campaign.store import MemoryStore, Store
 from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
 

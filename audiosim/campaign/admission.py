@@ -15,8 +15,11 @@ def check_open(ledger: Ledger) -> None:
         raise ClosedError(f"the campaign is {ledger.state}")
 
 
-def check(event: Event, ledger: Ledger, pool: Pool, now: datetime) -> None:
-    """An error where an event cannot be the next line of the log."""
+def check(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:
+    """An error where an event cannot be the next line of the log.
+
+    vouched  whether it may be of a pair that is with another assessor: it was made elsewhere
+    """
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
@@ -31,7 +34,7 @@ def check(event: Event, ledger: Ledger, pool: Pool, now: datetime) -> None:
     if event.kind == "judgment":
         event.judgment_on(ledger.scale)
     lease = ledger.lease(event.pair, now)
-    if lease is not None and lease.assessor != event.assessor:
+    if lease is not None and lease.assessor != event.assessor and not vouched:
         pair = f"document {event.document} for query {event.query}"
         raise LeaseError(f"{pair} is with another assessor until {write_time(lease.until)}")
 

@@ -1,58 +1,31 @@
 """A campaign: an append-only log of what assessors say, and the selection that it adds up to."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from audiosim.campaign.admission import check, check_open, marked
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
-from audiosim.campaign.identity import Identity, check_same
-from audiosim.campaign.ledger import Lease, Ledger
-from audiosim.campaign.log import Log
+from audiosim.campaign.identity import identify
+from audiosim.campaign.ledger import Change, Lease, Ledger
+from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.standing import Count, Lesson, Reach, Standing
+from audiosim.campaign.standing import Count, Lesson, Progress, Reach, Standing
 from audiosim.campaign.store import MemoryStore, Store, used
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.selection import Selection
 from audiosim.users.listeners import Agreement, agreement
-
-COUNT_S = 0.05  # to wait for another who counts, before a judgment is answered and a state is read
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Progress of a campaign.
-
-    number     of the last line of the log
-    state      open, paused or closed
-    judged     pairs of the pool with a judgment
-    pool       pairs of the pool
-    judgments  that hold, a pair judged by two assessors counted twice
-    leased     pairs that are with an assessor now
-    twice      pairs that wait for a second assessor
-    dropped    pairs that left the queue, as too many assessors cannot judge them
-    """
-
-    number: int
-    state: str
-    judged: int
-    pool: int
-    judgments: int
-    leased: int
-    twice: int
-    dropped: int
 
 
 class Campaign:
@@ -89,23 +62,22 @@ class Campaign:
         store = MemoryStore() if store is None else store
         self._log = Log(store, self._ledger, self._note, settings.patience_s)
         self._queue = Queue(self._pool, SecondOpinions(settings.twice, settings.seed), settings.cannot_limit, withheld)
-        for pair, told in self._ledger.told.items():
-            self._queue.note(pair, told)
-        start = partial(_start, settings, self._pool, measure)
-        self._count = Count(self._pool, built_in(self._pool, model), start, collection.judgments)
+        for pair in self._ledger.judged:
+            self._queue.note(pair, self._ledger.assessors(pair))
+        self._count = self._begin(built_in(self._pool, model), measure)
         self._log.sync()
-        self._identify(store)
+        identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
 
-    def _identify(self, store: Store) -> None:
-        """Hold the collection against the one that the log was written about, and keep what it is now."""
-        now, (about, rules) = Identity.of(self._collection), store.described()
-        if about and not self._settings.adopt:
-            check_same(Identity.load(about), now, self._ledger.told)
-        if about != now.dump():
-            with suppress(StoreError):  # a log that cannot be written may still be read
-                store.describe(now.dump(), rules)
+    def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
+        """The count before the first line of the log, which says when the estimator learns."""
+        own, settings = self._collection.judgments, self._settings
+        batch, rule, seed = settings.batch, settings.rule, settings.seed
+        first = Selection.start(self._pool, measure, estimator, own, batch, rule, seed, learns=False)
+        judged = filter(self._pool.positions.__contains__, self._ledger.judged)
+        held = sum(len(self._ledger.assessors(pair)) for pair in judged)
+        return Count(first, estimator, held, ready=settings.learn_later)
 
     @property
     def standing(self) -> Standing:
@@ -154,7 +126,7 @@ class Campaign:
         Where somebody is writing, or the log does not answer, what is known already has to do.
         """
         self._log.refresh()
-        self._count.count(COUNT_S, Reach.JUDGMENTS if self._settings.learn_later else Reach.ALL)
+        self._catch_up()
         return self.number
 
     def ask(self, count: int = 1, assessor: str = "", by_query: bool = False) -> list[Pair]:
@@ -166,18 +138,21 @@ class Campaign:
         by_query  pairs of as few queries as will do, as for `Selection.ask`
         """
         assessor = self.known_as(assessor)
-
-        def choose() -> list[Pair]:
-            check_open(self._ledger)
-            return self._queue.choose(self._ledger, self.selection, self._clock(), count, assessor, by_query)
-
+        self._catch_up()
         _ = self.selection.weights  # dear, and so before anybody has to wait
-        if assessor:
-            records = self._write(lambda: [self._lease(pair, assessor) for pair in choose()])
-            return [record.event.pair for record in records]
-        self.sync()
-        with self._log.state:
-            return choose()
+        if not assessor:
+            self.sync()
+            with self._log.state:
+                return self._choose(count, assessor, by_query)
+        with self._log.turn() as turn:
+            while turn.goes_on():
+                chosen = self._choose(count, assessor, by_query)
+                turn.write(self._admitted([self._lease(pair, assessor) for pair in chosen]))
+        return [record.event.pair for record in self._written(turn)]
+
+    def _choose(self, count: int, assessor: str, by_query: bool) -> list[Pair]:
+        check_open(self._ledger)
+        return self._queue.choose(self._ledger, self.selection, self._clock(), count, assessor, by_query)
 
     def lesson(self) -> Lesson | None:
         """Next lesson for the model to learn; None where there is nothing."""
@@ -187,7 +162,9 @@ class Campaign:
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
         """Go on with what the model learned from a state, by `Lesson.learned`; the log says from where on."""
         self._count.teach(state, estimator)
-        self._write(lambda: [self._learn(state)] if self._count.unsaid == state else [])
+        with self._log.turn() as turn:
+            while turn.goes_on():
+                turn.write([self._learn(state)] if self._count.unsaid == state else [])
         self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
     def tell(self, said: Judgment | Event) -> Record:
@@ -200,19 +177,26 @@ class Campaign:
     def tell_all(self, said: Iterable[Judgment | Event], vouched: bool = True) -> list[Record]:
         """Take in several at once, all or none.
 
-        vouched  whether they count although nobody handed their pairs to the assessors, as somebody vouches for them
+        vouched  whether they count although nobody handed their pairs to the assessors, or others have them now, as
+                 somebody vouches for them
         """
         events = [self._event(one) for one in said]
         if any(event.kind == "lease" for event in events):
             raise InputError("a lease is not told: ask for pairs")
-        return self._write(lambda: events, "count" if vouched else self._settings.unasked)
+        with self._log.turn() as turn:
+            while turn.goes_on():
+                turn.write(self._admitted(events, vouched))
+        return self._written(turn)
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
         """Take back an answer of this assessor; what it replaced holds again, and the pair is theirs for another try.
 
         number  of the event; the last that counts where None
         """
-        return self._write(lambda: self._undo(self.known_as(assessor), number, key))[0]
+        with self._log.turn() as turn:
+            while turn.goes_on():
+                turn.write(self._admitted(self._undo(self.known_as(assessor), number, key)))
+        return self._written(turn)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
         """Neither ask nor tell until `resume`."""
@@ -240,9 +224,26 @@ class Campaign:
         with self._log.state:
             return [record for record in self._ledger.records() if record.number > after]
 
+    def record(self, number: int) -> Record:
+        """The line of the log that has this number."""
+        with self._log.state:
+            return self._ledger.record(number)
+
+    def changes(self, after: int = 0) -> tuple[int, list[Change]]:
+        """The number of the last line of the log, and the changes of the pool's grades until then.
+
+        after  so many of them, the first ones, are left out
+        """
+        return self._count.changes(after)
+
+    def assessors_of(self, pair: Pair) -> frozenset[str]:
+        """The assessors whose judgments of a pair hold."""
+        with self._log.state:
+            return frozenset(self._ledger.assessors(pair))
+
     def log_rows(self) -> list[dict[str, Any]]:
         """The log as plain values, one row per line: number, then the fields of the event."""
-        return [{"number": record.number} | record.event.row() for record in self.log()]
+        return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
         """The name under which an assessor is known: case, compatibility forms and what nobody sees make no other."""
@@ -256,6 +257,11 @@ class Campaign:
         """Answers that this assessor gave and has not taken back, revised answers too, oldest first."""
         with self._log.state:
             return [self._ledger.record(number) for number in self._ledger.counting(assessor)]
+
+    def answered(self, pair: Pair, assessor: str) -> bool:
+        """True if this assessor gave an answer about a pair, and has not taken it back."""
+        with self._log.state:
+            return self._ledger.answered(pair, assessor)
 
     def leases(self, assessor: str | None = None) -> list[Lease]:
         """The pairs that are with an assessor now, in the order in which they were handed out."""
@@ -297,40 +303,43 @@ class Campaign:
     def progress(self) -> Progress:
         """Progress of the campaign."""
         with self._log.state:
-            number, selection = self.standing
+            now = self.standing
             return Progress(
-                number=number,
+                number=now.number,
                 state=self.state,
-                judged=selection.judged,
+                judged=now.selection.judged,
                 pool=len(self._pool.pairs),
-                judgments=sum(map(len, selection.told.values())),
+                judgments=now.judgments,
                 leased=len(self.leases()),
                 twice=self._queue.waiting,
                 dropped=len(self.dropped()),
             )
 
-    def _write(self, make: Callable[[], Sequence[Event]], unasked: str = "count") -> list[Record]:
-        """Write events to the log and count them.
+    def _admitted(self, events: Iterable[Event], vouched: bool = False) -> list[Event]:
+        """Events that may be the next lines of the log, or were sent before; an error where one may not.
 
-        make     gives the events, as they are to be now
-        unasked  as in the settings
+        vouched  as for `tell_all`
         """
+        now = self._clock()
+        return [event if self._log.earlier(event) else self._checked(event, now, vouched) for event in events]
 
-        def checked() -> Sequence[Event]:
-            now = self._clock()
-            return [event if self._log.earlier(event) else self._admitted(event, now, unasked) for event in make()]
+    def _checked(self, event: Event, now: datetime, vouched: bool) -> Event:
+        check(event, self._ledger, self._pool, now, vouched)
+        return marked(event, self._ledger, "count" if vouched else self._settings.unasked)
 
-        records = self._log.append(checked)
+    def _written(self, turn: Turn) -> list[Record]:
+        """Records of what was written, once they are counted; where the model learns later, so does who asks next."""
+        if not self._settings.learn_later:
+            self._catch_up()
+            self._learn_now()
+        return turn.records or []
+
+    def _catch_up(self) -> None:
+        """Count what is known of the log; where the model learns later, only what can be counted in a moment."""
         if self._settings.learn_later:
-            self._count.count(COUNT_S)
+            self._count.count_soon()
         else:
             self._count.count(self._settings.patience_s, Reach.ALL)
-            self._learn_now()
-        return records
-
-    def _admitted(self, event: Event, now: datetime, unasked: str) -> Event:
-        check(event, self._ledger, self._pool, now)
-        return marked(event, self._ledger, unasked)
 
     def _learn_now(self, forgiving: AbstractContextManager[None] | None = None) -> None:
         """Learn what there is to learn, and say so in the log.
@@ -350,7 +359,7 @@ class Campaign:
         inside = change is not None and change.pair in self._pool.positions
         self._count.note(number, change if inside else None)
         if change is not None and inside:
-            self._queue.note(change.pair, self._ledger.told.get(change.pair, {}))
+            self._queue.note(change.pair, self._ledger.assessors(change.pair))
 
     def _event(self, said: Judgment | Event) -> Event:
         now = write_time(self._clock())
@@ -384,16 +393,3 @@ class Campaign:
         held = self._ledger.lease(pair, now)
         free = assessor and (held is None or held.assessor == assessor)
         return [undo, self._lease(pair, assessor)] if free else [undo]
-
-
-def _start(
-    settings: CampaignSettings,
-    pool: Pool,
-    measure: Measure,
-    estimator: RelevanceEstimator,
-    judgments: Iterable[Judgment],
-    learned: Mapping[Pair, float] | None = None,
-) -> Selection:
-    """A selection as a campaign has it: the log says when its estimator learns."""
-    batch, rule, seed = settings.batch, settings.rule, settings.seed
-    return Selection.start(pool, measure, estimator, judgments, batch, rule, seed, learned, learns=False)

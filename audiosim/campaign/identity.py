@@ -5,13 +5,15 @@ import hashlib
 import json
 import zlib
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from audiosim.campaign.store import Store
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, StoreError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,3 +80,16 @@ def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
             f"the campaign in the database is of another collection: {'; '.join(changes)}; "
             "--adopt goes on with it all the same"
         )
+
+
+def identify(store: Store, collection: Collection, judged: Container[Pair], adopt: bool) -> None:
+    """Hold a collection against the one that a log was written about, and keep beside the log what it is now.
+
+    adopt  whether another one will do
+    """
+    now, (about, rules) = Identity.of(collection), store.described()
+    if about and not adopt:
+        check_same(Identity.load(about), now, judged)
+    if about != now.dump():
+        with suppress(StoreError):  # a log that cannot be written may still be read
+            store.describe(now.dump(), rules)

@@ -1,28 +1,31 @@
 """Ledger of a campaign: the sum of the lines of its log."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
 from audiosim.campaign.names import name_key, normal_name
-from audiosim.corpus.grades import grades_by_assessor
+from audiosim.corpus.grades import mean_grade
 from audiosim.corpus.model import Judgment, Pair, Scale
 from audiosim.errors import InputError
 
-Told = dict[Pair, dict[str, float]]
-
 
 class Change(NamedTuple):
-    """Change of an assessor's grade of a pair to another than before; None: they have given none, or no longer.
+    """Change of the grade of a pair, or of who gave it: what a line of the log means for the belief.
 
-    newly  by how many more pairs are judged: -1, 0 or 1
+    number     of the line
+    pair       of any pool
+    grade      mean over the assessors whose judgments of it hold from here on; NaN where there are none
+    assessors  how many they are
+    more       by how many more than before: -1, 0 or 1
     """
 
+    number: int
     pair: Pair
-    assessor: str
-    grade: float | None
-    newly: int = 0
+    grade: float
+    assessors: int
+    more: int
 
 
 class Lease(NamedTuple):
@@ -33,23 +36,18 @@ class Lease(NamedTuple):
     until: datetime
 
 
-def tell(told: Told, change: Change) -> None:
-    """Write a change into the grades by pair and assessor; a pair without grades has no entry."""
-    said = told.setdefault(change.pair, {})
-    if change.grade is not None:
-        said[change.assessor] = change.grade
-    else:
-        said.pop(change.assessor, None)
-    if not said:
-        del told[change.pair]
+def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
+    """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
 
-
-def tell_all(judgments: Iterable[Judgment], changes: Iterable[Change] = ()) -> Told:
-    """The grades by pair and assessor that judgments and then changes leave."""
-    told = grades_by_assessor(judgments)
+    before  the same before them
+    """
+    grades = dict(before)
     for change in changes:
-        tell(told, change)
-    return told
+        if change.assessors:
+            grades[change.pair] = change.grade
+        else:
+            grades.pop(change.pair, None)
+    return grades
 
 
 class Ledger:
@@ -61,7 +59,6 @@ class Ledger:
     scale   of the collection
     number  of the last line, 0 before the first
     state   open, paused or closed
-    told    the grades that hold, by pair and assessor
     cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
     times   when each assessor answered, in the order of the log, in seconds since 1970
     """
@@ -71,10 +68,12 @@ class Ledger:
         self.scale = scale
         self.number = 0
         self.state = "open"
-        self.told = tell_all(judgments)
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
         self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
+        self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: what the collection came with
+        for pair, assessor in self._given:
+            self._holding.setdefault(pair, {})[assessor] = 0
         self._events: dict[int, Event] = {}
         self._keys: dict[tuple[str, str], int] = {}
         self._answers: dict[tuple[Pair, str], list[int]] = {}  # that are not undone, oldest first
@@ -133,22 +132,49 @@ class Ledger:
             del self.cannot[pair][assessor]
             if not self.cannot[pair]:
                 del self.cannot[pair]
-        change = Change(pair, assessor, self._grade(pair, assessor, number))
-        if change.grade == self.told.get(pair, {}).get(assessor):
+        before = self._grade(pair, assessor, self._holding.get(pair, {}).get(assessor))
+        held = 0 if number is None and (pair, assessor) in self._given else number
+        grade = self._grade(pair, assessor, held)
+        self._hold(pair, assessor, None if grade is None else held)
+        if grade == before:
             return None
-        before = len(self.told)
-        tell(self.told, change)
-        return change._replace(newly=len(self.told) - before)
+        more = (grade is not None) - (before is not None)
+        return Change(self.number, pair, mean_grade(self._said(pair)), len(self.assessors(pair)), more)
+
+    def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
+        """Note which event of an assessor says the grade of a pair that holds; None: none does."""
+        held = self._holding.setdefault(pair, {})
+        if number is not None:
+            held[assessor] = number
+        else:
+            held.pop(assessor, None)
+        if not held:
+            del self._holding[pair]
+
+    def _said(self, pair: Pair) -> dict[str, float]:
+        """The grades of a pair that hold, by assessor."""
+        grades = {name: self._grade(pair, name, number) for name, number in self._holding.get(pair, {}).items()}
+        return {name: grade for name, grade in grades.items() if grade is not None}
 
     def _grade(self, pair: Pair, assessor: str, number: int | None) -> float | None:
         if number is None:
-            given = self._given.get((pair, assessor))
-            return None if given is None else given.grade
+            return None
+        if number == 0:
+            return self._given[pair, assessor].grade
         event = self._events[number]
         grade = event.grade_on(self.scale) if event.kind == "judgment" and event.counts else None
         if grade is not None and grade not in self.scale:
             raise InputError(f"event {number} of the log: grade {grade:g} is not on the {self.scale.name} scale")
         return grade
+
+    @property
+    def judged(self) -> Collection[Pair]:
+        """The pairs with a judgment that holds, in the order in which they were first judged."""
+        return self._holding.keys()
+
+    def assessors(self, pair: Pair) -> Collection[str]:
+        """The assessors whose judgments of a pair hold."""
+        return self._holding.get(pair, {}).keys()
 
     def name(self, said: str) -> str:
         """The name under which an assessor is known, whatever the case and the form in which it is said."""
@@ -157,6 +183,10 @@ class Ledger:
     def handed(self, pair: Pair, assessor: str) -> bool:
         """True if an assessor was ever handed a pair."""
         return (pair, assessor) in self._handed
+
+    def answered(self, pair: Pair, assessor: str) -> bool:
+        """True if an assessor gave an answer about a pair that is not undone."""
+        return bool(self._answers.get((pair, assessor)))
 
     def earlier(self, assessor: str, key: str) -> Record | None:
         """The event that an assessor sent with a key, None where there is none."""
@@ -192,25 +222,22 @@ class Ledger:
         lease = self._leases.get(pair)
         return lease if lease is not None and lease.until > now else None
 
-    def in_force(self) -> Iterator[tuple[Pair, str, int | None]]:
-        """Pair, assessor and number of every judgment that holds; no number: the collection came with it.
+    def in_force(self) -> Iterator[tuple[Pair, str, int]]:
+        """Pair, assessor and number of every judgment that holds; 0: the collection came with it.
 
         In the order in which they were made.
         """
-        numbers = sorted(number for by in self._counting.values() for number in by)
-        for (pair, assessor), given in self._given.items():
-            if not self._answers.get((pair, assessor)):
-                yield given.pair, assessor, None
-        for number in numbers:
-            event = self._events[number]
-            holds = self._answers[event.pair, event.assessor][-1] == number and event.kind == "judgment"
-            if holds and event.counts and event.grade_on(self.scale) is not None:
-                yield event.pair, event.assessor, number
+        for pair, assessor in self._given:
+            if self._holding.get(pair, {}).get(assessor) == 0:
+                yield pair, assessor, 0
+        later = [(number, pair, name) for pair, by in self._holding.items() for name, number in by.items() if number]
+        for number, pair, assessor in sorted(later):
+            yield pair, assessor, number
 
     def judgments(self) -> tuple[Judgment, ...]:
         """The judgments that hold, in the order in which they were made."""
         return tuple(
-            self._given[pair, assessor] if number is None else self._events[number].judgment_on(self.scale)
+            self._events[number].judgment_on(self.scale) if number else self._given[pair, assessor]
             for pair, assessor, number in self.in_force()
         )
 
@@ -218,6 +245,6 @@ class Ledger:
         """All grades that hold, on every scale, by pair and assessor."""
         grades: dict[Pair, dict[str, Mapping[str, float]]] = {}
         for pair, assessor, number in self.in_force():
-            given = {self.scale.name: self._given[pair, assessor].grade} if number is None else None
-            grades.setdefault(pair, {})[assessor] = given or self._events[number or 0].grades
+            own = self._events[number].grades if number else {self.scale.name: self._given[pair, assessor].grade}
+            grades.setdefault(pair, {})[assessor] = own
         return grades

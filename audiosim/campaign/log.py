@@ -42,7 +42,7 @@ class Log:
     def sync(self) -> None:
         """Take in what others wrote."""
         with self._taking_turn(self._patience_s):
-            self._read_on()
+            self.read_on()
 
     def refresh(self) -> None:
         """Take in what others wrote, where that can be had in a moment: not while nothing answers."""
@@ -51,7 +51,7 @@ class Log:
             return
         try:
             with self._taking_turn(MOMENT_S):
-                self._read_on()
+                self.read_on()
         except RewoundError:
             raise
         except BusyError:
@@ -59,23 +59,24 @@ class Log:
         except StoreError:
             self._retry = time.monotonic() + RETRY_S
 
-    def append(self, make: Callable[[], Sequence[Event]]) -> list[Record]:
-        """Write events; where others were faster, see what they wrote and make them anew.
-
-        make  gives the events, checked, as they are to be now
-        """
+    @contextmanager
+    def turn(self) -> Iterator["Turn"]:
+        """The turn to write; meanwhile nobody else changes the ledger, so that it may be read without `state`."""
         with self._taking_turn(self._patience_s):
-            while True:
-                self._read_on()
-                with self.state:
-                    events = make()
-                    earlier = [self.earlier(event) for event in events]
-                new = [event for event, known in zip(events, earlier, strict=True) if known is None]
-                with self._asking():
-                    numbers = self._store.append_all(new, self._ledger.number) if new else []
-                if numbers is not None:
-                    break
-            self._take(zip(numbers, new, strict=True))
+            yield Turn(self)
+
+    def append(self, events: Sequence[Event]) -> list[Record] | None:
+        """Write events, and give their records; None, and none is written, where others wrote since the last reading.
+
+        Those that were sent before are not written again.
+        """
+        earlier = [self.earlier(event) for event in events]
+        new = [event for event, known in zip(events, earlier, strict=True) if known is None]
+        with self._asking():
+            numbers = self._store.append_all(new, self._ledger.number) if new else []
+        if numbers is None:
+            return None
+        self._take(zip(numbers, new, strict=True))
         fresh = (Record(number, event) for number, event in zip(numbers, new, strict=True))
         return [next(fresh) if known is None else known for known in earlier]
 
@@ -126,7 +127,8 @@ class Log:
         if self._broken:
             raise RewoundError(self._broken)
 
-    def _read_on(self) -> None:
+    def read_on(self) -> None:
+        """Take in what others wrote; by who has the turn."""
         with self._asking():
             lines = self._store.read(self._ledger.number)
         self._take(lines)
@@ -135,3 +137,27 @@ class Log:
         for number, event in lines:
             with self.state:
                 self._note(number, event)
+
+
+class Turn:
+    """A turn at a log, for one who writes.
+
+        while turn.goes_on():
+            turn.write(events as they are to be now)
+
+    records  of what was written; None before
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.records: list[Record] | None = None
+
+    def goes_on(self) -> bool:
+        """Take in what others wrote, and say that it is time to write; False once that is done."""
+        if self.records is None:
+            self._log.read_on()
+        return self.records is None
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Write events, unless others were faster: then they are to be made anew."""
+        self.records = self._log.append(events)

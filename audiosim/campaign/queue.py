@@ -1,6 +1,6 @@
 """Queue of pairs that an assessor is offered."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
@@ -25,10 +25,10 @@ class Queue:
         self._pool, self._seconds, self._cannot_limit = pool, seconds, cannot_limit
         self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
 
-    def note(self, pair: Pair, told: Mapping[str, float]) -> None:
-        """Take in that these are now the grades of a pair, by assessor."""
+    def note(self, pair: Pair, assessors: Collection[str]) -> None:
+        """Take in whose judgments of a pair hold now."""
         if pair in self._pool.positions:
-            self._seconds.note(pair, told)
+            self._seconds.note(pair, assessors)
 
     @property
     def waiting(self) -> int:
@@ -52,10 +52,8 @@ class Queue:
         pairs = list(islice(first, count))
         if len(pairs) < count:
             allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
-            late = (pair for pair in ledger.told if pair not in selection.told)  # that it does not know yet
-            allowed[
-                [place for pair in (*held, *out, *late) if (place := self._pool.positions.get(pair)) is not None]
-            ] = False
+            taken = (*held, *out, *ledger.judged)  # of the judged ones it may not know the last yet
+            allowed[[place for pair in taken if (place := self._pool.positions.get(pair)) is not None]] = False
             pairs += selection.ask(count - len(pairs), allowed, by_query)
         return pairs
 

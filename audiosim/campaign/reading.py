@@ -20,7 +20,7 @@ def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
             ledger.apply(number, event)
         about, _ = store.described()
         if about:
-            check_same(Identity.load(about), Identity.of(collection), ledger.told)
+            check_same(Identity.load(about), Identity.of(collection), ledger.judged)
     finally:
         store.close()
     return ledger.judgments()

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
@@ -28,14 +28,14 @@ class SecondOpinions:
         digest = hashlib.blake2b(json.dumps([self._seed, *pair]).encode(), digest_size=8).digest()
         return int.from_bytes(digest) < self._share * 2**64
 
-    def note(self, pair: Pair, told: Mapping[str, float]) -> None:
-        """Take in that these are now the grades of a pair, by assessor."""
+    def note(self, pair: Pair, assessors: Collection[str]) -> None:
+        """Take in whose judgments of a pair hold now."""
         if not self._share or not self.wanted(pair):
             return
         for waiting in self._waiting.values():
             waiting.pop(pair, None)
-        if len(told) == 1:
-            (first,) = told
+        if len(assessors) == 1:
+            (first,) = assessors
             self._waiting.setdefault(first, {})[pair] = None
 
     def offered(self, assessor: str) -> Iterator[Pair]:

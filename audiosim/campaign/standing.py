@@ -1,29 +1,30 @@
 """Standing of a campaign: the selection that its log adds up to, and what its model learned from it."""
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 from typing import NamedTuple
 
 from audiosim.arrays import Array
-from audiosim.campaign.ledger import Change, tell_all
-from audiosim.corpus.grades import mean_grade
-from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import Pool
+from audiosim.campaign.ledger import Change, grades_after
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import is_moment, relearned
 from audiosim.selection import Selection
 
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
 KEPT = 3  # estimators, beside the first
+COUNT_S = 0.05  # to wait for another who counts, before a request is answered
 
 
 class Standing(NamedTuple):
-    """Standing of a campaign: the selection after so many lines of its log."""
+    """Standing of a campaign: the selection after so many lines of its log.
+
+    judgments  that hold then, of pairs of the pool; a pair judged by two assessors counts twice
+    """
 
     number: int
     selection: Selection
+    judgments: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,30 @@ class Lesson:
     def learned(self) -> RelevanceEstimator:
         """The estimator that has learned; this may take seconds."""
         return relearned(self.estimator, self.grades)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of a campaign.
+
+    number     of the last line of the log
+    state      open, paused or closed
+    judged     pairs of the pool with a judgment
+    pool       pairs of the pool
+    judgments  that hold, a pair judged by two assessors counted twice
+    leased     pairs that are with an assessor now
+    twice      pairs that wait for a second assessor
+    dropped    pairs that left the queue, as too many assessors cannot judge them
+    """
+
+    number: int
+    state: str
+    judged: int
+    pool: int
+    judgments: int
+    leased: int
+    twice: int
+    dropped: int
 
 
 class Reach(Enum):
@@ -67,39 +92,37 @@ class Count:
     its time; any number of threads may ask for it, one does it, and the standing is that of the last line counted.
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        estimator: RelevanceEstimator,
-        start: Callable[..., Selection],
-        judgments: Sequence[Judgment],
-    ) -> None:
+    def __init__(self, first: Selection, estimator: RelevanceEstimator, judgments: int, ready: bool = False) -> None:
         """Begin before the first line.
 
-        start      makes a selection: `Selection.start` but for estimator, judgments and learned grades
-        judgments  that the collection came with
+        first      the selection then, which learns nothing by itself
+        estimator  as it is before it learns from any judgment
+        judgments  that the collection came with, of pairs of the pool
+        ready      whether a standing has its weights before anybody sees it, as many ask at once
         """
-        self._pool, self._base, self._start, self._judgments = pool, estimator, start, judgments
+        self._first, self._base, self._ready = first, estimator, ready
+        self._long = False  # whether what is being counted takes long
         self._noted = 0  # the last line
         self._changes: list[Change] = []  # of pairs in the pool
-        self._numbers: list[int] = []  # of the line of each change
+        self._judgments = [judgments]  # that hold, before the first change and after each
         self._learnings: list[_Learning] = []
         self._moments: list[int] = []  # lines at which there was something to learn
-        self._judged = len({judgment.pair for judgment in judgments if judgment.pair in pool.positions})
+        self._judged = first.judged
         self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
         self._noting, self._counting = Lock(), Lock()
-        self.standing = Standing(0, start(estimator, judgments))
-        self._estimators = {0: self.standing.selection.estimator}
+        self.standing = Standing(0, first, judgments)
+        self._estimators = {0: first.estimator}
+
+    def changes(self, after: int = 0) -> tuple[int, list[Change]]:
+        """The number of the last line, and the changes until then but for the first ones, `after` of them."""
+        with self._noting:
+            return self._noted, self._changes[after:]
 
     def note(self, number: int, change: Change | None) -> None:
-        """Take in a line, and the change of a grade in the pool that it means."""
+        """Take in a line, and the change of a pair of the pool that it means."""
         with self._noting:
             if change is not None:
-                self._changes.append(change)
-                self._numbers.append(number)
-                self._judged += change.newly
-                if change.newly > 0 and is_moment(self._judged):
-                    self._moments.append(number)
+                self._note_change(change)
             self._noted = number
 
     def note_learning(self, number: int, state: int) -> None:
@@ -107,6 +130,13 @@ class Count:
         with self._noting:
             self._learnings.append(_Learning(len(self._changes), number, state))
             self._noted = number
+
+    def _note_change(self, change: Change) -> None:
+        self._changes.append(change)
+        self._judgments.append(self._judgments[-1] + change.more)
+        self._judged += (change.assessors > 0) - (change.assessors > change.more)
+        if change.assessors == change.more == 1 and is_moment(self._judged):
+            self._moments.append(change.number)
 
     def lesson(self) -> Lesson | None:
         """Next lesson: what the log says was learned, then what nobody has learned yet; None for nothing."""
@@ -140,8 +170,14 @@ class Count:
             try:
                 self._go_on(reach)
             finally:
+                self._long = False
                 self._counting.release()
         return True
+
+    def count_soon(self) -> bool:
+        """The same for one who answers requests: what takes long is left to others, and not waited for."""
+        many = len(self._changes) - self._counted > AT_ONCE
+        return not (many or self._long) and self.count(COUNT_S)
 
     def _behind(self, reach: Reach) -> bool:
         waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
@@ -161,6 +197,7 @@ class Count:
             noted, end = stop.number - 1, stop.place
             learnings = learnings[: learnings.index(stop)]
         selection, place, known = self.standing.selection, self._counted, self._learned
+        self._long = end - place > AT_ONCE or known < len(learnings)
         if end - place > AT_ONCE:
             # After a whole batch only the grades count, not how they came.
             place = end - end % selection.batch
@@ -170,16 +207,19 @@ class Count:
             if known < len(learnings) and learnings[known].place == place:
                 selection, known = selection.taught(self._estimator(learnings[known].state)), known + 1
             else:
-                selection, place = _tell(selection, self._changes[place]), place + 1
+                change = self._changes[place]
+                selection, place = selection.judge(self._first.pool.positions[change.pair], change.grade), place + 1
+        if self._ready:
+            _ = selection.weights
+            if self._long:
+                _ = selection.checked  # the ranking that is asked for
         self._counted, self._learned = place, known
-        self.standing = Standing(noted, selection)
+        self.standing = Standing(noted, selection, self._judgments[place])
         for state in sorted(self._estimators)[1:-KEPT]:
             del self._estimators[state]
 
     def _start_after(self, place: int, state: int) -> Selection:
-        told = tell_all(self._judgments, self._changes[:place])
-        settled = (Judgment(*pair, grade, name) for pair, said in told.items() for name, grade in said.items())
-        return self._start(self._estimator(state), settled, {})
+        return self._first.anew(self._estimator(state), grades_after(self._first.graded, self._changes[:place]))
 
     def _estimator(self, state: int) -> RelevanceEstimator:
         """The estimator that has learned from a state: at hand, or now."""
@@ -188,17 +228,6 @@ class Count:
         return self._estimators[state]
 
     def _lesson(self, state: int) -> Lesson:
-        changes = (change for number, change in zip(self._numbers, self._changes, strict=False) if number <= state)
-        grades = _means(tell_all(self._judgments, changes).items(), self._pool)
-        return Lesson(state, self._base, self._pool.spread(grades))
-
-
-def _means(told: Iterable[tuple[Pair, dict[str, float]]], pool: Pool) -> dict[Pair, float]:
-    return {pair: mean_grade(said) for pair, said in told if pair in pool.positions}
-
-
-def _tell(selection: Selection, change: Change) -> Selection:
-    """The selection after a change of one grade."""
-    if change.grade is None:
-        return selection.withdraw(change.pair, change.assessor)
-    return selection.tell(Judgment(*change.pair, change.grade, change.assessor))
+        until = (change for change in self._changes if change.number <= state)
+        grades = grades_after(self._first.graded, until)
+        return Lesson(state, self._base, self._first.pool.spread(grades))

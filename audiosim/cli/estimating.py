@@ -12,7 +12,9 @@ from audiosim.cli.options import (
     As,
     ByQuery,
     CollectionFolder,
+    DistributionName,
     Format,
+    FromOwnArtist,
     IdealName,
     JudgmentsFile,
     MeasureName,
@@ -29,7 +31,6 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
-from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
 from audiosim.plugins import find_measure, find_selection_rule
@@ -54,13 +55,14 @@ def predict(
         ),
     ] = None,
     system_from: NamedBy = None,
+    same_artist: FromOwnArtist = None,
     form: As = Format.table,
 ) -> None:
     """Predict how relevant every unjudged pair is: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from)
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from, same_artist)
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
     rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
@@ -95,11 +97,9 @@ def estimate(
     judgments: JudgmentsFile = None,
     ideal: IdealName = "ordered",
     draws: Annotated[int, typer.Option(help="Draws of grades, for measures that are simulated.", min=2)] = DRAWS,
-    distribution: Annotated[
-        DifferenceDistribution,
-        typer.Option(help="Of a difference between systems: t as in the thesis, normal as in the paper."),
-    ] = "t",
+    distribution: DistributionName = "t",
     system_from: NamedBy = None,
+    same_artist: FromOwnArtist = None,
     form: As = Format.table,
 ) -> None:
     """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
@@ -110,7 +110,7 @@ def estimate(
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from, same_artist)
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
     order = pool.locate_judged(grades)
@@ -134,6 +134,7 @@ def compare(
             metavar="CONDITION", help='Such as "A not worse by 0.02" or "A better": exit 1 unless it is shown.'
         ),
     ] = None,
+    distribution: DistributionName = "t",
     form: As = Format.table,
 ) -> None:
     """One verdict on two systems: the difference of their scores, its interval, and whether they can be told apart.
@@ -145,7 +146,7 @@ def compare(
     what = find_measure(measure)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
-    ranking = estimate_pool(expected_scores(what, pool), estimator, pool.spread(collection.grades()))
+    ranking = estimate_pool(expected_scores(what, pool), estimator, pool.spread(collection.grades()), distribution)
     found = TwoSystems(ranking, a, b, confidence)
     value = found.to_dict()
     shown = condition is None or found.holds(condition)
@@ -165,8 +166,10 @@ def next_pairs(
     rule: SelectionRuleName = None,
     by_query: ByQuery = False,
     seed: Seed = 0,
+    distribution: DistributionName = "t",
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
+    same_artist: FromOwnArtist = None,
     form: As = Format.table,
 ) -> None:
     """List the pairs to judge next, the most informative first.
@@ -177,10 +180,12 @@ def next_pairs(
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from, same_artist)
     expected = expected_scores(what, pool)
     chosen = None if rule is None else find_selection_rule(rule, expected, seed)
-    selection = Selection.start(pool, expected, estimator, collection.judgments, rule=chosen, seed=seed)
+    selection = Selection.start(
+        pool, expected, estimator, collection.judgments, rule=chosen, seed=seed, distribution=distribution
+    )
     asked = selection.ask(count, by_query=by_query)
     weights = selection.weights[selection.pool.locate(asked)].tolist()
     rows = [pair._asdict() | {"weight": weight} for pair, weight in zip(asked, weights, strict=True)]

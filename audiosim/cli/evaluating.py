@@ -1,36 +1,57 @@
-"""Commands on full judgments and on people: evaluate, report, reliability, satisfaction, reproduce."""
+"""Commands on full judgments: evaluate, report, reliability, reproduce."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from audiosim.cli.options import (
+    ArtificialScale,
     As,
     CollectionFolder,
     Complete,
+    DistributionName,
     Format,
+    FromOwnArtist,
     JudgmentsFile,
     ModelName,
     NamedBy,
+    Resamples,
+    Seed,
     load_collection,
     only_complete,
     print_result,
 )
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
-from audiosim.evaluation import SYSTEM_TESTS, reliability_of
+from audiosim.errors import InputError
+from audiosim.evaluation import SYSTEM_TESTS
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.estimation import estimate_pool, expected_scores
-from audiosim.measures.judged import Unjudged
+from audiosim.measures.judged import Unjudged, judged_runs
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.relearning import after_grades
-from audiosim.report.evaluation_views import evaluation_view, reliability_view, reproduction_view, satisfaction_view
+from audiosim.reliability_study import assessor_reliability, split_half_study
+from audiosim.reliability_study import reliability as study_reliability
+from audiosim.report.evaluation_views import (
+    assessors_view,
+    evaluation_view,
+    fits_view,
+    growth_view,
+    reliability_view,
+    reproduction_view,
+    split_half_view,
+)
 from audiosim.selection import confidences
+from audiosim.stats.fit_trials import fit_trials
+from audiosim.stats.inference import SAMPLES, TESTS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Measures = Annotated[
     list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
@@ -46,8 +67,26 @@ def evaluate(
     judgments: JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: Complete = False,
-    test: Annotated[str, typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)}.")] = "t",
-    seed: Annotated[int, typer.Option(help="For the tests that draw.", min=0)] = 0,
+    test: Annotated[
+        str,
+        typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)} (MIREX's own, followed by Tukey's HSD)."),
+    ] = "t",
+    resamples: Resamples = SAMPLES,
+    scale: ArtificialScale = None,
+    users: Annotated[
+        int | None,
+        typer.Option(help="Ask so many users, of arbitrary queries: how many of them are satisfied.", min=1),
+    ] = None,
+    fits: Annotated[
+        bool,
+        typer.Option(
+            "--fits",
+            help="Instead: how well a normal, a truncated normal, a Beta and the empirical distribution, fitted to "
+            "half of the queries, describe the scores on the others (omega, Cramér-von Mises).",
+        ),
+    ] = False,
+    seed: Seed = 0,
+    same_artist: FromOwnArtist = None,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
@@ -55,20 +94,48 @@ def evaluate(
 
     With --unjudged zero the table says, too, what each score would be at least and at most, were all judged; --complete
     leaves out the systems and queries whose rankings have holes, and says which. Intervals are of 95 %. P-values are
-    adjusted for all pairs by Holm and by Benjamini and Hochberg.
+    adjusted for all pairs by Holm and by Benjamini and Hochberg; Tukey's are for all pairs as they come.
 
-    Example: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test permutation`
+    Examples: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test friedman`,
+    `audiosim evaluate mirex2011 --measure "AP@5" --scale binary-40 --users 15`,
+    `audiosim evaluate mirex2011 --fits`
     """
-    collection = _judged(load_collection(folder, judgments, system_from), measures, complete)
+    collection = _judged(load_collection(folder, judgments, system_from, same_artist, scale), measures, complete)
+    if fits:
+        _print_fits(collection, measures, unjudged, seed, form)
+        return
     found = {
         measure: evaluate_systems(
-            collection, find_measure(measure), unjudged=unjudged, test=test, rng=np.random.default_rng(seed)
+            collection,
+            find_measure(measure),
+            unjudged=unjudged,
+            test=test,
+            rng=np.random.default_rng(seed),
+            resamples=resamples,
+            users=users,
         )
         for measure in measures
     }
-    rows = [{"measure": measure} | row for measure, one in found.items() for row in one.system_rows()]
+    rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
     value = {measure: one.to_dict() for measure, one in found.items()}
     print_result(form, value, rows, lambda: evaluation_view(found))
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without the list in it, for a table of one line each."""
+    return {key: value for key, value in row.items() if not isinstance(value, list)}
+
+
+def _print_fits(collection: Collection, measures: Sequence[str], unjudged: Unjudged, seed: int, form: Format) -> None:
+    found = {}
+    for text in measures:
+        measure = find_measure(text)
+        scores = judged_runs(collection, measure.cutoff, unjudged).scores(measure)
+        found[text] = fit_trials(scores.values, np.random.default_rng(seed))
+    rows = [
+        {"measure": measure, "queries": one.size, "trials": one.trials, **one.means()} for measure, one in found.items()
+    ]
+    print_result(form, rows, rows, lambda: fits_view(found))
 
 
 def report(
@@ -78,7 +145,10 @@ def report(
     ),
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     model: ModelName = None,
+    distribution: DistributionName = "t",
     judgments: JudgmentsFile = None,
+    scale: ArtificialScale = None,
+    same_artist: FromOwnArtist = None,
     system_from: NamedBy = None,
 ) -> None:
     """Write one page that needs no other file: ranking, intervals, all pairs, people, stability.
@@ -91,7 +161,7 @@ def report(
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
 
     what = find_measure(measures[0])
-    collection = load_collection(folder, judgments, system_from)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale)
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
     if not np.isnan(grades).any():
@@ -100,8 +170,9 @@ def report(
         )
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
-        ranking = estimate_pool(expected_scores(what, pool), estimator, grades)
-        page = campaign_page(collection.name, ranking, confidences(pool, what, estimator, collection.judgments))
+        ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
+        curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
+        page = campaign_page(collection.name, ranking, curve)
     write_text(output, [page])
 
 
@@ -111,17 +182,72 @@ def reliability(
     judgments: JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: Complete = False,
+    assessors: Annotated[
+        bool,
+        typer.Option("--assessors", help="Of queries that two assessors or more judged in full: what they add."),
+    ] = False,
+    split_half: Annotated[
+        bool,
+        typer.Option(
+            "--split-half",
+            help="What a significant difference on half of the queries is worth on the other half.",
+        ),
+    ] = False,
+    while_judging: Annotated[
+        bool,
+        typer.Option(
+            "--while-judging", help="The study after each further query that is judged in full, of those there are."
+        ),
+    ] = False,
+    test: Annotated[str, typer.Option(help=f"With --split-half: {', '.join(TESTS)}.")] = "t",
+    trials: Annotated[int, typer.Option(help="With --split-half: how many splits.", min=1)] = 300,
+    resamples: Resamples = SAMPLES,
+    scale: ArtificialScale = None,
+    seed: Seed = 0,
+    same_artist: FromOwnArtist = None,
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Estimate how stable the evaluation is, and how many queries would do: a generalizability study.
 
-    Example: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
+    Examples: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`,
+    `audiosim reliability mine --assessors`, `audiosim reliability mine --while-judging`,
+    `audiosim reliability mirex2011 --split-half --test wilcoxon`
     """
-    collection = _judged(load_collection(folder, judgments, system_from), measures, complete)
-    found = {measure: reliability_of(collection, find_measure(measure), unjudged) for measure in measures}
-    rows = [{"measure": measure} | study for measure, study in found.items()]
-    print_result(form, found, rows, lambda: reliability_view(found))
+    kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
+    given = [name for name, wanted in kinds.items() if wanted]
+    if len(given) > 1:
+        raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
+    collection = _judged(load_collection(folder, judgments, system_from, same_artist, scale), measures, complete)
+    if assessors:
+        found = {text: assessor_reliability(collection, find_measure(text), seed=seed).to_dict() for text in measures}
+        _print_studies(form, found, assessors_view(found))
+    elif split_half:
+        halves = {
+            text: split_half_study(
+                collection, find_measure(text), test=test, trials=trials, resamples=resamples, unjudged=unjudged,
+                rng=np.random.default_rng(seed),
+            )
+            for text in measures
+        }  # fmt: skip
+        rows = [{"measure": text} | row for text, one in halves.items() for row in one.rows()]
+        value = {text: one.to_dict() for text, one in halves.items()}
+        print_result(form, value, rows, lambda: split_half_view(halves))
+    elif while_judging:
+        growth = {
+            text: study_reliability(collection, find_measure(text), while_judging=True).growth for text in measures
+        }
+        rows = [{"measure": text} | row for text, of in growth.items() for row in of]
+        print_result(form, growth, rows, lambda: growth_view(growth))
+    else:
+        found = {
+            text: study_reliability(collection, find_measure(text), unjudged=unjudged).to_dict() for text in measures
+        }
+        _print_studies(form, found, reliability_view(found))
+
+
+def _print_studies(form: Format, found: Mapping[str, dict[str, Any]], view: "RenderableType") -> None:
+    print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], lambda: view)
 
 
 def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
@@ -129,31 +255,6 @@ def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> 
     return (
         only_complete(collection, max(find_measure(measure).cutoff for measure in measures)) if complete else collection
     )
-
-
-def satisfaction(
-    answers: Annotated[
-        Path, typer.Argument(metavar="ANSWERS", help="Answers of people who compared two lists.", show_default=False)
-    ],
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
-    form: As = Format.table,
-) -> None:
-    """Go from effectiveness to people: what share of them each score satisfies, learned from their answers.
-
-    ANSWERS has the columns answer (a, b, good, bad), query, A1 ..., B1 ... and the grades of the documents.
-
-    Example: `audiosim satisfaction answers.tsv --measure CG@5`
-    """
-    from audiosim.users.answers import read_answers
-    from audiosim.users.preferences import preferences
-
-    read = read_answers(answers)
-    found = {measure: preferences(read, find_measure(measure)) for measure in measures}
-    rows: list[dict[str, Any]] = [
-        {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]
-    ]
-    value = {measure: one.to_dict() for measure, one in found.items()}
-    print_result(form, value, rows, lambda: satisfaction_view(found))
 
 
 def reproduce(

@@ -16,7 +16,9 @@ from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
 from audiosim.relevance.any_pair import Known
@@ -24,6 +26,7 @@ from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.relevance.speaking import what_lacks
 from audiosim.report.screen import console
+from audiosim.users.grading import on_scale
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,6 +70,30 @@ NamedBy = Annotated[
         show_default=False,
     ),
 ]
+FromOwnArtist = Annotated[
+    SameArtist | None,
+    typer.Option(
+        "--same-artist",
+        help="What a system retrieved that is the query's own recording, or by its artist: drop leaves it out, keep "
+        "keeps it. Not given: as collection.toml says, or kept, and said.",
+        show_default=False,
+    ),
+]
+ArtificialScale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="graded-N|binary-M",
+        help="Read fine judgments on an artificial scale: graded-4 has four levels, binary-40 is relevant from 40 on.",
+        show_default=False,
+    ),
+]
+DistributionName = Annotated[
+    DifferenceDistribution,
+    typer.Option(
+        "--distribution", help="Of a difference between systems: t as in the thesis, normal as in the paper of 2013."
+    ),
+]
 Complete = Annotated[
     bool,
     typer.Option(
@@ -95,11 +122,18 @@ SelectionRuleName = Annotated[
 ByQuery = Annotated[
     bool, typer.Option("--by-query", help="Fill each batch from as few queries as will do: less listening, more pairs.")
 ]
+Resamples = Annotated[int, typer.Option(help="Drawn by the bootstrap and by the permutation test.", min=1)]
 Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn by lot, ties among them.", min=0)]
 As = Annotated[Format, typer.Option("--format", help="table for people, json or csv for programs.")]
 
 
-def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom | None = None) -> Collection:
+def load_collection(
+    folder: Path,
+    judgments: str | None,
+    system_from: SystemFrom | None = None,
+    same_artist: SameArtist | None = None,
+    scale: str | None = None,
+) -> Collection:
     """The collection of a folder, its judgments from elsewhere if asked for.
 
     What is doubtful, and what was guessed, is said on stderr; on a terminal also what was read of each file.
@@ -107,12 +141,12 @@ def load_collection(folder: Path, judgments: str | None, system_from: SystemFrom
     if judgments and "://" in judgments:
         from audiosim.campaign import judgments_in
 
-        collection = Collection.load(folder, system_from=system_from)
+        collection = Collection.load(folder, system_from=system_from, same_artist=same_artist)
         collection = replace(collection, judgments=judgments_in(judgments, collection))
     else:
-        collection = Collection.load(folder, judgments=judgments, system_from=system_from)
+        collection = Collection.load(folder, judgments=judgments, system_from=system_from, same_artist=same_artist)
     say_read(collection)
-    return collection
+    return on_scale(collection, scale)
 
 
 def only_complete(collection: Collection, cutoff: int) -> Collection:
@@ -140,9 +174,10 @@ def open_collection(
     judgments: str | None,
     cutoff: int | None,
     system_from: SystemFrom | None = None,
+    same_artist: SameArtist | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
-    collection = load_collection(folder, judgments, system_from)
+    collection = load_collection(folder, judgments, system_from, same_artist)
     return opened(collection, model, cutoff)
 
 
@@ -170,7 +205,7 @@ def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
             raise FormatError(
                 path,
                 number,
-                f"nothing is known of {what} {getattr(pair, what)}: no run, no metadata, no index names it",
+                f"nothing is known of {what} {getattr(pair, what)}: no run, metadata, index or evidence names it",
             )
     return tuple(pairs)
 

@@ -9,6 +9,7 @@ import typer
 from audiosim.cli.options import (
     As,
     CollectionFolder,
+    DistributionName,
     Format,
     JudgmentsFile,
     MeasureName,
@@ -42,6 +43,7 @@ def plan(
         int, typer.Option(help="Played on, with grades drawn from the belief.", min=1)
     ] = SIMULATED_CAMPAIGNS,
     time_limit: Annotated[float, typer.Option(help="Seconds after which no more is played.", min=1)] = 120,
+    distribution: DistributionName = "t",
     judgments: JudgmentsFile = None,
     seed: Seed = 0,
     form: As = Format.table,
@@ -66,6 +68,7 @@ def plan(
         campaigns=campaigns,
         seconds=seconds,
         listeners=listeners,
+        distribution=distribution,
         rng=np.random.default_rng(seed),
         proceed=lambda: time.monotonic() < end,
     )

@@ -1,13 +1,16 @@
 """The settings of the service: options, variables of the environment, or lines of a file."""
 
+import ipaddress
 import sys
 import tomllib
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from audiosim.corpus.formats import SystemFrom
 from audiosim.errors import InputError, did_you_mean
 
 
@@ -91,6 +94,14 @@ Model = Annotated[str | None, _option("MODEL", "As for `audiosim estimate`; of a
 Judgments = Annotated[
     str | None,
     _option("JUDGMENTS", "Judgments from before the campaign, instead of the folder's.", metavar="FILE|none"),
+]
+NamedBy = Annotated[
+    SystemFrom | None,
+    _option(
+        "SYSTEM_FROM",
+        "What names the systems of run files: their tag or the file; as for `audiosim estimate`.",
+        show_default=False,
+    ),
 ]
 Database = Annotated[
     str | None,
@@ -190,3 +201,19 @@ Adopt = Annotated[
 Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]
+
+
+def parse_proxies(texts: Iterable[str]) -> list[str]:
+    """Addresses and networks of proxies that are believed, as they are written; none may stand for everybody."""
+    found = []
+    for text in texts:
+        try:
+            network = ipaddress.ip_network(text.strip())
+        except ValueError:
+            raise InputError(
+                f"a trusted proxy must be an address or a network, such as 10.0.0.0/8, got {text!r}"
+            ) from None
+        if network.prefixlen == 0:
+            raise InputError(f"{text} would trust everybody, expected the addresses of proxies")
+        found.append(text.strip())
+    return found

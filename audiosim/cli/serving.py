@@ -75,6 +75,7 @@ def serve(
     config: settings.Config = None,
     model: settings.Model = None,
     judgments: settings.Judgments = None,
+    system_from: settings.NamedBy = None,
     db: settings.Database = None,
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
@@ -111,7 +112,6 @@ def serve(
     judge.example.org`; then in another process
     `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000`
     """
-    from service.access import parse_proxies
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
     from service.questions import read_questions
@@ -120,7 +120,7 @@ def serve(
     db, tokens, proxies = (
         settings.kept(db, "--db"),
         settings.kept(tokens, "--tokens"),
-        parse_proxies(trusted_proxy or ()),
+        settings.parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(
@@ -130,7 +130,7 @@ def serve(
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
-        loaded = [Collection.load(folder, judgments) for folder in collections]
+        loaded = [Collection.load(folder, judgments, system_from=system_from) for folder in collections]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 

@@ -9,11 +9,14 @@ import typer
 
 from audiosim.cli import repeating
 from audiosim.cli.options import (
+    ArtificialScale,
     As,
     ByQuery,
     CollectionFolder,
     Complete,
+    DistributionName,
     Format,
+    FromOwnArtist,
     IdealName,
     JudgmentsFile,
     MeasureName,
@@ -29,6 +32,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
@@ -49,8 +53,8 @@ Goals = Annotated[
         "--stop",
         metavar="GOAL",
         help="When to stop, in place of --target: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95, "
-        "error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever comes first, or with --at "
-        "for each by itself.",
+        "success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever "
+        "comes first, or with --at for each by itself.",
         show_default=False,
     ),
 ]
@@ -76,10 +80,13 @@ def simulate(
     report: repeating.Report = None,
     jobs: repeating.Jobs = None,
     ideal: IdealName = "ordered",
+    distribution: DistributionName = "t",
     seed: Seed = 0,
     complete: Complete = False,
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
+    same_artist: FromOwnArtist = None,
+    scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
@@ -100,12 +107,12 @@ def simulate(
     repeating.check_report(report, repeats, at)
     goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
-    collection = load_collection(folder, judgments, system_from)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale)
     if complete:
         collection = only_complete(collection, find_measure(measure).cutoff)
     name = repeating.LEARNED if learner else model or JOINT
     rule = rule or _default_rule(collection, name, learner)
-    game = _Game(name, find_measure(measure), rule, batch, ideal, seed)
+    game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution)
     if repeats is not None:
         protocol = held_out or ("queries" if learner or moments else "teams")
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
@@ -137,6 +144,7 @@ class _Game:
     batch: int
     ideal: Ideal
     seed: int
+    distribution: DifferenceDistribution
 
     def start(self, part: Collection, learned: Model | None = None) -> Selection:
         """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
@@ -144,7 +152,15 @@ class _Game:
         expected = expected_scores(self.measure, pool, self.ideal)
         rule = find_selection_rule(self.rule, expected, self.seed)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
-        return Selection.start(pool, expected, estimator, batch=self.batch, rule=rule, seed=self.seed)
+        return Selection.start(
+            pool,
+            expected,
+            estimator,
+            batch=self.batch,
+            rule=rule,
+            seed=self.seed,
+            distribution=self.distribution,
+        )
 
     def play(
         self, collection: Collection, goals: Sequence[StoppingRule], by_query: bool, show: Callable[[int, int], None]
@@ -178,5 +194,5 @@ def _every_rule(rule: str) -> list[tuple[str, bool]]:
 
 def _summary(played: Replay, rule: str, by_query: bool) -> dict[str, object]:
     result = played.to_dict()
-    keys = ("judged", "pool", "confidence", "accuracy", "tau", "error", "turns")
+    keys = ("judged", "pool", "confidence", "accuracy", "tau", "rho", "rmse_differences", "error", "turns")
     return {"rule": rule, "by_query": by_query} | {key: result[key] for key in keys}

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.corpus import formats
+from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.evidence_files import Evidence, Key, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
+from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.errors import InputError
 
 DEEPEST_GUESS = 10
@@ -86,12 +88,15 @@ class Collection:
         *,
         scale: Scale | None = None,
         system_from: formats.SystemFrom | None = None,
+        same_artist: SameArtist | None = None,
     ) -> "Collection":
         """The collection of a folder; an InputError where one of its files says nothing of what was retrieved.
 
         judgments    another file to take the judgments from, `none` for no judgments, None for those of the folder
         scale        to read the judgments on; None for the folder's
         system_from  what names the systems of run files, `file` or `tag`; None for what the folder says
+        same_artist  `drop` leaves out what a system retrieved that is the query's own recording, or by its artist;
+                     `keep` keeps it; None for what the folder says, else it is kept and said in `guesses`
         """
         folder = formats.open_folder(folder)
         formats.check_names(folder, judged=judgments is None)
@@ -103,6 +108,8 @@ class Collection:
         exclusions = formats.Exclusions(query_documents, _artists(documents, settings.not_artists))
         notes: list[str] = []
         runs = formats.read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
+        runs, said = without_same_artist(runs, exclusions, same_artist or settings.same_artist)
+        notes += [] if said is None else [said]
         settings = replace(settings, scale=scale or settings.scale)
         scale, judged = _read_judgments(files.judgments, settings.scale)
         deepest = max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
@@ -122,7 +129,18 @@ class Collection:
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
             evidence=read_evidence(folder),
         )
-        return _checked(found)
+        return _checked(found.with_arrivals(Arrivals.of(folder)))
+
+    def with_arrivals(self, arrivals: Arrivals) -> "Collection":
+        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`."""
+        if not arrivals:
+            return self
+        return replace(
+            self,
+            runs=arrivals.runs_with(self.runs),
+            documents=arrivals.documents_with(self.documents),
+            teams={**self.teams, **arrivals.teams},
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.

@@ -10,9 +10,10 @@ from typing import cast, get_args
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
+from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "scale", "cutoff", "not_artists", "system_from")
+KEYS = ("name", "scale", "cutoff", "not_artists", "system_from", "same_artist")
 DEEPEST = 1_000_000
 
 
@@ -25,6 +26,7 @@ class Settings:
     cutoff: int | None = None
     not_artists: frozenset[str] = frozenset()
     system_from: SystemFrom | None = None
+    same_artist: SameArtist | None = None
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -45,6 +47,7 @@ def read_settings(path: str | Path) -> Settings:
             cutoff=_cutoff(table.get("cutoff")),
             not_artists=_not_artists(table.get("not_artists", [])),
             system_from=_system_from(table.get("system_from")),
+            same_artist=_same_artist(table.get("same_artist")),
         )
     except _WrongValueError as error:
         raise FormatError(path, _line_of(text, error.key), str(error)) from None
@@ -112,6 +115,12 @@ def _system_from(value: object) -> SystemFrom | None:
     if value not in (None, *get_args(SystemFrom)):
         raise _WrongValueError("system_from", f"expected file or tag, found {value!r}")
     return cast("SystemFrom | None", value)
+
+
+def _same_artist(value: object) -> SameArtist | None:
+    if value not in (None, *get_args(SameArtist)):
+        raise _WrongValueError("same_artist", f"expected keep or drop, found {value!r}")
+    return cast("SameArtist | None", value)
 
 
 def _not_artists(value: object) -> frozenset[str]:

@@ -6,6 +6,7 @@ as a whole, an InputError that starts with its path.
 
 from pathlib import Path
 
+from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
 from audiosim.corpus.judgments import (
     fits_qrels,
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 JUDGMENTS = ("judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl")
-PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml")
+PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml", ARRIVALS)
 KINDS = (
     "",
     "csv",

@@ -127,7 +127,11 @@ class Ranking:
         """P(a difference > 0) by its expectation and variance; a known tie gives 1/2."""
         if variance <= 0:
             return float((1 + np.sign(expectation)) / 2)
-        return float(self._cumulative(np.array(expectation / np.sqrt(variance))))
+        return self.cumulated(expectation / np.sqrt(variance))
+
+    def cumulated(self, deviations: float) -> float:
+        """P(a score is at most so many standard deviations above what is expected)."""
+        return float(self._cumulative(np.array(deviations)))
 
     def _positive(self, expectation: Array) -> Array:
         """(p,) the probability that what has these expectations, and the variances of the differences, is above 0."""

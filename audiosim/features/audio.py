@@ -15,18 +15,13 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.feature import once_per_pool
+from audiosim.features.neighbourhood import Neighbourhood
 from audiosim.features.systems import ratio_or_nan
-from audiosim.stats import jensen_shannon
-from audiosim.stats.proximity import mutual_proximity
 
 if TYPE_CHECKING:
     from audiosim.audio.index import AudioIndex
 
-DIVERGENCES = 2_000_000  # held at a time: 16 MB
-NEIGHBOURHOOD = 7
-REFERENCES = 500  # recordings that mutual proximity refers to
-SEED = 2012
-SHAPE = 8  # power of the proximity: 4 or 16 do as well; 1 is too wide, the divergence itself too narrow
+NEAREST = 7  # whose distance is a bandwidth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +29,13 @@ class PoolSounds:
     """The recordings of a pool.
 
     index     N recordings
+    settled   how many of them, from the first on, do not change: those that came later are held against these
     document  (n,) place in the index of each pair's document, UNKNOWN where it has no recording
     query     (q,) place in the index of each query's own document, UNKNOWN where it has none
     """
 
     index: "AudioIndex"
+    settled: int
     document: Integers
     query: Integers
 
@@ -54,111 +51,79 @@ def sounds_of(pool: Pool) -> PoolSounds | None:
     """The index of a pool's recordings, opened, and which of them is whose; None where it has no index."""
     if pool.sounds is None:
         return None
-    from audiosim.audio.index import AudioIndex  # costs start-up time that most rankings need not pay
+    from audiosim.audio.later_index import load_all  # costs start-up time that most rankings need not pay
 
-    index = AudioIndex.load(pool.sounds)
+    index, settled = load_all(pool.sounds)
     places = {identifier: place for place, identifier in enumerate(index.ids)}
     document = np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64)
     query = np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64)
-    return PoolSounds(index, document, query)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
-    """The divergences of a pool's recordings from some references.
-
-    index       N recordings
-    references  (r,) places in the index: all, or REFERENCES of them drawn once
-    row         (N,) the row of each place in `apart`, UNKNOWN where the pool has no such recording
-    apart       (m, r) Jensen-Shannon divergences, in nats
-    """
-
-    index: "AudioIndex"
-    references: Integers
-    row: Integers
-    apart: Array
-
-    def proximity(self, one: int, others: Integers) -> Array:
-        """(m,) mutual proximity of a place in the index and others; 1 for recordings that are the same.
-
-            share of the references j with  D(x, j) > D(x, y)  and  D(y, j) > D(x, y)
-
-        NaN where there is no reference beside the two. See `stats.proximity`.
-        """
-        apart = self._between(np.array([one]), others)[0]
-        counted = (self.references != others[:, None]) & (self.references != one)
-        near = mutual_proximity(apart, self.apart[self.row[one]], self.apart[self.row[others]], counted)
-        near[apart == 0] = 1.0
-        return near
-
-    def _between(self, rows: Integers, columns: Integers) -> Array:
-        table, d = self.index.rows, self.index.parameters.dimension
-        return jensen_shannon.jensen_shannon_divergence(np.asarray(table[rows]), np.asarray(table[columns]), d)
+    return PoolSounds(index, settled, document, query)
 
 
 @once_per_pool
-def surroundings_of(pool: Pool) -> Surroundings | None:
-    """The recordings of a pool among the others; None where it has no index."""
+def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
+    """The recordings of a pool among those of its index; None where it has no index."""
     sounds = sounds_of(pool)
     if sounds is None:
         return None
-    count, d = len(sounds.index), sounds.index.parameters.dimension
-    references = np.arange(count)
-    if count > REFERENCES:
-        references = np.sort(np.random.default_rng(SEED).choice(count, REFERENCES, replace=False))
-    places = np.unique(np.concatenate([sounds.document, sounds.query]))
-    places = places[places != UNKNOWN]
-    row = np.full(count, UNKNOWN)
-    row[places] = np.arange(len(places))
-    table, block = sounds.index.rows, max(1, DIVERGENCES // max(1, len(references)))
-    far = np.asarray(table[references])
-    parts = [
-        jensen_shannon.jensen_shannon_divergence(np.asarray(table[places[start : start + block]]), far, d)
-        for start in range(0, len(places), block)
-    ]
-    apart = np.concatenate(parts) if parts else np.empty((0, len(references)))
-    return Surroundings(sounds.index, references, row, apart)
+    index = sounds.index
+    return Neighbourhood(index.rows, index.parameters.dimension, sounds.settled, pool.sounds)
 
 
 @once_per_pool
 def query_proximity(pool: Pool) -> Array:
     """qSIM: how close the document is to the query, as a rank within the index, in [0, 1].
 
-    The mutual proximity of both by the Jensen-Shannon divergence of their Gaussians, see `Surroundings.proximity`. 1:
-    each is the other's nearest, or they are the same; 0: nothing is farther from both. NaN where the document or the
-    query has no recording, and where the index holds no third.
+    The mutual proximity of both by the Jensen-Shannon divergence of their Gaussians, see `Neighbourhood`. 1: each is
+    the other's nearest, or they are the same; 0: nothing is farther from both. NaN where the document or the query has
+    no recording, and where the index holds no third.
     """
     proximity = np.full(len(pool.pairs), np.nan)
-    sounds, surroundings = sounds_of(pool), surroundings_of(pool)
-    if sounds is None or surroundings is None or len(sounds.index) < 3:
+    sounds, neighbourhood = sounds_of(pool), neighbourhood_of(pool)
+    if sounds is None or neighbourhood is None or len(sounds.index) < 3:
         return proximity
     for code in np.flatnonzero(sounds.query != UNKNOWN):
         rows = np.flatnonzero((pool.query == code) & (sounds.document != UNKNOWN))
         if len(rows):
-            proximity[rows] = surroundings.proximity(int(sounds.query[code]), sounds.document[rows])
+            proximity[rows] = neighbourhood.proximity(int(sounds.query[code]), sounds.document[rows])
     return proximity
 
 
 def closeness(pool: Pool, rows: Integers) -> Array:
     """(r, r) how alike the recordings of some pairs sound, in [0, 1]: 1 for a recording and itself.
 
-        P(x, y)^8,   P the mutual proximity by the Jensen-Shannon divergence, see `Surroundings.proximity`
+        P(x, y)^8,   P the mutual proximity by the Jensen-Shannon divergence, see `Neighbourhood`
 
     rows  (r,) pairs of the pool
 
     0 between pairs of which one has no recording. A divergence itself, or its exponential, says that nothing has
     anything in common with anything; the share of recordings that are farther away has the same meaning in any index,
     and raised to a power falls off as fast as what people judge of similar recordings does. It need not be a
-    covariance: see `relevance.random_effects.nearest_correlation`.
+    covariance: see `likeness`.
     """
+    return _among_heard(pool, rows, Neighbourhood.closeness)
+
+
+def likeness(pool: Pool, rows: Integers) -> Array:
+    """(r, r) `closeness` as a correlation: without negative eigenvalues, 1 on the diagonal; computed once."""
+    return _among_heard(pool, rows, Neighbourhood.likeness)
+
+
+def keep_closeness(pool: Pool) -> None:
+    """Keep beside a pool's index what was computed of it, so that it need not be computed again."""
+    neighbourhood = neighbourhood_of(pool)
+    if neighbourhood is not None:
+        neighbourhood.memory.keep()
+
+
+def _among_heard(pool: Pool, rows: Integers, compute: Callable[[Neighbourhood, Integers, int], Array]) -> Array:
     near = np.eye(len(rows))
-    sounds, surroundings = sounds_of(pool), surroundings_of(pool)
+    sounds, neighbourhood = sounds_of(pool), neighbourhood_of(pool)
     heard = np.empty(0, dtype=np.int64) if sounds is None else np.flatnonzero(sounds.document[rows] != UNKNOWN)
-    if sounds is None or surroundings is None or len(heard) < 2:
-        return near
-    places = sounds.document[rows[heard]]
-    found = np.array([surroundings.proximity(int(place), places) for place in places])
-    near[np.ix_(heard, heard)] = np.nan_to_num((found + found.T) / 2) ** SHAPE
+    if sounds is not None and neighbourhood is not None and len(heard) > 1:
+        retrieved = pool.found[rows[heard]]
+        settled = int(retrieved.sum()) if retrieved[: retrieved.sum()].all() else 0
+        near[np.ix_(heard, heard)] = compute(neighbourhood, sounds.document[rows[heard]], settled)
     return near
 
 
@@ -253,7 +218,7 @@ def _grade_of_nearest(apart: Array, grades: Array, chosen: Booleans) -> Array:
 
 def _mean_by_closeness(apart: Array, grades: Array, chosen: Booleans) -> Array:
     """Every sum runs over all heard documents, unjudged ones at weight 0: a pair's own judgment moves no rounding."""
-    last = min(NEIGHBOURHOOD, len(apart) - 1) - 1
+    last = min(NEAREST, len(apart) - 1) - 1
     bandwidth = np.sqrt(np.partition(apart, last, axis=1)[:, last])
     near = apart[chosen]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -17,8 +17,9 @@ from scipy.special import ndtri
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.audio import REFERENCES, SEED, SHAPE, query_proximity, sounds_of
+from audiosim.features.audio import query_proximity, sounds_of
 from audiosim.features.feature import once_per_pool
+from audiosim.features.neighbourhood import REFERENCES, SHAPE, references_among
 from audiosim.features.systems import ratio_or_nan
 from audiosim.stats.proximity import mutual_proximity
 
@@ -59,7 +60,7 @@ def _standard(pool: Pool, name: str, values: Array) -> Column | None:
 
 def _sound(pool: Pool) -> Array:
     sounds = sounds_of(pool)
-    return _nearness(query_proximity(pool), 1 if sounds is None else min(REFERENCES, len(sounds.index)))
+    return _nearness(query_proximity(pool), 1 if sounds is None else min(REFERENCES, sounds.settled))
 
 
 def _nearness(proximity: Array, references: int) -> Array:
@@ -143,12 +144,9 @@ class Angles:
 def angles_of(pool: Pool, piece: Evidence) -> Angles:
     """The vectors of a piece of evidence, and which of them is whose."""
     places = {key: place for place, key in enumerate(piece.keys)}
-    references = np.arange(len(piece.keys))
-    if len(references) > REFERENCES:
-        references = np.sort(np.random.default_rng(SEED).choice(len(references), REFERENCES, replace=False))
     return Angles(
         piece.values / np.linalg.norm(piece.values, axis=1, keepdims=True),
-        references,
+        references_among(len(piece.keys)),
         np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64),
         np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64),
     )

@@ -10,7 +10,7 @@ which for exponential gains is (2.13) of Chapelle et al. (2009), doi:10.1145/164
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.measures.definition import FORM, GAIN, IDEAL, Definition
+from audiosim.measures.definition import FORM, GAIN, GAIN_BASE, IDEAL, Definition
 from audiosim.measures.gains import discounted, share_of
 from audiosim.measures.graded_lists import GradedLists, of_lists
 
@@ -70,5 +70,5 @@ def _edcg(of: GradedLists) -> Array:
     return edcg(of.gains, of.highest, of.cutoff, of.published_ideal)
 
 
-ERR = Definition("ERR", (GAIN, IDEAL, FORM), _err)
-EDCG = Definition("EDCG", (GAIN, IDEAL, FORM), _edcg)
+ERR = Definition("ERR", (GAIN, GAIN_BASE, IDEAL, FORM), _err)
+EDCG = Definition("EDCG", (GAIN, GAIN_BASE, IDEAL, FORM), _edcg)

@@ -13,6 +13,7 @@ from audiosim.measures.definition import (
     BETA,
     FORM,
     GAIN,
+    GAIN_BASE,
     IDEAL,
     PERSISTENCE,
     Definition,
@@ -169,8 +170,8 @@ def _bounded(measure: Measure) -> bool:
     return judged_ideal(measure) and measure.word("form") == "bounded"
 
 
-CG = Definition("CG", (GAIN, FORM), _cg, _alike, two_levels=P)
-DCG = Definition("DCG", (GAIN, BASE, FORM), _dcg, _discounts)
-nDCG = Definition("nDCG", (GAIN, BASE, IDEAL, FORM), _ndcg, _discounts, judged_ideal)  # noqa: N816, its name
-Q = Definition("Q", (GAIN, BETA, IDEAL, FORM), _q, two_levels=AP)
-RBP = Definition("RBP", (GAIN, PERSISTENCE, IDEAL, FORM), _rbp, _persistence, _bounded)
+CG = Definition("CG", (GAIN, GAIN_BASE, FORM), _cg, _alike, two_levels=P)
+DCG = Definition("DCG", (GAIN, GAIN_BASE, BASE, FORM), _dcg, _discounts)
+nDCG = Definition("nDCG", (GAIN, GAIN_BASE, BASE, IDEAL, FORM), _ndcg, _discounts, judged_ideal)  # noqa: N816, its name
+Q = Definition("Q", (GAIN, GAIN_BASE, BETA, IDEAL, FORM), _q, two_levels=AP)
+RBP = Definition("RBP", (GAIN, GAIN_BASE, PERSISTENCE, IDEAL, FORM), _rbp, _persistence, _bounded)

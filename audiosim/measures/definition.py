@@ -24,6 +24,8 @@ class Parameter:
     low       a number must be more than this
     high      a number must be less than this
     closed    whether a number may be `low` itself
+    pattern   what a text must be like, as a regular expression; empty for a word or a number
+    needs     name and value of another parameter that must be chosen with it
     """
 
     name: str
@@ -33,21 +35,30 @@ class Parameter:
     low: float = 0.0
     high: float = math.inf
     closed: bool = False
+    pattern: str = ""
+    needs: tuple[str, str] | None = None
 
     def check(self, measure: str, value: ParameterValue) -> ParameterValue:
         """The value itself, a number as a float, if it may be written for this measure."""
-        meant = value if self.choices else _number(value)
+        meant = value if self.choices or self.pattern else _number(value)
         if not (meant in self.choices or self._holds(meant)):
             raise InputError(f"{self.name} of {measure} must be {self.expected}, got {_spell(value)}")
         return meant
 
     def _holds(self, number: ParameterValue) -> bool:
-        if isinstance(number, str):
-            return False
+        if isinstance(number, str) or self.pattern:
+            return bool(self.pattern) and re.fullmatch(self.pattern, str(number)) is not None
         return self.low < number < self.high or (self.closed and number == self.low)
 
 
 GAIN = Parameter("gain", "linear", "linear or exponential", ("linear", "exponential"))
+GAIN_BASE = Parameter(
+    "gain_base", 2.0, "a number above 1 and below 100", low=1.0, high=100.0, needs=("gain", "exponential")
+)
+THRESHOLDS = Parameter(
+    "thresholds", "uniform", "uniform, or GRADE:SHARE/GRADE:SHARE such as 40:0.3/70:0.7",
+    pattern=r"uniform|[0-9.]+:[0-9.]+(/[0-9.]+:[0-9.]+)*",
+)  # fmt: skip
 IDEAL = Parameter("ideal", "judged", "judged or user", ("judged", "user"))
 FORM = Parameter("form", "bounded", "bounded or original", ("bounded", "original"))
 MINIMUM = Parameter("min", None, "a grade above 0")
@@ -110,7 +121,9 @@ class Measure:
     cutoff      last rank that counts, at least 1
     parameters  pairs of name and value; those at their default are left out, the others put in one order
 
-    gain    linear, a gain is its grade; or exponential, 2^grade - 1
+    gain    linear, a gain is its grade; or exponential, gain_base^grade - 1
+    gain_base  2 where nothing is written
+    thresholds of GAP: the share of users for whom each grade is the lowest relevant one; uniform over the levels
     min     the lowest grade that is relevant; the lowest one above 0 where nothing is written
     base    of the logarithm in the discount
     beta    how much the gains weigh in Q
@@ -140,6 +153,10 @@ class Measure:
         object.__setattr__(self, "parameters", tuple(ordered.items()))
         if ordered.get("form") == "original" and "ideal" in ordered:
             raise InputError(f"{self.name} has form=original or ideal=user, expected one of them")
+        for parameter in self.definition.parameters:
+            if parameter.name in ordered and parameter.needs not in (None, *ordered.items()):
+                with_it = "=".join(parameter.needs or ())
+                raise InputError(f"{parameter.name} of {self.name} needs {with_it}, got it alone")
 
     @property
     def name(self) -> str:

@@ -1,11 +1,13 @@
 """Worth of a grade: gains, the share of users it satisfies, and how much a gain counts at each rank."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
+from audiosim.errors import InputError
 from audiosim.measures.definition import Measure
 
 
@@ -20,9 +22,12 @@ def linear_gain(grades: Array) -> Array:
     return np.where(np.isnan(grades), 0.0, grades)
 
 
-def exponential_gain(grades: Array) -> Array:
-    """A grade gains 2^grade - 1, nothing retrieved (NaN) gains 0. Burges et al. (2005), doi:10.1145/1102351.1102363."""
-    return np.exp2(linear_gain(grades)) - 1
+def exponential_gain(grades: Array, base: float = 2.0) -> Array:
+    """A grade gains base^grade - 1, nothing retrieved (NaN) gains 0.
+
+    base  above 1; 2 in Burges et al. (2005), doi:10.1145/1102351.1102363
+    """
+    return np.asarray(np.power(base, linear_gain(grades)) - 1)
 
 
 def discounts(cutoff: int, base: float = 2.0) -> Array:
@@ -60,21 +65,40 @@ def persistence(cutoff: int, p: float) -> Array:
     return np.asarray(np.power(p, np.arange(float(cutoff))), dtype=np.float64)
 
 
-def share_satisfied(grades: Array, scale: Scale) -> Array:
-    """(...,) the share of users for whom each grade is relevant, with uniform thresholds; nothing (NaN) suits none.
+def share_satisfied(grades: Array, scale: Scale, thresholds: str = "uniform") -> Array:
+    """(...,) the share of users for whom each grade is relevant; nothing (NaN) suits none.
 
-        F(r) = number of levels above the lowest, up to r / number of levels above the lowest
+        F(r) = sum of p_l over the levels l up to r
 
-    Robertson et al. (2010), doi:10.1145/1835449.1835550: p_l = 1 / (n_L - 1).
+    thresholds  the share p_l of users for whom a level is the lowest relevant one: `uniform`, 1 / (n_L - 1) for each
+                level above the lowest, or such as 40:0.3/70:0.7, levels above the lowest with shares that add up to 1
+
+    Robertson et al. (2010), doi:10.1145/1835449.1835550.
     """
-    thresholds = np.array(scale.levels[1:])
-    reached = np.searchsorted(thresholds, np.nan_to_num(grades, nan=-1.0), side="right")
-    return np.asarray(reached / len(thresholds))
+    levels, shares = _thresholds(scale, thresholds)
+    reached = np.searchsorted(levels, np.nan_to_num(grades, nan=-1.0), side="right")
+    return np.concatenate([[0.0], np.cumsum(shares) / shares.sum()])[reached]
 
 
-GAINS: Mapping[str, Callable[[Array], Array]] = {"linear": linear_gain, "exponential": exponential_gain}
+def _thresholds(scale: Scale, written: str) -> tuple[Array, Array]:
+    """(t,) levels, rising, and (t,) the share of users for whom each is the lowest relevant one."""
+    if written == "uniform":
+        return np.array(scale.levels[1:]), np.ones(len(scale.levels) - 1)
+    pairs = sorted((float(level), float(share)) for level, _, share in (x.partition(":") for x in written.split("/")))
+    levels, shares = np.array(pairs).T
+    wrong = [level for level in levels.tolist() if level not in scale.levels[1:]]
+    if wrong or len(set(levels.tolist())) < len(levels):
+        raise InputError(
+            f"thresholds of GAP must be different levels above the lowest of the {scale.name} scale ({scale}), "
+            f"got {written}"
+        )
+    if abs(shares.sum() - 1) > 1e-9:
+        raise InputError(f"the shares of thresholds={written} must add up to 1, got {shares.sum():g}")
+    return levels, shares
 
 
 def gain_of(measure: Measure) -> Callable[[Array], Array]:
     """Gain of a grade in a measure: linear where nothing else may be chosen."""
-    return GAINS[measure.word("gain") or "linear"]
+    if measure.word("gain") != "exponential":
+        return linear_gain
+    return partial(exponential_gain, base=measure.number("gain_base") or 2.0)

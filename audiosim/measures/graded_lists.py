@@ -84,7 +84,11 @@ class GradedLists:
         if self.user:
             return np.array(float(self.cutoff))
         judged = self.judged if self.original else self.judged[..., : self.cutoff]
-        return np.asarray(share_satisfied(judged, self.scale).sum(axis=-1))
+        return np.asarray(self.satisfied(judged).sum(axis=-1))
+
+    def satisfied(self, grades: Array) -> Array:
+        """The share of users for whom each grade is relevant, by the measure's thresholds."""
+        return share_satisfied(grades, self.scale, self.measure.word("thresholds") or "uniform")
 
     @property
     def ranks(self) -> Integers:

@@ -4,8 +4,8 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.measures.binary import AP
-from audiosim.measures.definition import FORM, IDEAL, Definition
-from audiosim.measures.gains import share_of, share_satisfied
+from audiosim.measures.definition import FORM, IDEAL, THRESHOLDS, Definition
+from audiosim.measures.gains import share_of
 from audiosim.measures.graded_lists import GradedLists, of_lists
 
 
@@ -73,7 +73,7 @@ def _harmonic(ranks: int) -> Array:
 
 @of_lists
 def _gap(of: GradedLists) -> Array:
-    return gap(share_satisfied(of.grades, of.scale), of.most_satisfied, of.cutoff)
+    return gap(of.satisfied(of.grades), of.most_satisfied, of.cutoff)
 
 
 @of_lists
@@ -83,5 +83,5 @@ def _adr(of: GradedLists) -> Array:
     return adr(of.grades, of.judged, of.ranks)
 
 
-GAP = Definition("GAP", (IDEAL, FORM), _gap, two_levels=AP)
+GAP = Definition("GAP", (THRESHOLDS, IDEAL, FORM), _gap, two_levels=AP)
 ADR = Definition("ADR", (IDEAL, FORM), _adr)

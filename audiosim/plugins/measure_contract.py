@@ -26,7 +26,7 @@ from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 from audiosim.expected.linear import weights_of_ranks
 from audiosim.measures.gains import discounted, gain_of, share_of
-from audiosim.measures.measure import Definition, Measure, ParameterValue
+from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue
 from audiosim.measures.scores import score
 from audiosim.plugins.points import one_line
 from audiosim.users.satisfaction import user_form
@@ -58,10 +58,17 @@ def _choices(definition: Definition, rng: np.random.Generator) -> Iterator[Measu
     """The measure with nothing chosen, then with each word of each parameter, and with a number for each other one."""
     yield Measure(definition, CUTOFF)
     for parameter in definition.parameters:
-        low = parameter.low if math.isfinite(parameter.low) else min(parameter.high, 0.0) - 2
-        for value in parameter.choices or (float(rng.uniform(low, min(parameter.high, low + 2))),):
-            chosen: tuple[tuple[str, ParameterValue], ...] = ((parameter.name, value),)
-            yield Measure(definition, CUTOFF, chosen)
+        needed: tuple[tuple[str, ParameterValue], ...] = () if parameter.needs is None else (parameter.needs,)
+        for value in _values(parameter, rng):
+            yield Measure(definition, CUTOFF, (*needed, (parameter.name, value)))
+
+
+def _values(parameter: Parameter, rng: np.random.Generator) -> tuple[ParameterValue, ...]:
+    """Each word, or a number; of a text that must be like a pattern there is none but the default to try."""
+    if parameter.choices or parameter.pattern:
+        return parameter.choices
+    low = parameter.low if math.isfinite(parameter.low) else min(parameter.high, 0.0) - 2
+    return (float(rng.uniform(low, min(parameter.high, low + 2))),)
 
 
 def _rankings(scale: Scale, depth: int, rng: np.random.Generator) -> tuple[Array, Array]:

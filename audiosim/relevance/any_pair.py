@@ -26,9 +26,9 @@ def portions(pool: Pool, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
 class Known:
     """The documents and queries of which a collection knows anything.
 
-    A document is known that a run names, or the metadata, or the index of sounds; a query whose own document is known,
-    or that a run answers. Any such query with any such document can be predicted: where no system retrieved the
-    document, by the rest that is known.
+    A document is known that a run names, or the metadata, the index of sounds or other evidence; a query whose own
+    document is known, or that a run answers. Any such query with any such document can be predicted: where no system
+    retrieved the document, by the rest that is known.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -39,7 +39,7 @@ class Known:
         """Their identifiers."""
         collection = self._collection
         retrieved = (document for run in collection.runs for ranking in run.rankings.values() for document in ranking)
-        return frozenset([*retrieved, *collection.documents, *self._heard()])
+        return frozenset([*retrieved, *collection.documents, *self._heard(), *self._told()])
 
     @cached_property
     def queries(self) -> frozenset[str]:
@@ -56,9 +56,17 @@ class Known:
         """Those of some pairs that are known, each once."""
         return tuple(dict.fromkeys(Pair(*pair) for pair in pairs if pair in self))
 
+    def _told(self) -> Iterator[str]:
+        """Documents that evidence of the user's own is about."""
+        for piece in self._collection.evidence:
+            if piece.about == "document":
+                yield from (str(key) for key in piece.keys)
+            elif piece.about == "pair":
+                yield from (key[1] for key in piece.keys)
+
     def _heard(self) -> Iterable[str]:
         if self._collection.sounds is None:
             return ()
-        from audiosim.audio.index import AudioIndex  # costs start-up time that most uses need not pay
+        from audiosim.audio.later_index import load_all  # costs start-up time that most uses need not pay
 
-        return AudioIndex.load(self._collection.sounds).ids
+        return load_all(self._collection.sounds)[0].ids

@@ -18,12 +18,12 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
-from audiosim.features.audio import closeness
 from audiosim.features.evidence import SOUND_EVIDENCE, angles_of, evidence_columns
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.random_effects import nearest_correlation
+from audiosim.relevance.random_effects import sound_kernels
 from audiosim.relevance.speaking import ORDER, in_words
 from audiosim.stats.layout import Layout
+from audiosim.stats.proximity import nearest_correlation
 
 SLOPES: Mapping[str, tuple[float, float]] = {
     SOUND_EVIDENCE: (0.33, 0.2)
@@ -58,7 +58,7 @@ class EvidenceEffects:
         empty = np.empty((len(pool.pairs), 0))
         kernels = {}
         if SOUND_EVIDENCE in names:
-            kernels[SOUND_EVIDENCE] = tuple(nearest_correlation(closeness(pool, rows)) for rows in layout.blocks)
+            kernels[SOUND_EVIDENCE] = sound_kernels(pool, layout.blocks)
         for piece in pool.evidence:
             if piece.is_vector and piece.name in names:
                 angles = angles_of(pool, piece)

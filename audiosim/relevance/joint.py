@@ -237,6 +237,18 @@ class JointEstimator:
         other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
         return other
 
+    def following(self, learned: object) -> "JointEstimator | None":
+        """The estimator with the sizes and the shape of levels that one of another pool of the collection has learned.
+
+        None where that one has other components.
+        """
+        if not isinstance(learned, JointEstimator) or learned.sizes.keys() != self.sizes.keys():
+            return None
+        other = copy(self)
+        other._begin(learned.sizes)
+        other._start = replace(other._start, shape=learned._start.shape, stretch=learned._start.stretch)
+        return other
+
     def _with_trend(self) -> Layout:
         """The layout with the trend as effects of unit size: its columns times a root of their covariance."""
         layout = self._prior.layout

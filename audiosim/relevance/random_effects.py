@@ -18,7 +18,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.audio import closeness
+from audiosim.features.audio import keep_closeness, likeness
 from audiosim.relevance.consensus import bands
 from audiosim.stats.layout import Layout
 
@@ -113,23 +113,8 @@ def _alike(code: Integers, blocks: tuple[Integers, ...], among: Booleans | None 
 def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:
     """For each block how much its recordings sound alike, 1 for a pair and itself: a correlation.
 
-    See `features.audio.closeness`, which need not be a covariance: negative eigenvalues are put to 0, and the diagonal
-    back to 1. Pairs without a recording are only like themselves.
+    See `features.audio.likeness`. Pairs without a recording are only like themselves.
     """
-    return tuple(nearest_correlation(closeness(pool, rows)) for rows in blocks)
-
-
-def nearest_correlation(alike: Array) -> Array:
-    """(m, m) what is alike as a correlation: without negative eigenvalues, 1 on the diagonal.
-
-    alike  (m, m) symmetric, 1 on the diagonal
-    """
-    linked = np.ix_(*2 * [np.flatnonzero(np.count_nonzero(alike, axis=1) > 1)])
-    values, vectors = np.linalg.eigh(alike[linked])
-    if (values >= 0).all():
-        return alike
-    positive = (vectors * np.maximum(0, values)) @ vectors.T
-    deviation = np.sqrt(np.diagonal(positive))
-    kernel = alike.copy()
-    kernel[linked] = positive / np.outer(deviation, deviation)
-    return kernel
+    kernels = tuple(likeness(pool, rows) for rows in blocks)
+    keep_closeness(pool)
+    return kernels

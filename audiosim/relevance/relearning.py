@@ -27,6 +27,15 @@ class Relearning(Protocol):
         ...
 
 
+@runtime_checkable
+class Following(Protocol):
+    """An estimator that can take over what one of another pool of the same collection has learned."""
+
+    def following(self, learned: object) -> RelevanceEstimator | None:
+        """The estimator that has learned the same as another; None where that one knows something else."""
+        ...
+
+
 def is_moment(judged: int) -> bool:
     """True if an estimator learns anew when so many pairs are judged."""
     return judged == last_moment(judged) > 0
@@ -43,6 +52,11 @@ def last_moment(judged: int) -> int:
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
     """Estimator that has learned from these judgments (n,), if it does."""
     return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
+
+
+def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> RelevanceEstimator | None:
+    """Estimator that has learned what one of another pool has; None where it cannot take that over."""
+    return estimator.following(learned) if isinstance(estimator, Following) else None
 
 
 def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from audiosim.evaluation import STABLE, Evaluation
+from audiosim.evaluation import Evaluation
 from audiosim.expected.ranking import Ranking
+from audiosim.reliability_study import QUERY_COUNTS, STABLE
 from audiosim.report.html import document, figure, folded, joined, table
 from audiosim.report.plots import curve_plot, interval_plot
 from audiosim.stats.gtheory import crossed
-
-SIZES = (5, 10, 20, 30, 40, 50, 75, 100, 150, 200)
 
 
 def evaluation_page(name: str, found: Mapping[str, Evaluation]) -> str:
@@ -130,13 +129,15 @@ def _stability(measure: str, one: Evaluation) -> str:
     if len(one.scores.systems) < 2:
         return ""
     study = crossed(one.scores.values)
-    curve = study.curve(SIZES)
+    curve = study.curve(QUERY_COUNTS)
     relative, absolute = curve.relative.tolist(), curve.absolute.tolist()
     curves = [
-        ("E rho²", list(zip(SIZES, relative, strict=True))),
-        ("Phi", list(zip(SIZES, absolute, strict=True))),
+        ("E rho²", list(zip(QUERY_COUNTS, relative, strict=True))),
+        ("Phi", list(zip(QUERY_COUNTS, absolute, strict=True))),
     ]
-    rows = [{"queries": n, "relative": r, "absolute": a} for n, r, a in zip(SIZES, relative, absolute, strict=True)]
+    rows = [
+        {"queries": n, "relative": r, "absolute": a} for n, r, a in zip(QUERY_COUNTS, relative, absolute, strict=True)
+    ]
     needed = study.queries_for_relative(STABLE), study.queries_for_absolute(STABLE)
     said = ", ".join("no number" if count is None else str(count) for count in needed)
     return joined(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,9 +11,14 @@ from rich.text import Text
 from audiosim.evaluation import Evaluation
 from audiosim.report.screen import PlainTable
 from audiosim.report.views import interval_bar
+from audiosim.stats.fit_trials import FitTrials
+from audiosim.stats.splithalf import SplitHalf
 from audiosim.users.preferences import Preferences
+from audiosim.users.study import ExampleSet
 
 PAIRS_SHOWN = 15
+ROWS_SHOWN = 20
+ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 
 def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
@@ -23,11 +29,18 @@ def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
 def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
     rows, people = one.system_rows(), one.satisfied is not None
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    extra = [*(["Satisfied", "Success"] if people else []), *(["if all judged"] if one.bounds is not None else [])]
+    extra = [
+        *(["Satisfied", "Success"] if people else []),
+        *([f"of {rows[0]['users']} users", "most of them"] if one.of_users is not None else []),
+        *(["Mean rank"] if one.ranks is not None else []),
+        *(["if all judged"] if one.bounds is not None else []),
+    ]
     table = PlainTable("", ("System", "left"), measure, ("95 % interval", "whole"), *extra, ("", "bar"))
     for place, row in enumerate(rows, start=1):
         cells = [str(place), row["system"], f"{row['mean']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
         cells += [f"{row['satisfied']:.1%}", f"{row['success']:.1%}"] if people else []
+        cells += [f"{row['users_satisfied']:.1f}", f"{row['most_satisfied']:.1%}"] if one.of_users is not None else []
+        cells += [f"{row['mean_rank']:.2f}"] if one.ranks is not None else []
         cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
         table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
     return [table, *_pairs(one), Text("")]
@@ -39,13 +52,13 @@ def _bounds(least: float, most: float) -> str:
 
 def _pairs(one: Evaluation) -> list[RenderableType]:
     rows = one.pair_rows()
-    if not rows or one.comparison is None:
+    if not rows:
         return []
-    sure = sum(row["p_holm"] < 0.05 for row in rows)
-    head = Text(
-        f"{sure} of {len(rows)} pairs differ at .05 ({one.comparison.test} test, p adjusted by Holm); "
-        f"the {min(PAIRS_SHOWN, len(rows))} least sure:"
-    )
+    least = f"the {min(PAIRS_SHOWN, len(rows))} least sure:"
+    if one.ranks is not None:
+        return _rank_pairs(one, rows, least)
+    how = f"{one.test} test, p adjusted by Holm"
+    head = Text(f"{one.significant} of {len(rows)} pairs differ at .05 ({how}); {least}")
     table = PlainTable(
         ("Better", "left"), ("Worse", "left"), "Difference", ("95 % interval", "whole"), "Effect", "p", "p (Holm)"
     )
@@ -60,6 +73,105 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
         )
         table.add_row(row["a"], row["b"], *numbers)
     return [head, table]
+
+
+def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) -> list[RenderableType]:
+    """Friedman's test, and Tukey's honestly significant differences of mean ranks."""
+    assert one.ranks is not None, "asked for of Friedman's test alone"
+    test = one.ranks[0]
+    head = Text(
+        f"Friedman's test: chi-squared {test.statistic:.2f} on {test.freedom} degrees of freedom, "
+        f"p {test.p_value:.4g}.\n"
+        f"{one.significant} of {len(rows)} pairs differ at .05 (Tukey's HSD of mean ranks, all pairs at once); {least}"
+    )
+    table = PlainTable(("Better", "left"), ("Worse", "left"), "Ranks apart", ("95 % interval", "whole"), "p")
+    for row in sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]:
+        interval = f"{row['low']:+.2f} – {row['high']:+.2f}"
+        table.add_row(row["a"], row["b"], f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}")
+    return [head, table]
+
+
+def fits_view(found: Mapping[str, FitTrials]) -> RenderableType:
+    """The mean distance of each fitted distribution from scores on queries that it has not seen."""
+    names = list(next(iter(found.values())).means())
+    table = PlainTable(("Measure", "left"), *names)
+    for measure, one in found.items():
+        table.add_row(measure, *(f"{value:.3f}" for value in one.means().values()))
+    first = next(iter(found.values()))
+    told = (
+        f"Mean omega (Cramér-von Mises) of distributions fitted to the scores on {first.size} random queries, against "
+        f"the scores on the others: {first.trials} splits for each system; the lowest fits best."
+    )
+    return Group(table, Text(told))
+
+
+def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
+    """Rates of success and of conflict of a test, at some levels of significance."""
+    parts: list[RenderableType] = []
+    for measure, one in found.items():
+        table = PlainTable(
+            (f"{measure}, {one.test}", "left"), "Not significant", "Success", "Lack of power", "Minor conflict",
+            "Major conflict",
+        )  # fmt: skip
+        for row in one.to_frame().to_dict("records"):
+            if round(row["alpha"], 6) in ALPHAS_SHOWN:
+                keys = ("non_significance", "success", "lack_of_power", "minor_conflict", "major_conflict")
+                table.add_row(f"{row['alpha']:g}", *(_share(row[str(key)]) for key in keys))
+        parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.")]
+    told = (
+        "Of pairs of systems that differ significantly on half of the queries: the other half says the same "
+        "(success), says nothing (lack of power), or says the opposite (conflict, major where significantly so)."
+    )
+    return Group(*parts, Text(told))
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2%}"
+
+
+def assessors_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """Variance components with several assessors of each query, and how many queries or assessors would do."""
+    table = PlainTable(
+        ("Measure", "left"), "Systems", "Queries", "Assessors", "System x query", "Residual", "E rho²", "queries",
+        "assessors", "Phi", "queries", "assessors",
+    )  # fmt: skip
+    for measure, row in found.items():
+        shares = (f"{row[key]:.1%}" for key in ("system", "query", "assessor", "system_query", "residual"))
+        cells = [
+            cell
+            for name in ("generalizability", "dependability")
+            for cell in (f"{row[name]:.4f}", _count(row[f"queries_for_{name}"]), _count(row[f"assessors_for_{name}"]))
+        ]
+        table.add_row(measure, *shares, *cells)
+    row = next(iter(found.values()))
+    told = (
+        f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
+        "assessors of each, that bring a coefficient to .95 by themselves."
+    )
+    left = len(row["left_out"])
+    notes = [Text(f"{left} queries without two assessors who judged all of them are left out.")] if left else []
+    return Group(table, Text(told), *notes)
+
+
+def _count(value: int | None) -> str:
+    return "never" if value is None else str(value)
+
+
+def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
+    """The coefficients as queries were completed, and the queries that each moment says will do."""
+    parts: list[RenderableType] = []
+    for measure, rows in found.items():
+        table = PlainTable(
+            (measure, "left"), "Judgments", "E rho²", ("95 % interval", "whole"), "for .95", "Phi",
+            ("95 % interval", "whole"), "for .95",
+        )  # fmt: skip
+        step = max(1, len(rows) // ROWS_SHOWN)
+        for row in [*rows[:-1:step], *rows[-1:]]:
+            both = (*_coefficient(row, "generalizability"), *_coefficient(row, "dependability"))
+            table.add_row(f"{row['queries']} queries", f"{row['judgments']:,}", *both)
+        parts.append(table)
+    told = "After each further query that was judged in full, in the order of the judgments; queries that would do."
+    return Group(*parts, Text(told))
 
 
 def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -87,11 +199,16 @@ def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
 def _coefficient(row: Mapping[str, Any], name: str) -> tuple[str, str, str]:
     needed = row[f"queries_for_{name}"]
     interval = f"{row[f'{name}_low']:.3f} – {row[f'{name}_high']:.3f}"
-    return f"{row[name]:.4f}", interval, "never" if needed is None else str(needed)
+    return f"{row[name]:.4f}", interval, _count(needed)
 
 
-def satisfaction_view(found: Mapping[str, Preferences]) -> RenderableType:
-    """The share of satisfied users by score, and the cubic through it."""
+def satisfaction_view(
+    found: Mapping[str, Preferences], noticed: Mapping[str, Mapping[str, Any]] | None = None
+) -> RenderableType:
+    """The share of satisfied users by score, and the cubic through it.
+
+    noticed  by measure, the differences that enough users would notice; see `NoticedDifferences`
+    """
     parts: list[RenderableType] = []
     for measure, one in found.items():
         plain = one.to_dict()
@@ -104,8 +221,30 @@ def satisfaction_view(found: Mapping[str, Preferences]) -> RenderableType:
             table.add_row(
                 f"{row['low']:.1f} – {row['high']:.1f}", str(row["lists"]), share, error, Text(drawn, style="cyan")
             )
-        parts += [table, Text(_cubic(plain)), Text("")]
+        parts += [table, Text(_cubic(plain)), *_noticed((noticed or {}).get(measure)), Text("")]
     return Group(*parts)
+
+
+def _noticed(prior: Mapping[str, Any] | None) -> list[RenderableType]:
+    if prior is None:
+        return []
+    users = f"{prior['agreeing_share']:.0%} of the users agree which list is better"
+    if prior["smallest_difference"] is None:
+        return [Text(f"No difference is so large that {users}.")]
+    said = f"{users} from a difference of {prior['smallest_difference']:.3f} on"
+    return [Text(f"{said}: {prior['noticed']:.1%} of {prior['observed_differences']:,} observed differences.")]
+
+
+def examples_view(found: ExampleSet, output: Path) -> RenderableType:
+    """What a study has of each measure and scale, and what it lacks."""
+    table = PlainTable(("Measure", "left"), ("Scale", "left"), "Examples", "Bins filled", "Impossible", "Not found")
+    rows = found.rows()
+    for criterion in dict.fromkeys((row["measure"], row["scale"]) for row in rows):
+        own = [row for row in rows if (row["measure"], row["scale"]) == criterion]
+        outcomes = (sum(row["outcome"] == name for row in own) for name in ("filled", "impossible", "not found"))
+        table.add_row(*criterion, f"{sum(row['examples'] for row in own):,}", *map(str, outcomes))
+    then = f"fill its column `answer`, then `audiosim satisfaction {output}`"
+    return Group(table, Text(f"{len(found.examples):,} examples in {output}: {then}."))
 
 
 def _cubic(plain: Mapping[str, Any]) -> str:

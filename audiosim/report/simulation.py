@@ -16,15 +16,18 @@ MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
 
 def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "RenderableType":
     """Judgments that each rule needs to reach a goal."""
-    table = PlainTable(("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Error", "Turns")
+    table = PlainTable(
+        ("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Rho", "RMSE d", "Error", "Turns"
+    )
     for row in rows:
         name = f"{row['rule']}, by query" if row["by_query"] else row["rule"]
-        numbers = (f"{row[key]:.3f}" for key in ("confidence", "accuracy", "tau", "error"))
+        numbers = (f"{row[key]:.3f}" for key in ("confidence", "accuracy", "tau", "rho", "rmse_differences", "error"))
         share = f"{row['judged'] / row['pool']:.1%}"
         table.add_row(name, f"{row['judged']:,}", share, *numbers, f"{row['turns']:,}")
     note = (
         f"Each campaign stops at {goal}, or when no judgment is worth anything to its rule. Error: of the systems' "
-        "scores, in the mean. Turns: how often the listener had to turn to another query."
+        "scores, in the mean. RMSE d: of the differences between systems. Turns: how often the listener had to turn to "
+        "another query."
     )
     return Group(table, Text(note))
 

@@ -164,7 +164,9 @@ def replay_view(result: Mapping[str, Any]) -> RenderableType:
     """Course of a replayed campaign: its curve, and its end."""
     end = (
         f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: confidence {result['confidence']:.3f}, "
-        f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']})."
+        f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']}).\n"
+        f"Scores: Spearman's rho {result['rho']:.3f}, RMSE {result['rmse']:.3f}, of differences between systems "
+        f"{result['rmse_differences']:.3f}."
     )
     return Group(curve_view(result["curve"]), Text(end))
 

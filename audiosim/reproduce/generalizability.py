@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from audiosim.evaluation import reliability
-from audiosim.measures.judged import scores
+from audiosim.reliability_study import reliability
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
 
@@ -36,6 +35,6 @@ def stability_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Chapter 6 of the thesis, the rows of 2011 for Fine and for l_min = 40."""
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_6.items():
-        study = reliability(scores(collection, name)) if collection else {}
+        study = reliability(collection, name).to_dict() if collection else {}
         for number, (key, (table, what, digits)) in zip(printed, STABILITY.items(), strict=True):
             yield PrintedRow(f"{THESIS}, Table {table}", f"2011, {name}: {what}", number, study.get(key), digits)

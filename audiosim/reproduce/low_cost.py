@@ -18,32 +18,37 @@ from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Error
-from audiosim.simulate import Replay, replay
+from audiosim.simulate import Replay, ReplayMoment, moment, replay, true_scores
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
     """Numbers that the thesis prints of one measure.
 
-    start    Table 8.1: confidence, accuracy and tau, nothing judged
+    start    Table 8.1: what MOMENT names, nothing judged
     judged   Table 8.3: judgments until a mean confidence of .95
+    then     Table 8.3: accuracy, tau and RMSE of the differences there
     error    Table 8.5: mean absolute error of the scores where judging stops at +-.05, uncorrected; nothing is judged
     settled  Table 8.6: judgments and error where it stops at +-.05, corrected
     """
 
-    start: tuple[float, float, float]
+    start: tuple[float, float, float, float, float, float]
     judged: int
+    then: tuple[float, float, float]
     error: float
     settled: tuple[int, float]
 
 
 CHAPTER_8 = {
-    "CG@5": Printed((0.934, 0.935, 0.869), 123, 0.024, (539, 0.017)),
-    "DCG@5": Printed((0.926, 0.928, 0.856), 181, 0.025, (521, 0.019)),
-    "nDCG@5": Printed((0.925, 0.902, 0.804), 516, 0.184, (1275, 0.046)),
-    "RBP@5": Printed((0.927, 0.935, 0.869), 560, 0.184, (1283, 0.046)),
+    "CG@5": Printed((0.934, 0.935, 0.869, 0.041, 0.967, 0.030), 123, (0.935, 0.869, 0.030), 0.024, (539, 0.017)),
+    "DCG@5": Printed((0.926, 0.928, 0.856, 0.042, 0.965, 0.032), 181, (0.889, 0.778, 0.029), 0.025, (521, 0.019)),
+    "nDCG@5": Printed((0.925, 0.902, 0.804, 0.034, 0.944, 0.185), 516, (0.948, 0.895, 0.021), 0.184, (1275, 0.046)),
+    "RBP@5": Printed((0.927, 0.935, 0.869, 0.034, 0.967, 0.185), 560, (0.961, 0.922, 0.022), 0.184, (1283, 0.046)),
 }
 GOAL = 0.05
+MOMENT = ("confidence", "accuracy", "tau", "RMSE of differences", "rho", "RMSE of scores")
+# Urbano & Schedl (2013), Table 5: L_output on the Fine scale of 2011, nothing judged, normal differences
+PAPER_5 = {"confidence": 0.942, "accuracy": 0.948, "tau": 0.895}
 
 
 def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
@@ -53,12 +58,42 @@ def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
         found = (
             _campaign(collection, name, "differences", Confidence(0.95, floor=0), "independent") if collection else None
         )
-        first = found.curve[0] if found else None
-        computed = (first.confidence, first.accuracy, 2 * first.accuracy - 1) if first else (None, None, None)
-        for what, number, value in zip(("confidence", "accuracy", "tau"), printed.start, computed, strict=True):
-            yield PrintedRow(f"{THESIS}, Table 8.1", f"2011, {name}: {what}, nothing judged", number, value, 3)
+        first, last = (_figures(found.curve[place] if found else None) for place in (0, -1))
+        for what, number in zip(MOMENT, printed.start, strict=True):
+            yield PrintedRow(f"{THESIS}, Table 8.1", f"2011, {name}: {what}, nothing judged", number, first[what], 3)
         judged = float(found.selection.judged) if found else None
         yield PrintedRow(f"{THESIS}, Table 8.3", f"2011, {name}: judgments until .95", printed.judged, judged, 0)
+        for what, number in zip(("accuracy", "tau", "RMSE of differences"), printed.then, strict=True):
+            yield PrintedRow(f"{THESIS}, Table 8.3", f"2011, {name}: {what} there", number, last[what], 3)
+
+
+def _figures(seen: ReplayMoment | None) -> dict[str, float | None]:
+    """The figures of a moment by what the thesis calls them."""
+    if seen is None:
+        return dict.fromkeys(MOMENT)
+    values = (
+        seen.confidence,
+        seen.accuracy,
+        2 * seen.accuracy - 1,
+        seen.rmse_differences,
+        seen.rho,
+        seen.rmse,
+    )
+    return dict(zip(MOMENT, values, strict=True))
+
+
+def paper_without_judgments(folder: Path) -> Iterator[PrintedRow]:
+    """Table 5 of the paper, the row of 2011 on the Fine scale."""
+    collection = mirex_2011(folder)
+    found: dict[str, float | None] = dict.fromkeys(MOMENT)
+    if collection:
+        pool = build_pool(collection, 5)
+        start = Selection.start(pool, parse_measure("CG@5"), estimator_of(pool, "loutput"), distribution="normal")
+        found = _figures(moment(start, true_scores(start, pool.spread(collection.grades()))))
+    for what, number in PAPER_5.items():
+        yield PrintedRow(
+            "Urbano & Schedl (2013), Table 5", f"2011, AG@5: {what}, nothing judged", number, found[what], 3
+        )
 
 
 def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:

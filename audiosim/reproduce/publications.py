@@ -5,8 +5,9 @@ from pathlib import Path
 
 from audiosim.errors import InputError
 from audiosim.reproduce.generalizability import stability_of_mirex_2011
-from audiosim.reproduce.low_cost import rankings_of_mirex_2011, scores_of_mirex_2011
+from audiosim.reproduce.low_cost import paper_without_judgments, rankings_of_mirex_2011, scores_of_mirex_2011
 from audiosim.reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
+from audiosim.reproduce.partial_order import recall_of_groups
 from audiosim.reproduce.relevance import relevance_examples
 from audiosim.reproduce.row import PrintedRow
 
@@ -17,6 +18,8 @@ SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
     relevance_examples,
     rankings_of_mirex_2011,
     scores_of_mirex_2011,
+    paper_without_judgments,
+    recall_of_groups,
 )
 
 

@@ -10,7 +10,7 @@ from audiosim.reproduce.row import THESIS, PrintedRow
 from audiosim.stats.ordinal import expectation, variance
 
 # model: source, features, E and Var of the worked example, on the Broad scale
-EXAMPLES = {
+WORKED = {
     "mout-broad": (f"{THESIS}, Appendix A", {"fSYS": 0.25}, 1.7486, 0.2552),
     "loutput-broad": ("Urbano & Schedl (2013), Appendix", {"fTEAM": 0.25}, 1.6577, 0.3233),
 }
@@ -19,7 +19,7 @@ SHARED_FEATURES = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
 
 def relevance_examples(_: Path) -> Iterator[PrintedRow]:
     """The worked examples of both appendices, which go on with probabilities of four decimals."""
-    for name, (source, features, mean, spread) in EXAMPLES.items():
+    for name, (source, features, mean, spread) in WORKED.items():
         model = load_model(name)
         table = {key: np.array([value]) for key, value in (SHARED_FEATURES | features).items()}
         probabilities, levels = model.probabilities(table, 1).round(4), np.array(model.levels)

@@ -1,5 +1,6 @@
 """A judging loop at one moment: what it asks next, and what it makes of the answer."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.grades import grades_by_assessor, mean_grade, mean_grades
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, expected_scores, rank
-from audiosim.expected.ranking import Ranking
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
@@ -32,12 +33,15 @@ class Selection:
     rule       what makes a pair worth judging
     batch      after how many judgments the estimator and the rule are asked again
     ties       (n,) drawn once: of pairs of equal weight the one with the larger comes first
-    told       the grades of each judged pair, by assessor
     belief     about the n pairs, of which the grade of a judged one is the mean over its assessors
     scores     moments of the systems' mean scores
+    order      (k,) places of the judged pairs, in the order in which they were first judged
+    log        judgments in the order in which they were told, of which an assessor's last of a pair holds; None where
+               somebody else keeps it and says what grades come of it, see `judge`
     asked      the selection when estimator and rule were last asked; None where they were asked for this one
-    tells      judgments told since the start
+    changes    of grades since the start
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
+    distribution  of a difference between systems: see `Ranking`
     """
 
     expected: ExpectedScores
@@ -45,12 +49,14 @@ class Selection:
     rule: SelectionRule
     batch: int
     ties: Array
-    told: Mapping[Pair, Mapping[str, float]]
     belief: Belief
     scores: Moments
+    order: tuple[int, ...]
+    log: tuple[Judgment, ...] | None
     asked: "Selection | None" = None
-    tells: int = 0
+    changes: int = 0
     learns: bool = True
+    distribution: DifferenceDistribution = "t"
 
     @classmethod
     def start(
@@ -64,6 +70,7 @@ class Selection:
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
         learns: bool = True,
+        distribution: DifferenceDistribution = "t",
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
@@ -72,18 +79,32 @@ class Selection:
         seed     of the draw that breaks ties, and of what the rule draws
         learned  grades that the estimator learns from; where None those of the judgments, in their order
         learns   whether it learns anew by itself as it goes on
+        distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
-        told = grades_by_assessor(judgment for judgment in judgments if judgment.pair in pool.positions)
-        grades = {pair: mean_grade(said) for pair, said in told.items()}
+        log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
+        grades = mean_grades(log)
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
         belief = estimator.predict(pool.spread(grades))
         rule = default_selection_rule(belief) if rule is None else rule
         rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
-        return cls(expected, estimator, rule, batch, ties, told, belief, expected.scores(belief), learns=learns)
+        scores, order = expected.scores(belief), tuple(map(pool.positions.__getitem__, grades))
+        return cls(
+            expected,
+            estimator,
+            rule,
+            batch,
+            ties,
+            belief,
+            scores,
+            order,
+            log,
+            learns=learns,
+            distribution=distribution,
+        )
 
     @property
     def pool(self) -> Pool:
@@ -103,18 +124,23 @@ class Selection:
     @property
     def judged(self) -> int:
         """Number of pairs of the pool that are judged."""
-        return len(self.told)
+        return len(self.order)
+
+    @property
+    def graded(self) -> dict[Pair, float]:
+        """Grade of each judged pair, in the order in which they were first judged."""
+        return {self.pool.pairs[place]: float(self.grades[place]) for place in self.order}
 
     @cached_property
     def ranking(self) -> Ranking:
         """Expected scores of the systems now."""
         correlated = self.belief.prior.correlated
-        return rank(self.expected, self.estimator.name, self.scores, self.judged, correlated=correlated)
+        return rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
 
     @cached_property
     def checked(self) -> Ranking:
         """The ranking with a check of the model by the judgments so far; see `ModelCheck`."""
-        order = self.pool.locate(list(self.told))
+        order = np.array(self.order, dtype=np.int64)
         return self.ranking.with_check(check_model(self.estimator, self.grades, order))
 
     @property
@@ -171,45 +197,77 @@ class Selection:
     def tell(self, judgment: Judgment) -> "Selection":
         """The selection after one more judgment; a second one by the same assessor replaces the first."""
         self.pool.scale.check(judgment.grade)
-        return self._after(judgment.pair, {**self.told.get(judgment.pair, {}), judgment.assessor: judgment.grade})
+        return self._logged((*self._own_log, judgment), judgment.pair)
 
     def withdraw(self, pair: Pair, assessor: str) -> "Selection":
         """The selection as if this assessor had not judged this pair."""
-        if assessor not in self.told.get(pair, {}):
+        rest = tuple(one for one in self._own_log if (one.pair, one.assessor) != (pair, assessor))
+        if len(rest) == len(self._own_log):
             raise InputError(f"{assessor or 'nobody'} has not judged document {pair.document} for query {pair.query}")
-        return self._after(pair, {other: grade for other, grade in self.told[pair].items() if other != assessor})
+        return self._logged(rest, pair)
+
+    @property
+    def _own_log(self) -> tuple[Judgment, ...]:
+        if self.log is None:
+            raise InputError("this selection is a campaign's, whose log says who judged: tell the campaign")
+        return self.log
+
+    def _logged(self, log: tuple[Judgment, ...], pair: Pair) -> "Selection":
+        """The selection of a log that says something new of a pair."""
+        place = int(self.pool.locate([pair])[0])
+        said = log if self.belief.judged[place] else log[-1:]
+        grade = mean_grades(one for one in said if one.pair == pair).get(pair, math.nan)
+        return replace(self.judge(place, grade), log=log)
 
     def taught(self, estimator: RelevanceEstimator) -> "Selection":
         """The selection whose estimator has learned; estimator and rule are asked now."""
-        belief = estimator.predict(self.grades)
-        return replace(self, estimator=estimator, belief=belief, scores=self.expected.scores(belief), asked=None)
+        return self._asked_now(estimator, self.grades, self.order)
 
-    def _after(self, pair: Pair, said: Mapping[str, float]) -> "Selection":
-        """The selection in which these are the grades of a pair, by assessor."""
-        index = int(self.pool.locate([pair])[0])
-        told = {**self.told, pair: said}
-        if not said:
-            del told[pair]
-        tells, estimator, grades = self.tells + 1, self.estimator, self.grades.copy()
-        grades[index] = mean_grade(said)
-        if self.learns and len(told) > len(self.told) and is_moment(len(told)):
+    def anew(self, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> "Selection":
+        """The same loop as begun with these grades.
+
+        estimator  that has learned what it is to know
+        grades     of the judged pairs, in the order in which they were first judged
+        """
+        order = tuple(map(self.pool.positions.__getitem__, grades))
+        return replace(self._asked_now(estimator, self.pool.spread(grades), order), changes=0, log=None)
+
+    def _asked_now(self, estimator: RelevanceEstimator, grades: Array, order: tuple[int, ...]) -> "Selection":
+        belief = estimator.predict(grades)
+        scores = self.expected.scores(belief)
+        return replace(self, estimator=estimator, belief=belief, scores=scores, order=order, asked=None)
+
+    def judge(self, place: int, grade: float) -> "Selection":
+        """The selection in which this is the grade of a pair, the mean over its assessors; NaN: it is judged no more.
+
+        For one who keeps the log of who said what, such as a campaign; `tell` for judgments one by one.
+        """
+        new, grades = not self.belief.judged[place], self.grades.copy()
+        grades[place] = grade
+        order = (*self.order, place) if new else self.order
+        if np.isnan(grade):
+            order = tuple(other for other in order if other != place)
+        estimator, changes = self.estimator, self.changes + 1
+        if self.learns and len(order) > len(self.order) and is_moment(len(order)):
             estimator = relearned(estimator, grades)
-        new, same = pair not in self.told, estimator is self.estimator
-        again = not new or not same or tells % self.batch == 0
-        if again:
-            belief = estimator.predict(grades).resumed(self.belief)
-        else:
-            belief = self.belief.condition(index, grades[index])
+        again = not new or estimator is not self.estimator or changes % self.batch == 0
+        belief = estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(place, grade)
         if new and belief.prior is self.belief.prior:
-            scores = self.expected.after(self.scores, self.belief, belief, index)
+            scores = self.expected.after(self.scores, self.belief, belief, place)
         else:
             scores = self.expected.scores(belief)
         asked = None if again else self.asked or self
-        return replace(self, estimator=estimator, told=told, belief=belief, scores=scores, asked=asked, tells=tells)
+        after = replace(self, estimator=estimator, belief=belief, scores=scores, order=order, log=None)
+        return replace(after, asked=asked, changes=changes)
 
 
 def confidences(
-    pool: Pool, measure: Measure, estimator: RelevanceEstimator, judgments: Sequence[Judgment], moments: int = 60
+    pool: Pool,
+    measure: Measure,
+    estimator: RelevanceEstimator,
+    judgments: Sequence[Judgment],
+    moments: int = 60,
+    distribution: DifferenceDistribution = "t",
 ) -> list[tuple[int, float]]:
     """Course of the confidence in the ranking while judgments were made: (judgments, confidence) at some moments.
 
@@ -224,6 +282,8 @@ def confidences(
         moment = last_moment(len(grades))
         if moment not in learned:
             learned[moment] = after_grades(pool, estimator, grades)
-        selection = Selection.start(pool, measure, learned[moment], judgments[:place], learned={})
+        selection = Selection.start(
+            pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution
+        )
         found.append((place, selection.confidence))
     return found

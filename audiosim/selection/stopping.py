@@ -4,6 +4,7 @@ confidence=0.95             the mean confidence in which of two systems is bette
 every=0.95                  that confidence for every pair of systems
 difference(size=0.02)=0.95  the mean confidence in whether two systems differ by more than a size, and which way
 users(share=0.05)=0.95      the same for the share of users whom the systems satisfy
+success(share=0.5)=0.95     the mean confidence in whether each system satisfies more than a share of the users
 error=0.05                  the error of the systems' scores, corrected for what simulated campaigns got wrong
 error(corrected=no)=0.05    the same as the thesis has it at first
 judgments=200               so many judged pairs
@@ -75,7 +76,7 @@ class Confidence:
     floor: int = CHECKED
 
     def __post_init__(self) -> None:
-        _check_floor(self.floor)
+        check_floor(self.floor)
 
     def level(self, standing: LoopState) -> float:
         return standing.ranking.confidence
@@ -84,7 +85,7 @@ class Confidence:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"confidence{_said(floor=self.floor)}={_written(self.target)}"
+        return f"confidence{spelled_parameters(floor=self.floor)}={spelled_target(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class EveryConfidence:
     floor: int = CHECKED
 
     def __post_init__(self) -> None:
-        _check_floor(self.floor)
+        check_floor(self.floor)
 
     def level(self, standing: LoopState) -> float:
         ranking = standing.ranking
@@ -106,7 +107,7 @@ class EveryConfidence:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"every{_said(floor=self.floor)}={_written(self.target)}"
+        return f"every{spelled_parameters(floor=self.floor)}={spelled_target(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Difference:
     floor: int = CHECKED
 
     def __post_init__(self) -> None:
-        _check_floor(self.floor)
+        check_floor(self.floor)
         if not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
@@ -135,7 +136,7 @@ class Difference:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"difference{_said(size=self.size, floor=self.floor)}={_written(self.target)}"
+        return f"difference{spelled_parameters(size=self.size, floor=self.floor)}={spelled_target(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class Users:
     floor: int = CHECKED
 
     def __post_init__(self) -> None:
-        _check_floor(self.floor)
+        check_floor(self.floor)
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
@@ -165,7 +166,7 @@ class Users:
         return checked(standing, self.floor) and self.level(standing) >= self.target
 
     def __str__(self) -> str:
-        return f"users{_said(share=self.share, floor=self.floor)}={_written(self.target)}"
+        return f"users{spelled_parameters(share=self.share, floor=self.floor)}={spelled_target(self.target)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ class Error:
     floor: int = CHECKED
 
     def __post_init__(self) -> None:
-        _check_floor(self.floor)
+        check_floor(self.floor)
         if not self.size > 0:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
@@ -206,7 +207,7 @@ class Error:
         return self.size / standing.ranking.quantile(LEVEL)
 
     def __str__(self) -> str:
-        return f"error{_said(corrected=self.corrected, floor=self.floor)}={_written(self.size)}"
+        return f"error{spelled_parameters(corrected=self.corrected, floor=self.floor)}={spelled_target(self.size)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,7 @@ def satisfied_users(standing: LoopState) -> Ranking:
     return replace(standing.ranking, scores=expected.satisfied(standing.belief, mapping))
 
 
-def _written(number: float) -> str:
+def spelled_target(number: float) -> str:
     """A number with all its digits, so that what is printed is parsed as the same rule."""
     return repr(float(number)).removesuffix(".0")
 
@@ -270,14 +271,15 @@ def checked(standing: LoopState, floor: int) -> bool:
     return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
 
 
-def _check_floor(floor: int) -> None:
+def check_floor(floor: int) -> None:
+    """An error for a floor below 0."""
     if floor < 0:
         raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
 
 
-def _said(floor: int, corrected: bool = True, **numbers: float) -> str:
+def spelled_parameters(floor: int, corrected: bool = True, **numbers: float) -> str:
     """The parameters as they are written, those at their default left out."""
-    parts = [f"{name}={_written(number)}" for name, number in numbers.items()]
+    parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
     parts += [] if corrected else ["corrected=no"]
     parts += [] if floor == CHECKED else [f"floor={floor}"]
     return f"({','.join(parts)})" if parts else ""

@@ -17,6 +17,7 @@ from audiosim.selection.stopping import (
     StoppingRule,
     Users,
 )
+from audiosim.selection.success import Success
 
 WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
 
@@ -81,6 +82,12 @@ USERS = StoppingDefinition(
     "users(share=0.05)=0.95",
     ("share", "floor"),
 )
+SUCCESS = StoppingDefinition(
+    "success",
+    lambda of, target: Success(_number("share", of.get("share", "0.5")), _above("success", target), _floor(of)),
+    "success(share=0.5)=0.95",
+    ("share", "floor"),
+)
 ERROR = StoppingDefinition(
     "error",
     lambda of, target: Error(_above("error", target), _yes(of.get("corrected")), _floor(of)),
@@ -89,7 +96,7 @@ ERROR = StoppingDefinition(
 )
 JUDGMENTS = StoppingDefinition("judgments", lambda _, target: Judgments(_whole(target)), "judgments=200")
 STOPPING_RULES: Mapping[str, StoppingDefinition] = {
-    definition.name: definition for definition in (CONFIDENCE, EVERY, DIFFERENCE, USERS, ERROR, JUDGMENTS)
+    definition.name: definition for definition in (CONFIDENCE, EVERY, DIFFERENCE, USERS, SUCCESS, ERROR, JUDGMENTS)
 }
 
 

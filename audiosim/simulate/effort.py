@@ -16,6 +16,7 @@ from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.judged import judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
@@ -111,6 +112,7 @@ def plan(
     campaigns: int = SIMULATED_CAMPAIGNS,
     seconds: float | None = None,
     listeners: int = 1,
+    distribution: DifferenceDistribution = "t",
     rng: np.random.Generator | None = None,
     proceed: Callable[[], bool] = lambda: True,
 ) -> Effort:
@@ -122,6 +124,7 @@ def plan(
     campaigns  played on, at least 1, each with grades drawn from the belief for all unjudged pairs
     seconds    a judgment takes, above 0; None for the pace of the judgments there are, or SECONDS where it is unknown
     listeners  who judge at the same time, at least 1
+    distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     rng        of all draws; seeded with 0 where None
     proceed    asked before each judgment whether there is time for it
 
@@ -142,7 +145,9 @@ def plan(
     if not 0 < seconds < math.inf:
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
     pool = build_pool(collection, measure.cutoff)
-    selection = Selection.start(pool, measure, built_in(pool, model), collection.judgments, batch=batch)
+    selection = Selection.start(
+        pool, measure, built_in(pool, model), collection.judgments, batch, distribution=distribution
+    )
     rng = np.random.default_rng(0) if rng is None else rng
     counts, confidences, needed = [], [], []
     cut = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection, StoppingRule
@@ -93,8 +92,8 @@ def played(
         for pair in selection.ask(selection.batch):
             if not proceed():
                 return selection, count, False
-            grade = float(grades[selection.pool.positions[pair]])
-            selection, count = selection.tell(Judgment(*pair, grade)), count + 1
+            place = selection.pool.positions[pair]
+            selection, count = selection.judge(place, float(grades[place])), count + 1
             if selection.reached(stop):
                 break
     return selection, count, True

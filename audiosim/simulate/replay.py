@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
@@ -23,6 +24,9 @@ class ReplayMoment:
     accuracy    of the ranking, as it truly was
     deviation   sqrt of the mean variance of the systems' scores, as claimed
     error       mean absolute error of the systems' scores, as it truly was
+    rho         Spearman's correlation of the systems' scores with the true ones
+    rmse        root mean squared error of the systems' scores
+    rmse_differences  the same of the differences between all two systems, as in Urbano (2013), Table 8.1
     """
 
     judged: int
@@ -30,6 +34,9 @@ class ReplayMoment:
     accuracy: float
     deviation: float
     error: float
+    rho: float
+    rmse: float
+    rmse_differences: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +74,9 @@ class Replay:
             "confidence": last.confidence,
             "accuracy": last.accuracy,
             "tau": self.tau,
+            "rho": last.rho,
+            "rmse": last.rmse,
+            "rmse_differences": last.rmse_differences,
             "rule": self.selection.rule.name,
             "error": last.error,
             "turns": self.turns,
@@ -130,10 +140,43 @@ def moment(selection: Selection, scores: Array) -> ReplayMoment:
     """
     ranking = selection.ranking
     deviation = float(np.sqrt(ranking.scores.variance.mean()))
-    error = float(np.abs(ranking.scores.mean - scores).mean())
+    off = ranking.scores.mean - scores
     return ReplayMoment(
-        selection.judged, ranking.confidence, agreement_with_truth(ranking, scores)[0], deviation, error
+        judged=selection.judged,
+        confidence=ranking.confidence,
+        accuracy=agreement_with_truth(ranking, scores)[0],
+        deviation=deviation,
+        error=float(np.abs(off).mean()),
+        rho=spearman(ranking.scores.mean, scores),
+        rmse=float(np.sqrt((off**2).mean())),
+        rmse_differences=error_of_differences(ranking, scores),
     )
+
+
+def spearman(expected: Array, true: Array) -> float:
+    """Spearman's correlation of two rankings of the systems, ties sharing the middle rank.
+
+    expected, true  (s,) scores
+
+    1 where there is one system; 0 where either has all systems tied.
+    """
+    if len(true) < 2:
+        return 1.0
+    ranks = rankdata(np.stack([expected, true]), axis=1) - (len(true) + 1) / 2
+    spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
+    return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0
+
+
+def error_of_differences(ranking: Ranking, scores: Array) -> float:
+    """The root mean squared error of the expected differences between all two systems; 0 of a single one.
+
+    scores  (s,) the true ones
+
+    RMSE of delta lambda in Urbano (2013), Table 8.1.
+    """
+    better, worse = ranking.pairs
+    off = ranking.differences[0] - (scores[better] - scores[worse])
+    return float(np.sqrt((off**2).mean())) if len(off) else 0.0
 
 
 def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]:

@@ -10,7 +10,6 @@ import lazy_loader
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
 from audiosim.selection import Selection, StoppingRule
@@ -59,7 +58,8 @@ def selections(start: Selection, grades: Array, by_query: bool = False) -> Itera
     yield start
     while not start.belief.judged.all():
         for pair in start.ask(start.batch, by_query=by_query):
-            start = start.tell(Judgment(*pair, grade=float(grades[start.pool.positions[pair]])))
+            place = start.pool.positions[pair]
+            start = start.judge(place, float(grades[place]))
             yield start
 
 

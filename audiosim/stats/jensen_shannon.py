@@ -3,19 +3,20 @@
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.stats.gaussian import Singles, from_rows
+from audiosim.stats.determinants import compiled, log_determinants_of_mixtures
+from audiosim.stats.gaussian import Singles, from_rows, triangles
 from audiosim.stats.threads import spread_on_threads
 
-COLUMNS = 128  # factorised together: they stay in cache
+COLUMNS = 128  # of a strip, which stays in cache
+MANY = 500_000  # pairs from which machine code is made for them
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
-CORNER = 1e6  # above any v' M^-1 v that can be told from infinite; it costs 1e-10 of accuracy
 SPARE = 1e-8  # divergence from which that is nothing
 
 
 def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension: int) -> Array:
     """Jensen-Shannon divergence of Gaussians, their mixture replaced by the Gaussian of its moments, in nats.
 
-        (ln det C - (ln det S_i + ln det S_j) / 2) / 2,   C = M + v v',  M = (S_i + S_j) / 2,  v = (m_i - m_j) / 2
+        (ln det C - (ln det S_i + ln det S_j) / 2) / 2,   C = (S_i + S_j) / 2 + v v',  v = (m_i - m_j) / 2
 
     first      (r, width) rows of Gaussians, see `to_rows`
     second     (c, width) likewise; None: the same, which takes half the time
@@ -25,23 +26,23 @@ def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension:
     the covariance of the equal mixture of the two, so that this is the entropy of its Gaussian less the
     mean entropy of both: an upper bound of the Jensen-Shannon divergence.
 
-    ln det C = ln det M + ln(1 + v' M^-1 v), both read off one Cholesky factor, that of M bordered by v and a corner c:
-    its last pivot squared is c - v' M^-1 v. The bordered matrix is the sum of one part of i and one of j, so that a
-    pair costs one addition and one factor. ln det S is read from the rows. Where rounding could cost more than a
-    relative 1e-4 all is computed again from the definition.
+    ln det C comes of a factor of each C, by LAPACK, or where there are very many by `log_determinants_of_mixtures`; ln
+    det S is read from the rows. Where rounding could cost more than a relative 1e-4 all is computed again, with
+    ln det C = ln det M + ln(1 + v' M^-1 v), M = C - v v', which loses nothing however far apart the means are.
     Lin (1991), doi:10.1109/18.61115; for the Gaussians of music in musly, Schnitzer (2014), as "timbre".
     """
     others = first if second is None else second
-    result = np.empty((len(first), len(others)))
-    own = _bordered(first, dimension, 1)
+    result, many = np.empty((len(first), len(others))), len(first) * len(others) >= MANY
+    own = _halves(first, dimension)
+    if many:
+        compiled()
+        own = own[0], triangles(own[1])
 
     def fill(left: int) -> None:
         strip = others[left : left + COLUMNS]
-        across = _bordered(strip, dimension, -1)
-        mixed = np.empty_like(across)
-        for i in range(len(first) if second is not None else min(len(first), left + len(strip))):
-            np.add(across, own[i], out=mixed)
-            result[i, left : left + len(strip)] = _divergences(mixed, first[i], strip, dimension)
+        mine = slice(len(first) if second is not None else min(len(first), left + len(strip)))
+        mixed = _mixed((own[0][mine], own[1][mine]), _halves(strip, dimension), many)
+        result[mine, left : left + len(strip)] = _divergences(mixed, first[mine], strip, dimension)
 
     spread_on_threads(fill, range(0, len(others), COLUMNS)[::-1])
     if second is None:
@@ -50,38 +51,54 @@ def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension:
     return result
 
 
-def _bordered(rows: Singles, dimension: int, sign: int) -> Array:
-    """(n, d + 1, d + 1) half of the covariance, bordered by half of the mean, up to sign, and half of the corner."""
+def _halves(rows: Singles, dimension: int) -> tuple[Array, Array]:
+    """Half of the means and of the covariances."""
     means, covariances = from_rows(rows, dimension)
-    parts = np.empty((len(rows), dimension + 1, dimension + 1))
-    parts[:, :-1, :-1] = covariances / 2
-    parts[:, -1, :-1] = parts[:, :-1, -1] = sign * means / 2
-    parts[:, -1, -1] = CORNER / 2
-    return parts
+    return means / 2, covariances / 2
 
 
-def _divergences(mixed: Array, row: Singles, others: Singles, dimension: int) -> Array:
-    """(n,) the divergences of one Gaussian from others, by the bordered matrices of their mixtures."""
-    own, theirs = float(row[-1]), others[:, -1].astype(float)
-    try:
-        pivots = np.einsum("nii->ni", np.linalg.cholesky(mixed))
-    except np.linalg.LinAlgError:  # some are too far apart for the corner
-        return _by_definition(row, others, dimension)
-    both = 2 * np.log(pivots[:, :-1]).sum(axis=1) + np.log1p(CORNER - pivots[:, -1] ** 2)
-    divergences: Array = (both - (own + theirs) / 2) / 2
-    near = np.flatnonzero(ACCURACY * divergences <= 2.0**-25 * (abs(own) + np.abs(theirs)) + ACCURACY * SPARE)
-    if len(near):
-        divergences[near] = _by_definition(row, others[near], dimension)
+def _mixed(own: tuple[Array, Array], across: tuple[Array, Array], many: bool) -> Array:
+    """(r, c) ln det of the mixtures of some with others, by halves; NaN where one could not be had.
+
+    own   means and covariances, where they are many the upper triangles of these
+    many  whether to use machine code
+    """
+    (my_means, mine), (their_means, theirs) = own, across
+    if many:
+        return log_determinants_of_mixtures(mine, my_means, triangles(theirs).T, their_means.T)
+    result, mixed = np.empty((len(mine), len(theirs))), np.empty_like(theirs)
+    for row in range(len(mine)):
+        apart = their_means - my_means[row]
+        np.multiply(apart[:, :, None], apart[:, None, :], out=mixed)
+        mixed += theirs
+        mixed += mine[row]
+        try:
+            result[row] = log_determinants(mixed)
+        except np.linalg.LinAlgError:  # some are too far apart
+            result[row] = np.nan
+    return result
+
+
+def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -> Array:
+    """(r, c) the divergences of some from others, by ln det of their mixtures."""
+    own, theirs = rows[:, -1].astype(float)[:, None], others[:, -1].astype(float)
+    divergences: Array = (mixed - (own + theirs) / 2) / 2
+    sure = ACCURACY * divergences > 2.0**-25 * (np.abs(own) + np.abs(theirs)) + ACCURACY * SPARE
+    i, j = np.nonzero(~sure)
+    for start in range(0, len(i), COLUMNS):
+        part = slice(start, start + COLUMNS)
+        divergences[i[part], j[part]] = _anew(rows[i[part]], others[j[part]], dimension)
     return np.maximum(0.0, divergences, out=divergences)
 
 
-def _by_definition(row: Singles, others: Singles, dimension: int) -> Array:
-    """(n,) the same, with every determinant in double precision."""
-    means, covariances = from_rows(np.vstack([row, others]), dimension)
-    apart = (means[1:] - means[0]) / 2
-    mixed = (covariances[1:] + covariances[0]) / 2 + apart[:, :, None] * apart[:, None, :]
-    exact = log_determinants(covariances)
-    divergences: Array = np.maximum(0.0, (log_determinants(mixed) - (exact[0] + exact[1:]) / 2) / 2)
+def _anew(rows: Singles, others: Singles, dimension: int) -> Array:
+    """(n,) divergences of rows from others, one by one, with every determinant in double precision."""
+    (means, covariances), (their_means, their_covariances) = from_rows(rows, dimension), from_rows(others, dimension)
+    roots = np.linalg.cholesky((covariances + their_covariances) / 2)
+    apart = np.linalg.solve(roots, (means - their_means)[:, :, None] / 2)[:, :, 0]
+    mixed = 2 * np.log(np.einsum("nii->ni", roots)).sum(axis=1) + np.log1p((apart**2).sum(axis=1))
+    exact = (log_determinants(covariances) + log_determinants(their_covariances)) / 2
+    divergences: Array = (mixed - exact) / 2
     return divergences
 
 

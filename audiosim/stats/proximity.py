@@ -1,11 +1,14 @@
-"""Mutual proximity: a divergence as a rank that both sides agree on, which tames hubs."""
+"""Mutual proximity: a divergence as a rank that both sides agree on, which tames hubs; and how it is a correlation."""
 
 import numpy as np
 
 from audiosim.arrays import Array, Booleans
+from audiosim.stats.gaussian import Singles
 
 
-def mutual_proximity(apart: Array, from_one: Array, from_other: Array, counted: Booleans) -> Array:
+def mutual_proximity(
+    apart: Array | Singles, from_one: Array | Singles, from_other: Array | Singles, counted: Booleans
+) -> Array:
     """Empirical mutual proximity of one thing x and others y, in [0, 1].
 
         share of the references r with  D(x, r) > D(x, y)  and  D(y, r) > D(x, y)
@@ -24,3 +27,19 @@ def mutual_proximity(apart: Array, from_one: Array, from_other: Array, counted: 
     count = counted.sum(axis=1)
     shares: Array = np.divide(farther.sum(axis=1), count, out=np.full(len(apart), np.nan), where=count > 0)
     return shares
+
+
+def nearest_correlation(alike: Array) -> Array:
+    """(m, m) what is alike as a correlation: without negative eigenvalues, 1 on the diagonal.
+
+    alike  (m, m) symmetric, 1 on the diagonal
+    """
+    linked = np.ix_(*2 * [np.flatnonzero(np.count_nonzero(alike, axis=1) > 1)])
+    values, vectors = np.linalg.eigh(alike[linked])
+    if (values >= 0).all():
+        return alike
+    positive = (vectors * np.maximum(0, values)) @ vectors.T
+    deviation = np.sqrt(np.diagonal(positive))
+    kernel = alike.copy()
+    kernel[linked] = positive / np.outer(deviation, deviation)
+    return kernel

@@ -1,7 +1,7 @@
 """The split-half study: what a significant difference on half of the queries is worth on the other half."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,15 @@ class SplitHalf:
     lack_of_power: Integers
     minor_conflict: Integers
     major_conflict: Integers
+
+    def rows(self) -> list[dict[str, float | None]]:
+        """The rates of `to_frame` as plain values; None where no difference is significant."""
+        rates = self.to_frame().to_dict("records")
+        return [{str(k): None if np.isnan(v) else float(v) for k, v in row.items()} for row in rates]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study as plain values, ready for JSON."""
+        return {"test": self.test, "comparisons": self.comparisons, "rates": self.rows()}
 
     def to_frame(self) -> "pd.DataFrame":
         """The rates of Table 5.3 of Urbano (2013), one row per significance level.

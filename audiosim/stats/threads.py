@@ -40,6 +40,14 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+def stay_on_one_thread() -> None:
+    """Have all matrix products of this process on one thread from here on.
+
+    For a service: those of several requests on all processors at once wait for each other, spinning.
+    """
+    _blas().limit(limits=1)
+
+
 def _threads() -> int:
     return max((int(library["num_threads"]) for library in _blas().info()), default=1)
 

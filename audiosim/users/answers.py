@@ -17,9 +17,9 @@ import numpy as np
 from audiosim.arrays import Array, Booleans
 from audiosim.corpus.lines import finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
-from audiosim.corpus.model import SCALES, Scale
+from audiosim.corpus.model import FINE, SCALES, Scale
 from audiosim.errors import FormatError, InputError
-from audiosim.users.grading import Grading
+from audiosim.users.grading import Grading, find_grading
 
 CHOICES = ("a", "b", "good", "bad")
 LISTS = ("A", "B")
@@ -67,9 +67,13 @@ class Answers:
 def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     """The answers of a file.
 
-    scale  name of the scale whose grades to take; not needed where the file has the grades of one only
+    scale  name of the scale whose grades to take; not needed where the file has the grades of one only. An artificial
+           one, such as graded-4 or binary-40, is made of fine grades
     """
     path = Path(path)
+    if scale is not None and scale not in SCALES:
+        grading = find_grading(scale)
+        return read_answers(path, FINE.name).read_as(grading)
     lines = read_lines(path, "a header with answer, query and the documents and grades of the lists A and B")
     number, text = next(lines)
     header = text.split("\t")
@@ -98,14 +102,12 @@ def _columns(scale: Scale, cutoff: int) -> list[str]:
 
 
 def _scale(path: Path, number: int, header: list[str], name: str | None) -> Scale:
-    if name is not None and name not in SCALES:
-        raise InputError(f"unknown scale {name!r}, expected {', '.join(SCALES)}")
     there = [known for known in SCALES if f"{known}_A1" in header]
     if not there:
         expected = ", ".join(f"{known}_A1" for known in SCALES)
         raise FormatError(path, number, f"no grades: expected one of the columns {expected}")
     if name is None and len(there) > 1:
-        raise InputError(f"{path} has grades on the scales {', '.join(there)}: say which")
+        raise InputError(f"{path} has grades on the scales {', '.join(there)}: choose one with --scale {there[0]}")
     if name is not None and name not in there:
         raise InputError(f"{path} has no grades on the {name} scale, only {', '.join(there)}")
     return SCALES[name or there[0]]

@@ -1,6 +1,7 @@
 """Grades of one scale as levels of another: the artificial scales of Urbano (2013), section 3.1.2, and any other."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BINARY, FINE, Scale
+from audiosim.corpus.model import BINARY, FINE, SCALES, Scale
 from audiosim.errors import InputError
 
 
@@ -57,7 +58,32 @@ def artificial_binary(minimum: float, source: Scale = FINE) -> Grading:
     """The scale on which grades from a minimum on are relevant, 1, and others not, 0. Urbano (2013), section 3.1.2."""
     if not 0 < minimum <= source.maximum:
         raise InputError(f"the lowest relevant grade must be above 0 and at most {source.maximum:g}, got {minimum:g}")
-    return Grading(source, BINARY, (float(minimum),))
+    return Grading(source, Scale(f"binary-{minimum:g}", BINARY.levels), (float(minimum),))
+
+
+def find_grading(name: str, source: Scale = FINE) -> Grading:
+    """The artificial scale of a name: graded-4 is of four levels, binary-40 is relevant from grade 40 on.
+
+    source  of the grades, 0 to 100 as a rule
+    """
+    kind, _, number = name.partition("-")
+    if kind not in ("graded", "binary") or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
+        expected = f"{', '.join(SCALES)}, graded-N (N levels) or binary-M (relevant from M on)"
+        raise InputError(f"unknown scale {name!r}, expected {expected}")
+    if source.levels != FINE.levels:
+        raise InputError(f"{name} is made of fine grades, 0 to 100; these are on the {source.name} scale ({source})")
+    if kind == "binary":
+        return artificial_binary(float(number), source)
+    if not number.isdecimal():
+        raise InputError(f"the number of levels in {name} must be whole")
+    return artificial_graded(int(number), source)
+
+
+def on_scale(collection: Collection, name: str | None) -> Collection:
+    """The collection with its judgments read on the artificial scale of a name; None, or its own name, is its own."""
+    if name in (None, collection.scale.name):
+        return collection
+    return regrade(collection, find_grading(str(name), collection.scale))
 
 
 def graded(source: Scale, levels: Callable[[float], float]) -> Grading:

@@ -105,6 +105,7 @@ class Preferences:
 
     measure    what was measured of the lists
     scale      name of the scale of the grades
+    levels     of that scale
     answers    number of answers
     ties       how many of them are about two lists of one score: nobody can agree or disagree with those
     satisfied  share of good lists, by the score of a list, where people found both good or both bad
@@ -114,6 +115,7 @@ class Preferences:
 
     measure: str
     scale: str
+    levels: tuple[float, ...]
     answers: int
     ties: int
     satisfied: SatisfiedShares
@@ -202,7 +204,7 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def compare(answers: Answers, scores: Array, measure: str) -> Preferences:
+def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
     """The answers held against the scores of the lists.
 
     scores   (n, 2) of the two lists of each answer, in [0, 1]
@@ -221,7 +223,9 @@ def compare(answers: Answers, scores: Array, measure: str) -> Preferences:
     place, product = bins(np.abs(difference)), np.sign(difference) * preferred
     agreeing, opposed = shares(place, product > 0, number), shares(place, product < 0, number)
     ties = int(np.sum(difference == 0))
-    return Preferences(measure, answers.scale.name, len(number), ties, satisfied, agreeing, opposed)
+    return Preferences(
+        measure, answers.scale.name, answers.scale.levels, len(number), ties, satisfied, agreeing, opposed
+    )
 
 
 def preferences(answers: Answers, measure: str | Measure) -> Preferences:
@@ -233,4 +237,4 @@ def preferences(answers: Answers, measure: str | Measure) -> Preferences:
     measure = user_form(measure)
     if measure.cutoff > answers.cutoff:
         raise InputError(f"{measure} needs lists of {measure.cutoff} documents, the answers are about {answers.cutoff}")
-    return compare(answers, user_scores(measure, answers.scale, answers.grades), str(measure))
+    return held_against(answers, user_scores(measure, answers.scale, answers.grades), str(measure))

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.polynomial import polynomial
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from audiosim import shipped
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Booleans
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 from audiosim.measures.cumulative import DCG, nDCG
@@ -124,7 +125,7 @@ def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
     if "min" in parameters and scale == "fine":
         scale, parameters = f"binary-{parameters['min']:g}", _without(parameters, "min")
     if scale.startswith("binary-"):
-        definition, parameters = definition.two_levels or definition, _without(parameters, "gain", "beta")
+        definition, parameters = definition.two_levels or definition, _without(parameters, "gain", "gain_base", "beta")
     return str(Measure(definition, measure.cutoff, tuple(parameters.items()))), scale
 
 
@@ -174,9 +175,22 @@ def success(distribution: Distribution, mapping: SatisfactionMapping, threshold:
     if not 0 <= threshold <= 1:
         raise InputError(f"the threshold of success is a share of the users, from 0 to 1, got {threshold:g}")
     edges = _crossings(mapping, threshold)
-    inside = np.clip((edges[:-1] + edges[1:]) / 2, 0, 1)
     below, upto = _cumulated(distribution, edges, before=True)[1:], _cumulated(distribution, edges, before=False)[:-1]
-    return float(np.sum((below - upto)[mapping.probability(inside) > threshold]))
+    return float(np.sum((below - upto)[_above(mapping, threshold, edges)]))
+
+
+def success_stretches(mapping: SatisfactionMapping, threshold: float) -> list[tuple[float, float]]:
+    """The stretches of scores that satisfy more than this share of the users; the outermost ends are infinite."""
+    edges = _crossings(mapping, threshold)
+    high = _above(mapping, threshold, edges)
+    ends = np.concatenate([[-np.inf], edges[1:-1], [np.inf]]).tolist()
+    return [pair for pair, wanted in zip(pairwise(ends), high.tolist(), strict=True) if wanted]
+
+
+def _above(mapping: SatisfactionMapping, threshold: float, edges: Array) -> Booleans:
+    """Mask of the stretches between edges where the mapping is above a threshold."""
+    inside = np.clip((edges[:-1] + edges[1:]) / 2, 0, 1)
+    return np.asarray(mapping.probability(inside) > threshold)
 
 
 def _crossings(mapping: SatisfactionMapping, threshold: float) -> Array:

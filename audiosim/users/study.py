@@ -40,10 +40,7 @@ class Criterion:
     @property
     def label(self) -> str:
         """The scale that the grades are read on, such as fine, graded-4 or binary-40."""
-        if self.grading is None:
-            return self.scale.name
-        thresholds = self.grading.thresholds
-        return f"binary-{thresholds[0]:g}" if len(thresholds) == 1 else self.grading.target.name
+        return self.scale.name if self.grading is None else self.grading.target.name
 
     @property
     def levels(self) -> tuple[float, ...]:

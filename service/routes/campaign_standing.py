@@ -1,7 +1,7 @@
 """Standing of a campaign: the ranking, the progress, its changes as they come; and whether it goes on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any
@@ -14,8 +14,8 @@ from fastapi.responses import StreamingResponse
 from audiosim.errors import StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Verdicts
-from service.exchange import CollectionDep, WireRoute, answer
-from service.guarded import caller_of
+from service.access import caller_of
+from service.exchange import CollectionDep, ServedDep, WireRoute, answer
 from service.limits import Shared
 from service.routes.judging import WRITES, written
 from service.served import ServedCollection
@@ -95,17 +95,21 @@ class Followers:
         """End all that are being told of changes."""
         self._stopping.set()
 
-    async def follow(self, one: ServedCollection, last: int | None) -> AsyncIterator[bytes]:
+    async def follow(self, find: Callable[[], ServedCollection], last: int | None) -> AsyncIterator[bytes]:
         """Server-sent events: where the campaign stands, at once and after each change, with its number as the id.
 
+        find  gives the collection as it is served now: runs may come to it
         last  number that the client has seen already
         """
         clock = asyncio.get_running_loop().time
         self.count += 1
+        one = find()
         try:
             spoken = clock()
             while not self._stopping.is_set():
-                change = await run_in_threadpool(_change, one, last)
+                served = find()
+                change = await run_in_threadpool(_change, served, last if served is one else None)
+                one = served
                 if change is not None:
                     last, spoken = change.state, clock()
                     yield b"id: %d\nevent: change\ndata: %s\n\n" % (last, msgspec.json.encode(change))
@@ -134,14 +138,17 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
         200: {"description": "Events named change, each a ChangeOut", "content": {"text/event-stream": {}}},
     },
 )
-async def follow_changes(request: Request, one: CollectionDep) -> Response:
+async def follow_changes(request: Request, served: ServedDep, one: CollectionDep) -> Response:
     """Send the campaign's standing whenever it changes, for as long as somebody listens: server-sent events."""
     followers = request.app.state.followers
     assert isinstance(followers, Followers)
     if followers.count >= MOST_FOLLOWERS:
         raise HTTPException(503, f"{followers.count} clients follow changes already", {"Retry-After": "10"})
     seen = request.headers.get("last-event-id", "")
+    name = one.collection.identifier
     last = int(seen) if seen.isdecimal() and len(seen) < 18 else None
     return StreamingResponse(
-        followers.follow(one, last), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        followers.follow(lambda: served.collection(name), last),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store"},
     )

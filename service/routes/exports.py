@@ -1,27 +1,21 @@
-"""Judgments out, as files, and in."""
+"""Judgments as files."""
 
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from audiosim.campaign.event import judgment_event, utc_now, write_time
-from audiosim.corpus.judgments import GRADES, qrels_lines, read_judgments
-from audiosim.corpus.model import Judgment, Scale
-from audiosim.errors import FormatError, InputError
-from service.exchange import BodyDep, CollectionDep, WireRoute
+from audiosim.corpus.judgments import GRADES, qrels_lines
+from audiosim.corpus.model import Judgment
+from service.exchange import CollectionDep, WireRoute
 from service.exported import csv_line, csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from service.questions import STANDARD
-from service.routes.judging import KeyHeader
 from service.served import ServedCollection
-from service.wire_judging import MEASURED, ImportedOut
+from service.wire_judging import MEASURED
 
 router = APIRouter(prefix="/v1", tags=["judging"], route_class=WireRoute)
 
@@ -54,7 +48,6 @@ FormatQuery = Annotated[
     ),
 ]
 EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
-FILES = {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")}
 
 
 @router.get(
@@ -143,29 +136,3 @@ def _chunks(lines: Iterable[str]) -> Iterator[bytes]:
     rest = iter(lines)
     while chunk := list(islice(rest, LINES)):
         yield "".join(f"{line}\n" for line in chunk).encode()
-
-
-@router.post(
-    "/collections/{collection}/judgments/import",
-    openapi_extra={"requestBody": {"required": True, "content": FILES}},
-)
-def import_judgments(one: CollectionDep, body: BodyDep, key: KeyHeader = "") -> ImportedOut:
-    """Take in a file of judgments, qrels, CSV or JSON Lines: all of it, or nothing."""
-    judgments = parse_judgments(body, one.collection.scale)
-    now = write_time(utc_now())
-    events = [judgment_event(judgment, one.collection.scale, now) for judgment in judgments]
-    if key:
-        events = [replace(event, key=f"{key}/{line}") for line, event in enumerate(events, start=1)]
-    records = one.campaign.tell_all(events)
-    return ImportedOut(sum(not record.replayed for record in records), one.campaign.standing.number)
-
-
-def parse_judgments(body: bytes, scale: Scale) -> tuple[Judgment, ...]:
-    """The judgments that a file holds, in any form that a collection's folder may have them in."""
-    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-        path = Path(folder) / "judgments"
-        path.write_bytes(body)
-        try:
-            return read_judgments(path, scale)[1]
-        except FormatError as error:
-            raise InputError(f"line {error.line}: {error.problem}") from None

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Resp
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event, utc_now
 from audiosim.errors import InputError
+from service.access import address_of, caller_of
 from service.exchange import CollectionDep, WireRoute
-from service.guarded import address_of, caller_of
 from service.served import ServedCollection
 from service.shares import Shares
 from service.wire_judging import (
@@ -89,10 +89,9 @@ def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, B
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one)
-    number, selection = one.campaign.standing
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
-    held = [leased(one, leases[pair], selection.told) for pair in pairs if pair in leases]
-    return NextOut(assessor, number, held)
+    held = [leased(one, leases[pair]) for pair in pairs if pair in leases]
+    return NextOut(assessor, one.campaign.standing.number, held)
 
 
 def _share(request: Request, one: ServedCollection, assessor: str) -> int:
@@ -122,7 +121,7 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
     enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
     if event.kind != "judgment" or one.listen_s == 0 or enough:
         return event
-    if any(record.event.pair == event.pair for record in one.campaign.answers(event.assessor)):
+    if one.campaign.answered(event.pair, event.assessor):
         return event
     return replace(event, details={**event.details, RUSHED: True})
 

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from service.access import NOBODY, OPEN, Access, Caller
+from service.access import COOKIE, NOBODY, OPEN, Access, Caller, address_of, presented
 from service.exchange import WireRoute
-from service.guarded import COOKIE, address_of, presented
 from service.wire_judging import SessionIn, SessionOut
 
 router = APIRouter(prefix="/v1", tags=["session"], route_class=WireRoute)

@@ -9,8 +9,8 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from audiosim.errors import SoundError
+from service.access import caller_of
 from service.exchange import ServedDep
-from service.guarded import caller_of
 from service.served import NotServedError, Served
 from service.sound_files import peaks
 from service.wire_judging import PeaksOut

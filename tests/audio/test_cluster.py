@@ -93,6 +93,7 @@ def same(outcomes, others):
     )
 
 
+@pytest.mark.slow
 def test_a_worker_killed_half_way_changes_nothing(loopback, sounds):
     here, started = list(describe_all(sounds, STANDARD_FRAMES)), loopback()
 
@@ -110,6 +111,7 @@ def test_a_worker_killed_half_way_changes_nothing(loopback, sounds):
     assert sum(isinstance(outcome, Described) for outcome in there) == 48
 
 
+@pytest.mark.slow
 def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(loopback, sounds, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     near = listed(find_sounds("sounds/0"))
@@ -118,6 +120,7 @@ def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(loopback, 
     assert same(there, list(describe_all(near, STANDARD_FRAMES)))
 
 
+@pytest.mark.slow
 def test_the_command_gives_the_index_of_the_local_run(loopback, sounds, tmp_path, run, monkeypatch):
     monkeypatch.chdir(tmp_path)
     address = loopback().address
@@ -131,6 +134,7 @@ def test_the_command_gives_the_index_of_the_local_run(loopback, sounds, tmp_path
     assert np.array_equal(there.rows, here.rows)
 
 
+@pytest.mark.slow
 def test_a_decoder_that_crashes_there_costs_one_file(loopback, sounds):
     started, victim = loopback(1), sounds[10].path
 
@@ -147,6 +151,7 @@ def test_a_decoder_that_crashes_there_costs_one_file(loopback, sounds):
     assert same(rest, here)
 
 
+@pytest.mark.slow
 def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch):
     def deadly(task):
         if task == 1:
@@ -170,6 +175,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
     assert results == ["was given up: every machine that was at it was lost", 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     started = loopback(1)
@@ -187,6 +193,7 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
         list(outcomes)
 
 
+@pytest.mark.slow
 def test_closing_gives_the_cluster_back(loopback, sounds):
     started = loopback(1)
     with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=started.address)) as outcomes:
@@ -198,6 +205,7 @@ def test_closing_gives_the_cluster_back(loopback, sounds):
         assert not any(client.processing().values())
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
     monkeypatch.setattr(cluster, "JOIN_S", 1)
     address = loopback(0).address

@@ -228,6 +228,7 @@ def ogg_pages(data):
     return pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("subtype", "rate_hz"), [("VORBIS", 22_050), ("OPUS", 24_000)])
 def test_an_ogg_without_its_last_page_is_accepted_with_a_note(write, music, subtype, rate_hz):
     # Ogg promises no length: how much is missing cannot be known.
@@ -260,6 +261,7 @@ def end_of_page_lost(data, start, end):
     return data[: end - 100] + data[end:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [page_removed, bit_flipped, name_of_page_overwritten, end_of_page_lost])
 @pytest.mark.parametrize(("subtype", "rate_hz"), [("VORBIS", 22_050), ("OPUS", 24_000)])
 def test_an_ogg_that_lost_one_page_in_the_middle_is_accepted_with_a_note(write, music, subtype, rate_hz, harm):
@@ -363,6 +365,7 @@ def test_the_real_clips_are_all_there(real_clips):
     assert notes <= {"clipped"}
 
 
+@pytest.mark.slow
 def test_a_small_file_that_unpacks_to_a_gigabyte_is_refused_from_its_header(tmp_path):
     # Written 4 MB at a time, since the sound would not fit: 2 ** 28 samples, a gigabyte once they are floats.
     path, block = tmp_path / "bomb.flac", np.zeros((2**18, 8), np.int16)

@@ -256,6 +256,7 @@ def test_decoders_that_crash_and_hang_cost_one_file_each(tmp_path, music, danger
     assert [outcome.recording.identifier for outcome in outcomes if isinstance(outcome, Described)] == list("abcd")
 
 
+@pytest.mark.slow
 def test_the_rows_do_not_depend_on_where_they_are_computed(tmp_path, music):
     for n in range(6):
         soundfile.write(tmp_path / f"{n}.flac", music(2, seed=n), 44_100)

@@ -46,6 +46,7 @@ def test_spectral_contrast_is_librosa_s(music):
     assert_contrast_is_librosa_s(music())
 
 
+@pytest.mark.slow
 def test_spectral_contrast_is_librosa_s_on_real_clips(real_clips):
     for samples in whole(real_clips):
         assert_contrast_is_librosa_s(samples)
@@ -69,6 +70,7 @@ def test_band_descriptors_are_librosa_s(music):
     assert_bands_are_librosa_s(music())
 
 
+@pytest.mark.slow
 def test_band_descriptors_are_librosa_s_on_real_clips(real_clips):
     for samples in whole(real_clips):
         assert_bands_are_librosa_s(samples)

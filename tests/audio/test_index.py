@@ -69,6 +69,7 @@ def test_sources_can_be_named_by_the_caller(index, album):
     assert extract({"mine": album / "six.wav"}).ids == ("mine",)
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_nothing(index, album, tmp_path):
     assert same(extract(album, n_jobs=2), index)
     extract(album, into=tmp_path / "one")
@@ -146,6 +147,7 @@ def test_progress_counts_what_is_done_what_failed_and_all(mixed, tmp_path):
     assert seen == [(5, 0, 7), (5, 1, 7), (5, 2, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_keeps_what_is_done(index, album, tmp_path, n_jobs):
     def interrupt(done, failed, total):
@@ -169,6 +171,7 @@ extract({str(n): sys.argv[1] for n in range(100_000)}, int(sys.argv[3]), into=sy
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
 def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path, by):
@@ -185,6 +188,7 @@ def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path,
     assert extract({"last": album / "a/one.wav"}, into=folder).ids == (*result.ids, "last")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_an_extraction_killed_at_random_moments_goes_on_each_time(index, album, tmp_path):
     folder = tmp_path / "index"
@@ -359,6 +363,7 @@ def test_by_default_neighbours_are_by_jensen_shannon_and_mutual_proximity(line):
     assert near[0].proximity == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_a_large_index_ranks_a_shortlist_against_a_sample(monkeypatch, tmp_path):
     for module, name, size in ((search, "SAMPLE", 40), (search, "SHORTLIST", 12), (search, "TOGETHER", 5)):
         monkeypatch.setattr(module, name, size)
@@ -465,6 +470,7 @@ def test_an_index_packed_on_disk_answers_as_one_in_memory(large):
     )
 
 
+@pytest.mark.slow
 def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(large):
     folder, expected = large
     assert AudioIndex.load(folder).divergence(["r1"], ["r2"]).shape == (1, 1)
@@ -475,13 +481,24 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
     alike(AudioIndex.load(folder), grown)
     whole = (folder / packing.SIDES).read_bytes()
     assert whole.startswith(before)
-    for content in (whole[:100], whole[:-3], b""):
+    flipped = bytearray(whole)
+    flipped[1234] ^= 4
+    for content in (whole[:100], whole[:-3], b"", bytes(flipped), bytes(flipped[:2000])):
         (folder / packing.SIDES).write_bytes(content)
+        alike(AudioIndex.load(folder), grown)
+        assert (folder / packing.SIDES).read_bytes() == whole
+    sums = (folder / packing.SUMS).read_bytes()
+    for content in (sums[:16], sums[:20], b"", bytes([*sums[:9], sums[9] ^ 1, *sums[10:]])):
+        (folder / packing.SUMS).write_bytes(content)
         alike(AudioIndex.load(folder), grown)
         assert (folder / packing.SIDES).read_bytes() == whole
     (folder / packing.SIDES).unlink()
     (folder / packing.WHITENER).write_text("{")
     alike(AudioIndex.load(folder), grown)
+    text = (folder / packing.WHITENER).read_text()
+    (folder / packing.WHITENER).write_text(text.replace("1", "2", 1))
+    alike(AudioIndex.load(folder), grown)
+    assert (folder / packing.WHITENER).read_text() == text
 
 
 def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):
@@ -525,6 +542,7 @@ def test_importing_the_index_loads_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", command]).strip() == b"[]"
 
 
+@pytest.mark.slow
 def test_real_clips_of_one_game_are_nearer_than_chance_would_have_it(real_clips):
     # 96 clips of 8 games, twelve of each: eleven of the 95 others are of the same game.
     index = extract(real_clips[0].parent / "documents.tsv", n_jobs=2)

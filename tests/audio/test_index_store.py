@@ -140,6 +140,7 @@ def test_what_is_not_there_cannot_be_removed(three):
         index.remove("z")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.booleans()), max_size=25))
 def test_any_order_of_appending_and_removing_leaves_what_a_dictionary_would(steps):
@@ -263,6 +264,7 @@ def replayed(folder, count):
     return known, numbers
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_an_index_survives_kill_9_at_any_moment(tmp_path):
     folder, before = tmp_path / "index", 0

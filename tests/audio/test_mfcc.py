@@ -52,12 +52,14 @@ def test_frames_are_librosa_s_on_music(music):
     np.testing.assert_allclose(frames(Signal(music(), 22_050)), by_librosa(music()), rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_frames_are_librosa_s_on_real_clips(real_clips):
     for path in real_clips[::6]:
         signal = read(path)
         np.testing.assert_allclose(frames(signal), by_librosa(signal.samples), rtol=0, atol=1e-3, err_msg=path.name)
 
 
+@pytest.mark.slow
 def test_the_gaussian_of_real_clips_is_that_of_frames_in_double_precision(real_clips):
     # librosa in double precision throughout, its covariance by numpy; differences in units of standard deviations.
     for path in real_clips[::12]:

@@ -40,6 +40,7 @@ def test_each_kind_of_damage_changes_the_file(mutants, originals):
         assert sum(damage(data, originals["wav"][1], rng) != data for _ in range(5)) >= 4
 
 
+@pytest.mark.slow
 def test_a_hundred_damaged_files_are_described_or_fail_in_one_line(mutants, originals, tmp_path):
     files = listed(mutants.write_mutants(tmp_path, originals, count=108, seed=1))
     outcomes = list(describe_all(files, STANDARD_FRAMES, n_jobs=2, limit_s=60.0))

@@ -19,6 +19,7 @@ def index(real_clips, tmp_path_factory):
     return AudioIndex.load(folder)
 
 
+@pytest.mark.slow
 def test_every_clip_is_described(index, real_clips):
     assert len(index.ids) == len(real_clips) == 96
     assert np.isfinite(index.rows).all()
@@ -52,6 +53,7 @@ def precision_at_5(folder, read, parameters):
     return np.mean([documents[q].genre == documents[o.identifier].genre for q, found in near.items() for o in found])
 
 
+@pytest.mark.slow
 def test_clips_that_are_all_band_limited_lose_little(real_clips):
     # 96 clips of eight games, so that .01 is five neighbours. Of the whole band it is about .37, of plain MFCC made for
     # half the rate .33.

@@ -25,6 +25,7 @@ def kept(database_to_make, said):
     return database_to_make
 
 
+@pytest.mark.slow
 def test_a_restored_backup_is_the_same_log_on_either_database(kept, tmp_path):
     found = back_up(kept, tmp_path / "monday.jsonl")
     assert [(one.collection, one.events) for one in found] == [("one", 3), ("two", 0)]

@@ -85,6 +85,7 @@ def by_hand(collection, log):
 
 
 # at_once: so many lines behind, a campaign starts its selection anew; with 1 it nearly always does.
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "at_once"), [(1, 100), (3, 100), (4, 100), (1, 1), (3, 1), (4, 1)])
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])  # they are values
 @given(actions=st.lists(ACTIONS, max_size=25), before=st.integers(0, 3))

@@ -55,6 +55,7 @@ def test_postgres_waits_for_the_disk_even_where_its_owner_would_not(postgres):
         assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill(tmp_path):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     writer = subprocess.Popen([sys.executable, "-c", WRITER, url], stdout=subprocess.PIPE, text=True)
@@ -67,6 +68,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
     assert len(kept) <= len(acknowledged) + 1
 
 
+@pytest.mark.slow
 def test_processes_that_make_one_database_at_the_same_moment_all_find_it(database_to_make):
     code = "import sys; from audiosim.campaign import DatabaseStore; print('ready', flush=True); sys.stdin.readline(); "
     code += "DatabaseStore(sys.argv[1], 'raced').read(); print('open')"
@@ -214,6 +216,7 @@ def test_a_lost_connection_to_postgres_is_made_anew(postgres, said):
         assert store.append(said(document="b")) == 2
 
 
+@pytest.mark.slow
 def test_the_first_events_of_many_logs_that_several_append_at_one_moment_are_all_numbered(database, said):
     # Whether the row of a collection is there changes between two statements of one of them.
     for turn in range(25):

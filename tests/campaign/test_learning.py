@@ -36,6 +36,7 @@ def judged():
     return play
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

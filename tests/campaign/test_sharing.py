@@ -6,6 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
@@ -29,6 +31,7 @@ for turn in range(8):
 """
 
 
+@pytest.mark.slow
 def test_processes_on_one_database_never_lease_one_pair_to_two_assessors(database):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     names = ("ann", "bob", "cid")

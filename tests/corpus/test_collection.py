@@ -79,7 +79,8 @@ FULL = {
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_whole_collection_is_read_and_nothing_is_guessed(tmp_path, suffix):
     collection = Collection.load(folder_of(tmp_path, {name + suffix: text for name, text in FULL.items()}))
-    assert (collection.name, collection.scale, collection.cutoff, collection.guesses) == ("Small", BROAD, 1, ())
+    assert (collection.name, collection.scale, collection.cutoff) == ("Small", BROAD, 1)
+    assert [guess for guess in collection.guesses if "own recording" not in guess] == []  # b is the query here
     assert (collection.artist("a"), collection.artist("b"), collection.genre("a")) == (None, "Abba", "ROCK")
     assert collection.documents["a"].more == {"mood": "sad"}
     assert (collection.query_document("q"), collection.team("S")) == ("b", "T")
@@ -204,6 +205,7 @@ def collections(draw):
     )
 
 
+@pytest.mark.slow
 @given(collection=collections())
 def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collection):
     folder = tmp_path_factory.mktemp("saved")
@@ -212,7 +214,7 @@ def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collecti
         with pytest.raises(InputError, match=r": 0 of \d+ .*, expected some"):
             Collection.load(folder)
         return
-    copy = Collection.load(folder)
+    copy = Collection.load(folder, same_artist="keep")
     assert same(collection, copy)
     assert copy.guesses == ()
 
@@ -355,6 +357,36 @@ def test_the_folder_or_the_caller_says_what_names_the_systems(tmp_path):
     folder = folder_of(tmp_path, files)
     assert [run.system for run in Collection.load(folder).runs] == ["js", "kl"]
     assert [run.system for run in Collection.load(folder, system_from="tag").runs] == ["T", "S"]
+
+
+OWN_ARTIST = {
+    # q1 is the recording a, by X; c is by X too, b by Y, d by nobody knows whom. q2 is the recording of that name.
+    "runs.trec": "q1 Q0 b 1 4 S\nq1 Q0 a 2 3 S\nq1 Q0 c 3 2 S\nq1 Q0 d 4 1 S\nq2 Q0 q2 1 2 S\nq2 Q0 b 2 1 S\n",
+    "documents.tsv": "document\tartist\na\tX\nb\tY\nc\tX\n",
+    "queries.tsv": "query\tdocument\nq1\ta\n",
+}
+
+
+def test_a_query_s_own_recording_and_its_artist_are_noted_and_dropped_where_asked(tmp_path):
+    folder = folder_of(tmp_path, OWN_ARTIST)
+    noted = Collection.load(folder)
+    assert noted.runs[0].rankings == {"q1": ("b", "a", "c", "d"), "q2": ("q2", "b")}
+    found = (
+        "2 results are the query's own recording, 1 result is by its artist, such as document a for query "
+        "q1 in system S"
+    )
+    assert noted.guesses[0] == f"{found}: kept; --same-artist drop leaves them out, keep leaves this unsaid"
+    dropped = Collection.load(folder, same_artist="drop")
+    assert dropped.runs[0].rankings == {"q1": ("b", "d"), "q2": ("b",)}
+    assert dropped.guesses[0] == f"{found}: left out"
+    kept = Collection.load(folder, same_artist="keep")
+    assert kept.runs == noted.runs
+    assert not any("artist" in guess for guess in kept.guesses)
+    (folder / "collection.toml").write_text('same_artist = "drop"\n')
+    assert Collection.load(folder).runs == dropped.runs
+    assert Collection.load(folder, same_artist="keep").runs == noted.runs
+    with pytest.raises(InputError, match="^same_artist must be keep or drop, got 'yes'$"):
+        Collection.load(folder, same_artist="yes")
 
 
 def test_judgments_may_be_read_on_another_scale(tmp_path):

@@ -86,6 +86,7 @@ def documents(draw):
     return {name: Document(name, draw(UNKNOWN), draw(UNKNOWN), draw(UNKNOWN), draw(more)) for name in names}
 
 
+@pytest.mark.slow
 @given(documents=documents())
 def test_documents_that_are_written_are_read_again(tmp_path_factory, documents):
     path = tmp_path_factory.mktemp("tables") / "documents.tsv"

@@ -141,6 +141,7 @@ RANKINGS = st.lists(WORDS, min_size=1, max_size=6, unique=True).map(tuple)
 RUNS = st.dictionaries(WORDS, st.dictionaries(WORDS, RANKINGS, min_size=1, max_size=3), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(runs=RUNS, name=st.sampled_from(["runs.trec", "runs.trec.gz"]))
 def test_runs_that_are_written_are_read_again(tmp_path_factory, runs, name):
     path = tmp_path_factory.mktemp("runs") / name

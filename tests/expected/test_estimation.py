@@ -131,6 +131,7 @@ def test_a_pool_is_ranked_as_its_collection(tiny, tiny_truth):
     assert rank(expected, "uniform", scores, 3).with_check(of_pool.check).to_dict() == of_pool.to_dict()
 
 
+@pytest.mark.slow
 def test_mirex_2011_is_ranked_without_judgments_as_confidently_as_the_papers_readme_says(mirex2011):
     # On the public files Table 8.1's .934 comes out as .930 (23 documents lack metadata); the author's program agrees.
     ranking = estimate(replace(mirex2011, judgments=()), "mout", "CG@5")

@@ -52,6 +52,7 @@ def queries(draw):
     return levels, float(maximum), draw(st.lists(documents, min_size=1, max_size=3))
 
 
+@pytest.mark.slow
 @given(queries(), st.integers(1, 6), st.sampled_from([LINEAR, EXPONENTIAL]), st.randoms(use_true_random=False))
 def test_the_expected_ideal_is_that_over_every_assignment_of_grades(drawn, cutoff, gain, random):
     levels, maximum, documents = drawn

@@ -296,6 +296,7 @@ def test_slopes_are_differences_of_the_scores_over_differences_of_an_expected_ga
     np.testing.assert_allclose(slopes, slopes_by_differences(expected, probabilities, grades), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "agreement"), [(0, 0.88), (0.5, 0.93)])
 def test_slopes_of_the_ideal_by_order_statistics_take_the_expected_order_for_the_order(drawn, share, agreement):
     # An approximation: how much a pair counts in the ideal is its place by expectation, not over all orders. It

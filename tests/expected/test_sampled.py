@@ -190,6 +190,7 @@ def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000)
     return mean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["P", "AP", "RR"])
 @pytest.mark.parametrize("least", [40, 75])
 def test_correlated_grades_are_relevant_together_as_often_as_normal_variables(tiny, definitions, name, least):

@@ -55,6 +55,7 @@ def test_systems_share_a_letter_exactly_where_they_cannot_be_told_apart():
         assert bool(set(verdicts.letters[i]) & set(verdicts.letters[j])) != apart[i, j]
 
 
+@pytest.mark.slow
 def test_all_intervals_of_ranks_hold_the_true_ranks_at_least_as_often_as_stated():
     rng, hold, trials = np.random.default_rng(9), 0, 300
     for _ in range(trials):

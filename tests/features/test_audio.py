@@ -1,5 +1,6 @@
 """Recordings on a line: Gaussians of variance 1 are the squared difference of their means apart: countable by hand."""
 
+from collections import OrderedDict
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import read_documents
 from audiosim.corpus.model import BINARY, FINE, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.features import audio
+from audiosim.features import audio, neighbourhood
 from audiosim.features.table import columns
 from audiosim.stats.gaussian import Gaussian
 
@@ -87,7 +88,7 @@ def jensen_shannon(one, other):
 
 @pytest.mark.parametrize("held", [1, 100, 2_000_000])
 def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(sounding, monkeypatch, held):
-    monkeypatch.setattr(audio, "DIVERGENCES", held)
+    monkeypatch.setattr(neighbourhood, "DIVERGENCES", held)
     index = AudioIndex.load(sounding.sounds)
     known = dict(zip(index.ids, zip(index.means, index.covariances, strict=True), strict=True))
     apart = {(i, j): jensen_shannon(known[i], known[j]) for i in known for j in known}
@@ -100,12 +101,13 @@ def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(s
         else:
             expected.append(np.nan)
     assert 0 < np.isnan(expected).sum() < len(expected)
-    monkeypatch.setattr(audio, "surroundings_of", audio.surroundings_of.__wrapped__)
+    monkeypatch.setattr(neighbourhood, "_MEMORIES", OrderedDict())
+    monkeypatch.setattr(audio, "neighbourhood_of", audio.neighbourhood_of.__wrapped__)
     np.testing.assert_allclose(audio.query_proximity.__wrapped__(sounding), expected, rtol=1e-12)
 
 
 def test_of_a_large_index_proximity_refers_to_some_recordings_drawn_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(audio, "REFERENCES", 40)
+    monkeypatch.setattr(neighbourhood, "REFERENCES", 40)
     places = {f"d{i}": x for i, x in enumerate(np.random.default_rng(0).normal(size=400))}
     pool = one_query(tmp_path, {"q": 0.0} | places, list(places)[:50])
     near = one(pool, np.full(50, np.nan), "qSIM")
@@ -187,6 +189,7 @@ def test_no_index_is_opened_while_no_audio_feature_is_asked_for(tiny, truth, tmp
         columns(pool, truth, ["qSIM"])
 
 
+@pytest.mark.slow
 def test_proximity_finds_real_clips_of_the_same_game_far_above_chance(real_games):
     pool, same = real_games
     near = one(pool, np.full(len(pool.pairs), np.nan), "qSIM")

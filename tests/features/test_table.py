@@ -128,6 +128,7 @@ def test_a_table_stays_what_it_was_when_the_next_one_is_made(tiny):
 GRADES = st.one_of(st.none(), st.integers(0, 300).map(lambda thirds: thirds / 3))
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.tuples(st.integers(0, 10**6), GRADES), min_size=1, max_size=4), max_size=6))
 def test_step_by_step_is_bit_for_bit_what_it_is_from_nothing(sounding, steps):
     grades = np.full(len(sounding.pairs), np.nan)
@@ -140,6 +141,7 @@ def test_step_by_step_is_bit_for_bit_what_it_is_from_nothing(sounding, steps):
         np.testing.assert_array_equal(table.columns[name], column)
 
 
+@pytest.mark.slow
 def test_what_is_kept_for_a_pool_goes_with_it(tiny):
     import gc
     import weakref

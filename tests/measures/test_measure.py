@@ -11,6 +11,8 @@ from audiosim.measures.measure import MEASURES, Measure, as_measure, parse_measu
 def values(parameter):
     if parameter.choices:
         return st.sampled_from(parameter.choices)
+    if parameter.pattern:
+        return st.from_regex(parameter.pattern, fullmatch=True)
     return st.floats(parameter.low, min(parameter.high, 1e300), exclude_min=not parameter.closed, exclude_max=True)
 
 
@@ -20,6 +22,8 @@ def measures(draw):
     chosen = draw(st.fixed_dictionaries({}, optional={p.name: values(p) for p in MEASURES[name].parameters}))
     if chosen.get("form") == "original":
         chosen.pop("ideal", None)
+    if chosen.get("gain") != "exponential":
+        chosen.pop("gain_base", None)
     pairs = draw(st.permutations(list(chosen.items())))
     return Measure(MEASURES[name], draw(st.integers(1, 999_999)), tuple(pairs))
 
@@ -53,6 +57,10 @@ def test_the_order_in_which_parameters_are_written_means_nothing(measure, random
         ("nDCG(ideal=judged,form=bounded,base=2,gain=linear)@5", "nDCG@5"),
         ("nDCG( form = original , base = 3.0 )@05", "nDCG(base=3,form=original)@5"),
         ("Q(beta=1e-3)@5", "Q(beta=0.001)@5"),
+        ("nDCG(gain=exponential,gain_base=3)@5", "nDCG(gain=exponential,gain_base=3)@5"),
+        ("nDCG(gain=exponential,gain_base=2)@5", "nDCG(gain=exponential)@5"),
+        ("GAP(thresholds=40:0.5/70:0.5)@5", "GAP(thresholds=40:0.5/70:0.5)@5"),
+        ("GAP(thresholds=uniform)@5", "GAP@5"),
     ],
 )
 def test_what_is_written_is_printed_without_defaults_and_in_one_order(text, printed):
@@ -86,7 +94,7 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ("CG(gain)@5", "CG(gain)@5: expected parameters such as gain=exponential in brackets, got 'gain'"),
         ("RBP(p=0.5,p=0.6)@5", "RBP(p=0.5,p=0.6)@5: p is written twice, expected it once"),
         ("P(gain=linear)@5", "P has no parameter 'gain', expected min"),
-        ("CG(ideal=user)@5", "CG has no parameter 'ideal', expected gain or form"),
+        ("CG(ideal=user)@5", "CG has no parameter 'ideal', expected gain or gain_base or form"),
         ("CG(gain=cubic)@5", "gain of CG must be linear or exponential, got cubic"),
         ("nDCG(ideal=mine)@5", "ideal of nDCG must be judged or user, got mine"),
         ("DCG(form=first)@5", "form of DCG must be bounded or original, got first"),
@@ -98,6 +106,12 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ("P(min=0)@5", "min of P must be a grade above 0, got 0"),
         ("P(min=inf)@5", "min of P must be a grade above 0, got inf"),
         ("Q(form=original,ideal=user)@5", "Q has form=original or ideal=user, expected one of them"),
+        ("CG(gain_base=3)@5", "gain_base of CG needs gain=exponential, got it alone"),
+        ("CG(gain=exponential,gain_base=1)@5", "gain_base of CG must be a number above 1 and below 100, got 1"),
+        (
+            "GAP(thresholds=40)@5",
+            "thresholds of GAP must be uniform, or GRADE:SHARE/GRADE:SHARE such as 40:0.3/70:0.7, got 40",
+        ),
     ],
 )
 def test_a_measure_that_is_none_is_refused(text, message):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.errors import InputError
 from audiosim.measures.cumulative import dcg
 from audiosim.measures.gains import first_discounts
 from audiosim.measures.groups import adr_of_groups
@@ -18,7 +19,7 @@ FIVE = Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0))
 
 
 def gain_of(measure, grade):
-    return 2**grade - 1 if measure.word("gain") == "exponential" else grade
+    return measure.number("gain_base") ** grade - 1 if measure.word("gain") == "exponential" else grade
 
 
 def discount_of(measure, rank):
@@ -134,15 +135,18 @@ def edcg_by_definition(measure, scale, grades, judged):
 
 
 def gap_by_definition(measure, scale, grades, judged):
-    # Straight from the text before 2.16: levels by number, p_l uniform.
-    levels, chance = list(scale.levels), 1 / (len(scale.levels) - 1)
+    # Straight from the text before 2.16: levels by number, p_l uniform, or all of it on the highest level.
+    levels = list(scale.levels)
+    chance = [0.0, *[1 / (len(levels) - 1)] * (len(levels) - 1)]
+    if measure.word("thresholds") != "uniform":
+        chance = [0.0] * (len(levels) - 1) + [1.0]
     rank_of = levels.index
     total = 0.0
     for i in range(1, len(grades) + 1):
         for level in range(1, rank_of(grades[i - 1]) + 1):
-            total += chance * sum(rank_of(r) >= level for r in grades[:i]) / i
+            total += chance[level] * sum(rank_of(r) >= level for r in grades[:i]) / i
     counted = {"original": judged, "bounded": ideal_of(measure, scale, judged)}[measure.word("form")]
-    return ratio(total, sum(chance for r in counted for _ in range(rank_of(r))))
+    return ratio(total, sum(chance[level] for r in counted for level in range(1, rank_of(r) + 1)))
 
 
 def adr_by_definition(measure, scale, grades, judged):
@@ -169,6 +173,8 @@ DEFINITIONS = {
 }
 CHOICES = {
     "gain": ["linear", "exponential"],
+    "gain_base": [1.5, 2, 10],
+    "thresholds": ["uniform", "highest"],
     "min": [0.5, 1, 2, 3],
     "base": [2, 3, 10, 1.5],
     "beta": [0, 1, 0.3, 10],
@@ -184,7 +190,11 @@ def cases(draw):
     chosen = draw(st.fixed_dictionaries({}, optional=choices))
     if chosen.get("form") == "original":
         chosen.pop("ideal", None)
+    if chosen.get("gain") != "exponential":
+        chosen.pop("gain_base", None)
     scale = draw(st.sampled_from([BINARY, BROAD, FIVE, Scale("custom", (0.0, 0.5, 1.0, 3.0))]))
+    if chosen.get("thresholds") == "highest":
+        chosen["thresholds"] = f"{scale.maximum:g}:1"
     judged = draw(st.lists(st.sampled_from(scale.levels), max_size=14))
     retrieved = draw(st.permutations(judged))[: draw(st.integers(0, 14))]
     return Measure(MEASURES[name], draw(st.integers(1, 12)), tuple(chosen.items())), scale, retrieved, judged
@@ -199,6 +209,7 @@ def test_every_measure_is_its_definition(case):
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(cases())
 def test_bounded_scores_are_0_to_1(case):
     measure, scale, retrieved, judged = case
@@ -286,6 +297,7 @@ binary_rankings = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8)
 
 
 # Urbano (2013), Table 3.1: which measures are the same on a binary scale.
+@pytest.mark.slow
 @given(binary_rankings, binary_rankings)
 def test_measures_that_the_thesis_calls_equivalent_on_a_binary_scale_are(retrieved, more):
     grades = np.array(retrieved)
@@ -348,3 +360,28 @@ def test_exponential_gains_of_fine_grades_are_finite():
     grades = np.array([100.0, 99, 0])
     for name in ("CG", "DCG", "nDCG", "Q", "RBP", "ERR", "EDCG"):
         assert 0 < score(parse_measure(f"{name}(gain=exponential)@3"), FINE, grades, grades) <= 1
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=12), st.sampled_from(["", "form=original", "ideal=user"]))
+def test_gap_of_users_with_some_thresholds_is_their_mean_of_ap_weighted_by_what_they_could_find(grades, form):
+    # Robertson et al. (2010), section 3: a user whose threshold is l has AP(min=l); GAP divides once for all of them.
+    list_of, judged = np.array(grades, dtype=float), -np.sort(-np.array(grades, dtype=float))
+    more = f",{form}" if form else ""
+    both = score(parse_measure(f"GAP(thresholds=40:0.3/70:0.7{more})@5"), FINE, list_of, judged)
+    share, total, best = {40: 0.3, 70: 0.7}, 0.0, 0.0
+    for minimum, weight in share.items():
+        able = 5 if form == "ideal=user" else sum(g >= minimum for g in (judged if form else judged[:5]))
+        total += weight * able * float(score(parse_measure(f"AP(min={minimum}{more})@5"), FINE, list_of, judged))
+        best += weight * able
+    assert both == pytest.approx(total / best if best else 0.0, rel=1e-12)
+
+
+def test_thresholds_of_gap_must_be_on_the_scale_and_add_up():
+    for written, message in {
+        "35.5:1": "thresholds of GAP must be different levels above the lowest of the fine scale",
+        "0:1": "thresholds of GAP must be different levels above the lowest of the fine scale",
+        "40:0.5/40:0.5": "thresholds of GAP must be different levels",
+        "40:0.5/60:0.4": "the shares of thresholds=40:0.5/60:0.4 must add up to 1, got 0.9",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            score(parse_measure(f"GAP(thresholds={written})@5"), FINE, np.zeros(5), np.zeros(5))

@@ -62,6 +62,7 @@ def parsed(outcome):
     return json.loads(out)
 
 
+@pytest.mark.slow
 def test_the_estimator_of_another_package_ranks_the_systems(command):
     found = parsed(
         command("audiosim.cli", "estimate", DEMO, "--model", "sample", "--judgments", "none", "--format", "json")
@@ -90,6 +91,7 @@ def hits(least):
     return {system: sum(hit.values()) / len(hit) for system, hit in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("measure", "least"), [("HIT(min=40)@5", 40), ("HIT(min=60)@5", 60)])
 def test_the_measure_of_another_package_scores_what_it_defines(command, measure, least):
     found = parsed(
@@ -100,6 +102,7 @@ def test_the_measure_of_another_package_scores_what_it_defines(command, measure,
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(least))
 
 
+@pytest.mark.slow
 def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_no_level_below(command):
     # A uniform belief knows the grade 0, which is no hit; the lowest level of the default model is 5.
     written = ["audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
@@ -135,6 +138,7 @@ def serving(environment, *arguments):
             server.kill()
 
 
+@pytest.mark.slow
 def test_the_service_predicts_with_the_estimator_of_another_package(environment):
     query, _, document, _ = TRUTH.read_text().split(maxsplit=3)
     with serving(environment, DEMO, "--model", "sample", "--judgments", "none") as url:
@@ -146,6 +150,7 @@ def test_the_service_predicts_with_the_estimator_of_another_package(environment)
     assert answer["expectation"] == pytest.approx([50])
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(command, tmp_path):
     model = tmp_path / "mine.json"
     options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", model, "--format", "json"]
@@ -164,6 +169,7 @@ def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(comma
     assert len(set.union(*expected.values())) == len(expected) > 1
 
 
+@pytest.mark.slow
 def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is_not_installed(command, run, tmp_path):
     model = tmp_path / "mine.json"
     options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", model, "--format", "json"]
@@ -173,6 +179,7 @@ def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is
     assert "unknown feature 'fTOP', expected one of fSYS, " in err
 
 
+@pytest.mark.slow
 def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, tmp_path):
     rate_hz, tone = 8000, np.sin(np.arange(16_000) * 0.3) * np.linspace(0.1, 0.9, 16_000)
     noise = np.random.default_rng(0).normal(0, 0.05, 16_000)
@@ -187,6 +194,7 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
     assert AudioIndex.load(tmp_path / "index").recordings[0].seconds == 2.0
 
 
+@pytest.mark.slow
 def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(command):
     options = ["--judgments", TRUTH, "--selection-rule", "even", "--stop", "winner=0.8", "--format", "json"]
     found = parsed(command("audiosim.cli", "simulate", DEMO, *options))
@@ -194,6 +202,7 @@ def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followe
     assert 0 < found["judged"] < found["pool"]
 
 
+@pytest.mark.slow
 def test_all_are_checked_by_one_command(command):
     code, out, err = command("audiosim.plugins")
     assert (code, err) == (0, "")
@@ -207,6 +216,7 @@ def test_all_are_checked_by_one_command(command):
     ]
 
 
+@pytest.mark.slow
 def test_a_name_that_cannot_be_checked_is_one_line(command):
     code, out, err = command("audiosim.plugins", "nobody")
     assert (code, out) == (1, "")

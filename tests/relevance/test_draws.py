@@ -1,6 +1,7 @@
 """Drawn grades, against the chances they are drawn with and the bivariate normal distribution of scipy."""
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from audiosim.relevance.belief import Belief
@@ -65,6 +66,7 @@ def test_the_same_seed_draws_the_same_and_where_all_is_judged_there_is_nothing_t
     assert drawn(belief, np.random.default_rng(5), 3).tolist() == [[10.0 * place for place in range(8)]] * 3
 
 
+@pytest.mark.slow
 def test_grades_drawn_for_a_campaign_hang_together_as_in_the_field(correlated, jointly):
     # The standard error of a correlation is (1 - r^2) / sqrt(draws); five of them, of 28 correlations.
     rng, draws = np.random.default_rng(6), 1500

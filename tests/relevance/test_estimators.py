@@ -187,6 +187,7 @@ def test_a_model_whose_features_are_not_at_hand_is_refused(pool):
 GRADES = st.one_of(st.none(), st.integers(0, 300).map(lambda thirds: thirds / 3))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 11), GRADES), max_size=12), st.booleans())
 def test_a_prediction_does_not_depend_on_what_was_predicted_before(pool_of_many, judgments, published):
     pool = pool_of_many

@@ -49,11 +49,13 @@ def error(collection):
     return float(np.sqrt(np.mean((belief(collection).expectation - truth) ** 2)))
 
 
+@pytest.mark.slow
 def test_an_index_of_sounds_makes_predictions_better(demo, heard):
     assert error(heard) < error(demo) - 1
     assert error(replace(heard, documents={})) < error(replace(demo, documents={})) - 3
 
 
+@pytest.mark.slow
 def test_what_spoke_for_each_pair_is_named(demo, heard):
     told = belief(
         heard.with_evidence("clicks", {("q01", next(iter(heard.runs[0].rankings["q01"]))): 1.0, **clicks(heard)})

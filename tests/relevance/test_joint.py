@@ -120,6 +120,7 @@ def assert_is(dense, found, grades):
     np.testing.assert_allclose(scores.covariance, expected, rtol=0, atol=1e-8 * max(1e-6, np.abs(expected).max()))
 
 
+@pytest.mark.slow
 def test_there_are_some_hundreds_of_pairs_of_every_sort(pool):
     assert 200 < len(pool.pairs) < 500
     assert all(0 < np.mean(code == -1) < 0.5 for code in (pool.genre, pool.query_genre, pool.artist))
@@ -158,6 +159,7 @@ def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_c
     step(order, np.nan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [("query", "genres", "system"), ("query", "query_genre", "artist")])
 def test_where_a_pair_has_next_to_nothing_of_its_own_no_digits_are_lost(some_hundreds, joined, in_common, truth, large):
     # Sizes as small as a fit gives; 1e-3 squared of 1 leaves a covariance solved in full about 1e-9.
@@ -311,6 +313,7 @@ def test_an_earlier_prediction_stays_what_it_was_and_the_caller_s_grades_are_its
     assert shared.predict(grades.copy()).prior is second.prior
 
 
+@pytest.mark.slow
 def test_threads_share_an_estimator(pool, joined, truth):
     # Some states are those of one growing campaign, others of another; each thread must get the answer to its own.
     rng = np.random.default_rng(7)
@@ -352,6 +355,7 @@ def alike_on_a_line(places):
     return alike
 
 
+@pytest.mark.slow
 def test_recordings_that_sound_alike_have_something_in_common(some_hundreds, joined, in_common, tmp_path):
     # Of one query two recordings of one sound, one near to them and one less so; the index has twelve more far away.
     model = joined(components={**joined().components, SOUND: (0.4, None)})

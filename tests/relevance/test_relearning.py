@@ -42,6 +42,7 @@ def test_an_estimator_that_does_not_learn_stays_what_it_is(pool):
     assert relearned(estimator, np.full(len(pool.pairs), 50.0)) is estimator
 
 
+@pytest.mark.slow
 def test_much_that_is_judged_outweighs_what_the_model_held(pool, collection, joined):
     # Queries differ more than twice as much as the model has it; all judgments together say so.
     model = joined(components={**joined().components, "query": (0.6, 0.02), "rest": (0.9, 0.02)})
@@ -63,6 +64,7 @@ def test_little_that_is_judged_leaves_what_the_model_held(pool, collection, join
         assert size == pytest.approx(estimator.sizes[name], rel=0.25)
 
 
+@pytest.mark.slow
 def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, joined, early):
     grades, estimator = collection.grades(), estimator_of(pool, joined())
     selection = Selection.start(pool, parse_measure("CG@5"), estimator, rule="random", seed=1)

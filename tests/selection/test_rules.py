@@ -266,6 +266,7 @@ def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
         make_selection_rule("random", expected, known={"mine": SELECTION_RULES["pooled"]})
 
 
+@pytest.mark.slow
 def test_pairs_are_drawn_by_lot_mostly_in_proportion_to_their_doubts(draw_collection, state_of):
     # The first of a draw without replacement has its share of the weights as its chance.
     rng = np.random.default_rng(12)

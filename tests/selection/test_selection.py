@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -44,6 +45,7 @@ def test_the_pairs_asked_for_have_the_largest_weights(tiny):
     assert {pair.document for pair in asked[5:]} == {"a", "e"}
 
 
+@pytest.mark.slow
 def test_of_equal_weight_every_order_is_drawn_equally_often(tiny):
     # Five pairs of equal weight: 20 orders of the first two.
     pool = build_pool(tiny)
@@ -74,9 +76,9 @@ def test_telling_and_withdrawing_leave_the_selection_before_as_it_was(tiny):
     selection.tell(Judgment("q1", "c", 0.0))
     selection.tell(Judgment("q1", "a", 0.0, "bob"))
     selection.withdraw(Pair("q1", "a"), "ann")
-    assert selection.told == {("q1", "a"): {"ann": 40}}
+    assert selection.graded == {("q1", "a"): 40}
     assert np.isnan(selection.grades).tolist() == [False, *[True] * 6]
-    assert (selection.tells, selection.ranking.to_dict(), selection.ask(7)) == (0, before, asked)
+    assert (selection.changes, selection.ranking.to_dict(), selection.ask(7)) == (0, before, asked)
 
 
 def test_telling_one_by_one_equals_starting_with_all(tiny, tiny_truth):
@@ -100,8 +102,28 @@ def test_the_grade_of_a_pair_is_the_mean_over_its_assessors(tiny):
     assert (selection.judged, selection.grades[0]) == (1, 80)
     assert selection.withdraw(Pair("q1", "a"), "ann").grades[0] == 70
     nobody = selection.withdraw(Pair("q1", "a"), "ann").withdraw(Pair("q1", "a"), "bob")
-    assert (nobody.judged, nobody.told) == (0, {})
+    assert (nobody.judged, nobody.graded) == (0, {})
     assert np.isnan(nobody.grades).all()
+
+
+def test_whoever_keeps_the_log_says_the_grade_of_a_pair_and_then_tells_no_judgments(tiny):
+    told = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).tell(Judgment("q1", "a", 70.0, "bob"))
+    place = told.pool.positions["q1", "a"]
+    judged = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).judge(place, 55.0)
+    assert (judged.graded, judged.ranking.to_dict()) == (told.graded, told.ranking.to_dict())
+    assert judged.judge(place, math.nan).graded == {}
+    for act in (lambda: judged.tell(Judgment("q1", "a", 1.0)), lambda: judged.withdraw(Pair("q1", "a"), "ann")):
+        with pytest.raises(
+            InputError, match="^this selection is a campaign's, whose log says who judged: tell the campaign$"
+        ):
+            act()
+
+
+def test_a_loop_begun_anew_is_the_loop_that_begins_with_these_grades(tiny):
+    judgments = [Judgment("q2", "e", 10.0), Judgment("q1", "a", 40.0)]
+    begun, before = start(tiny, judgments=judgments), start(tiny)
+    anew = before.anew(before.estimator, begun.graded)
+    assert (anew.order, anew.ranking.to_dict(), anew.ask(7)) == (begun.order, begun.ranking.to_dict(), begun.ask(7))
 
 
 @pytest.mark.parametrize(("assessor", "named"), [("bob", "bob"), ("", "nobody")])
@@ -153,7 +175,7 @@ def test_a_pair_outside_the_pool_and_a_grade_off_the_scale_are_refused(tiny):
 
 def test_judgments_from_before_that_are_of_pairs_outside_the_pool_are_left_out(tiny):
     selection = start(tiny, judgments=[Judgment("q1", "z", 50.0), Judgment("q1", "a", 50.0)])
-    assert list(selection.told) == [("q1", "a")]
+    assert list(selection.graded) == [("q1", "a")]
 
 
 def test_asking_for_nothing_and_batches_of_nothing_are_refused(tiny):
@@ -214,6 +236,7 @@ def fitted(wide, drawn):
     return weights[:n], {place for place in judged if place < n}, mask, count, seed
 
 
+@pytest.mark.slow
 @given(drawn_pools())
 def test_what_is_asked_is_what_a_full_sort_puts_first(wide, drawn):
     weights, judged, mask, count, seed = fitted(wide, drawn)
@@ -223,6 +246,7 @@ def test_what_is_asked_is_what_a_full_sort_puts_first(wide, drawn):
     assert given_weights(wide, weights, judged, seed).ask(count, mask) == [pairs[i] for i in expected]
 
 
+@pytest.mark.slow
 @given(drawn_pools())
 def test_by_query_takes_the_queries_whose_best_pairs_are_worth_most_one_after_the_other(wide, drawn):
     weights, judged, mask, count, seed = fitted(wide, drawn)
@@ -379,6 +403,7 @@ ACTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@2", "nDCG@2"])
 @pytest.mark.parametrize("rule", list(SELECTION_RULES))
 @settings(max_examples=15)
@@ -407,7 +432,7 @@ def test_at_the_end_of_a_batch_the_state_is_that_of_a_fresh_start_with_the_same_
         np.testing.assert_allclose(selection.grades, by_hand, rtol=1e-14)
         if anew:
             fresh = begin([Judgment(*key[0], grade=float(g), assessor=key[1]) for key, g in said.items()])
-            assert {pair: dict(of) for pair, of in selection.told.items()} == fresh.told
+            assert selection.graded == fresh.graded
             np.testing.assert_allclose(selection.belief.probabilities, fresh.belief.probabilities, rtol=1e-12)
             np.testing.assert_allclose(selection.scores.covariance, fresh.scores.covariance, rtol=1e-9, atol=1e-15)
             np.testing.assert_allclose(selection.weights, fresh.weights, rtol=1e-6, atol=1e-12)

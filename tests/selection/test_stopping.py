@@ -23,6 +23,8 @@ from audiosim.selection.stopping import (
     Users,
     satisfied_users,
 )
+from audiosim.selection.success import Success, success_chances
+from audiosim.stats.multivariate import Moments
 
 # Urbano (2013), Table 4.3: the fitted parameters for Fine judgments, lowest power first.
 PUBLISHED = {"CG@5": (0.2007, -0.4632, 3.6754, -2.6338), "DCG@5": (0.1873, -0.3, 3.3552, -2.4675)}
@@ -55,6 +57,37 @@ def verdicts(selection, size):
     for mean, variance in differences(selection):
         of = stats.t(freedom, mean, np.sqrt(variance))
         yield max(of.sf(size), of.cdf(-size), of.cdf(size) - of.cdf(-size))
+
+
+def chances_of_success(selection, curve, share):
+    """For each system P(P(Sat) of its score > share) by Student's t, as an integral over a fine grid of scores."""
+    freedom = len(selection.pool.queries) - 1
+    grid = np.linspace(-1, 2, 300_001)
+    high = curve(np.clip(grid, 0, 1)) > share
+    for mean, variance in zip(selection.ranking.scores.mean, selection.ranking.scores.variance, strict=True):
+        cdf = stats.t(freedom, mean, np.sqrt(variance)).cdf(grid)
+        yield cdf[0] * high[0] + np.sum(np.diff(cdf) * high[1:]) + (1 - cdf[-1]) * high[-1]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+def test_success_is_the_mean_confidence_in_which_systems_satisfy_a_share_of_users(selection, share):
+    expected = list(chances_of_success(selection, Polynomial(PUBLISHED["DCG@5"]), share))
+    assert success_chances(selection.ranking, "fine", share).tolist() == pytest.approx(expected, abs=1e-4)
+    level = np.mean([max(p, 1 - p) for p in expected])
+    assert Success(share, 0.9).level(selection) == pytest.approx(level, abs=1e-4)
+    assert Success(share, level - 1e-3, floor=0).reached(selection)
+    assert not Success(share, level + 1e-3, floor=0).reached(selection)
+
+
+def test_success_is_known_once_the_scores_are(tiny, tiny_truth):
+    known = selection_of(tiny, "CG@5")
+    scores = Moments(np.array([0.1, 0.9, 0.5]), np.zeros((3, 3)))
+    ranking = replace(known.ranking, scores=scores)
+    # Table 4.3, CG on Fine: 19 %, 86 % and 56 % of the users.
+    assert success_chances(ranking, "fine", 0.5).tolist() == [0, 1, 1]
+    assert success_chances(ranking, "fine", 0.6).tolist() == [0, 1, 0]
+    with pytest.raises(InputError, match=r"^a share of users must be in \[0, 1\], got 2$"):
+        Success(2, 0.9)
 
 
 def test_confidence_is_the_mean_over_pairs_of_systems_by_student_s_t(selection):
@@ -241,6 +274,7 @@ STOPPING_RULES = [
     ("difference(size=0.02)=0.95", Difference(0.02, 0.95)),
     ("difference(size=0)=0.95", Difference(0, 0.95)),
     ("users(share=0.05)=0.9", Users(0.05, 0.9)),
+    ("success(share=0.5)=0.9", Success(0.5, 0.9)),
     ("error=0.05", Error(0.05)),
     ("error(corrected=no)=0.05", Error(0.05, corrected=False)),
     ("judgments=200", Judgments(200)),
@@ -283,7 +317,7 @@ def test_a_stopping_rule_may_be_written_in_several_ways(text, printed):
         (
             "enough=1",
             "unknown stopping rule 'enough=1', expected confidence=0.95, every=0.95, difference(size=0.02)=0.95, "
-            "users(share=0.05)=0.95, error=0.05, judgments=200",
+            "users(share=0.05)=0.95, success(share=0.5)=0.95, error=0.05, judgments=200",
         ),
         ("0.95", "unknown stopping rule '0.95', expected confidence=0.95, "),
         ("confidence", "unknown stopping rule 'confidence', expected confidence=0.95, "),

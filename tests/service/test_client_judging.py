@@ -81,7 +81,9 @@ def test_an_organiser_reads_ranking_and_files(organiser, small, tmp_path):
     assert all(json.loads(line)["kind"] for line in organiser.export("coarse", "log"))
     pair = next(pair for pair in build_pool(small).pairs if pair not in {j.pair for j in small.judgments})
     done = organiser.import_judgments("small", f"{pair.query} 0 {pair.document} 33\n")
-    assert done.imported == 1
+    assert (done.status, done.lines, done.written) == ("done", 1, 1)
+    with pytest.raises(InputError, match=f"^{organiser.url} refuses: line 1: expected "):
+        organiser.import_judgments("small", "nothing\n")
 
 
 def test_what_a_role_may_not_do_is_said(assessor, server):

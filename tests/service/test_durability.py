@@ -101,6 +101,7 @@ def more(wait_until):
     return wait_for_more
 
 
+@pytest.mark.slow
 def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
     commanded, folders, coarse, tmp_path, database, port, more
 ):
@@ -129,6 +130,7 @@ def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
     assert [row["number"] for row in log] == list(range(1, len(log) + 1))
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, folders, coarse, tmp_path, database):
     with ExitStack() as stack:
         servers = [

@@ -94,16 +94,16 @@ def test_a_file_is_taken_in_whole_or_not_at_all(client, small):
 
     right = f"query,document,fine,assessor\n{first.query},{first.document},10,ann\n"
     right += f"{second.query},{second.document},20,bob\n"
-    for imported in (2, 0):
+    for _ in range(2):
         done = client.post(f"{JUDGMENTS}/import", content=right, headers={"Idempotency-Key": "file 1"})
-        assert done.json()["imported"] == imported
+        assert (done.json()["status"], done.json()["written"]) == ("done", 2)
     rows = list(csv.DictReader(io.StringIO(client.get(JUDGMENTS).text)))
     assert [(row["document"], row["grade"], row["assessor"]) for row in rows[-2:]] == [
         (first.document, "10", "ann"),
         (second.document, "20", "bob"),
     ]
     lines = json.dumps({"query": third.query, "document": third.document, "grade": 30})
-    assert client.post(f"{JUDGMENTS}/import", content=lines).json()["imported"] == 1
+    assert client.post(f"{JUDGMENTS}/import", content=lines).json()["written"] == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00", b"a b\n", b"{}\n", b"\x1f\x8b broken gzip"])

@@ -196,7 +196,7 @@ def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_
         assert learned["kind"] == "learn"
         wait_until(lambda: http.get(f"{made}/ranking").json()["state"] >= learned["number"])
         ranking = http.get(f"{made}/ranking").json()
-        assert "learn" not in server.log.read_text(encoding="utf-8")  # no warning that it did so within the service
+        assert "the model learns within the service" not in server.log.read_text(encoding="utf-8")
     with closing(DatabaseStore(url, "made")) as store:
         again = Campaign(Collection.load(tmp_path / "made"), store=store)
         replayed = again.ranking.to_dict()

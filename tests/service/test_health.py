@@ -127,6 +127,7 @@ except InputError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_load_what_it_serves_ends_with_the_error():
     done = subprocess.run([sys.executable, "-W", "error", "-c", FAILS], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "nothing to serve\n")

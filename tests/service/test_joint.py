@@ -78,6 +78,7 @@ def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_o
     assert after["probabilities"][place] == pytest.approx(before["probabilities"][place], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_restart(
     commanded, folders, coarse, tmp_path, database, check_close
 ):
@@ -100,6 +101,7 @@ def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_res
         assert judge(server, 1) == here.ask()[0]
 
 
+@pytest.mark.slow
 def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
     commanded, folders, coarse, tmp_path, database, check_close
 ):
@@ -114,6 +116,7 @@ def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
         check_close({name: there[name] for name in here}, here)
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_database_agree_but_for_rounding(
     commanded, folders, coarse, tmp_path, database, check_close
 ):
@@ -153,6 +156,7 @@ def sizes(campaign):
     return estimator.sizes
 
 
+@pytest.mark.slow
 def test_a_replayed_campaign_has_learned_the_same_sizes(long, check_close):
     collection, store, campaign, _ = long
     again, plain = Campaign(collection, store=store), make_estimator(build_pool(collection), "joint")
@@ -163,6 +167,7 @@ def test_a_replayed_campaign_has_learned_the_same_sizes(long, check_close):
     assert again.ask(10) == campaign.ask(10)
 
 
+@pytest.mark.slow
 def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path, check_close):
     collection, store, campaign, _ = long
     url = f"sqlite:///{tmp_path / 'log.db'}"
@@ -182,6 +187,7 @@ def served(long, goal="confidence=0.95"):
     return ServedCollection(collection, None, Judging(goal=parse_stopping_rule(goal)), store=store)
 
 
+@pytest.mark.slow
 def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_close):
     collection, _, campaign, _ = long
     predictor, pool = served(long).predictor(), build_pool(collection)
@@ -197,6 +203,7 @@ def _expected(belief):
     return np.where(belief.judged, belief.grades, belief.expectation)
 
 
+@pytest.mark.slow
 def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
     collection, _, campaign, _ = long
     one, told = served(long), replace(collection, judgments=campaign.judgments())
@@ -210,6 +217,7 @@ def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
     assert not np.allclose(learned.expectation, plain.predict(pool.spread(grades)).expectation, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_course_has_the_confidence_of_each_moment_as_it_was_then(long):
     *_, confidences = long
     course = History(served(long)).course()
@@ -217,23 +225,25 @@ def test_the_course_has_the_confidence_of_each_moment_as_it_was_then(long):
     np.testing.assert_allclose([moment.confidence for moment in course.moments], confidences, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long, monkeypatch):
     monkeypatch.setattr("audiosim.relevance.relearning.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
     assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20
     selection = replace(one.campaign.selection, learns=True)
-    *before, last = (Judgment(*pair, 50.0) for pair in selection.ask(15))
-    for judgment in before:
-        selection = selection.tell(judgment)
+    *before, last = map(selection.pool.positions.__getitem__, selection.ask(15))
+    for place in before:
+        selection = selection.judge(place, 50.0)
     with pytest.raises(AssertionError, match="^learned from 120 judgments$"):
-        selection.tell(last)
+        selection.judge(last, 50.0)
 
 
 def _learn_nothing(estimator, grades):
     raise AssertionError(f"learned from {np.sum(~np.isnan(grades))} judgments")
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_remembered(long, check_close):
     collection, _, campaign, _ = long
     pool = build_pool(collection)

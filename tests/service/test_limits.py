@@ -14,7 +14,7 @@ import uvicorn
 
 from service.connections import MOST_HEAD_BYTES, Connection
 from service.limits import Gate, Limited, Limits
-from service.problems import RequestIds
+from service.observed import Observed
 
 LIMITS = Limits(
     body_bytes=1000,
@@ -86,13 +86,13 @@ def gate():
 
 @pytest.fixture
 def port(echo, gate):
-    with running(RequestIds(Limited(echo, LIMITS, gate))) as port:
+    with running(Observed(Limited(echo, LIMITS, gate))) as port:
         yield port
 
 
 @pytest.fixture
 def hasty_port(echo, gate):
-    with running(RequestIds(Limited(echo, HASTY, gate))) as port:
+    with running(Observed(Limited(echo, HASTY, gate))) as port:
         yield port
 
 
@@ -138,7 +138,7 @@ def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(po
 def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal(echo, gate):
     # Long enough for him to send the rest: it ends with that.
     listening = Limited(echo, replace(LIMITS, linger_s=60), gate)
-    with running(RequestIds(listening)) as port:
+    with running(Observed(listening)) as port:
         answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=60)
     assert (answer.status_code, answer.json()["detail"]) == (413, TOO_LARGE)
     assert answer.headers["connection"] == "close"

@@ -9,11 +9,14 @@ from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.requests import ClientDisconnect
 
+from audiosim.campaign import Campaign
+from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from service.limits import Gate
 from service.logs import JsonLines, RequestLog
-from service.metrics import CampaignProgress, Metrics
+from service.metrics import Metrics
 from service.observed import Observed, Seen
 
 FEATURES = {"features": {"aSYS": [50.0, 60.0], "aART": [70.0, None], "fSYS": [0.5, 0.5]}}
@@ -93,17 +96,19 @@ def test_what_is_running_is_told(fresh):
     assert dict(found[0][1:])["python"] == ".".join(map(str, sys.version_info[:3]))
 
 
-def test_a_confidence_that_is_known_is_told_and_one_that_is_not_is_left_out():
-    rows = [CampaignProgress("a", 3, 2, 8, 0.75), CampaignProgress("b", 0, 0, 0, None)]
-    found = figures(Metrics(Gate(1, 1), lambda: rows).text().decode())
-    assert found["audiosim_confidence", ("collection", "a")] == 0.75
+def test_a_confidence_that_is_known_is_told_and_one_that_is_not_is_left_out(small):
+    asked, not_asked = Campaign(small, "uniform"), Campaign(small, "uniform")
+    confidence = asked.confidence
+    metrics = Metrics(Gate(1, 1), lambda: {"a": asked.standing, "b": not_asked.standing})
+    found = figures(metrics.text().decode())
+    assert found["audiosim_confidence", ("collection", "a")] == confidence
     assert ("audiosim_confidence", ("collection", "b")) not in found
-    assert found["audiosim_judged_share", ("collection", "a")] == 0.25
-    assert ("audiosim_judged_share", ("collection", "b")) not in found
+    asked.tell(Judgment(*asked.ask()[0], 50.0))
+    assert figures(metrics.text().decode())["audiosim_confidence", ("collection", "a")] == confidence
 
 
 def test_a_time_falls_into_the_buckets_at_and_above_it():
-    metrics = Metrics(Gate(1, 1), list)
+    metrics = Metrics(Gate(1, 1), dict)
     metrics.started()
     metrics.finished(SEEN)
     found = figures(metrics.text().decode())
@@ -115,11 +120,11 @@ def test_a_client_that_went_away_before_the_answer_is_told_as_such():
     seen = []
 
     async def gone(scope, receive, send):
-        raise ConnectionError
+        raise ClientDisconnect
 
-    scope = {"type": "http", "method": "GET", "path": "/", "state": {}, "client": None}
-    with pytest.raises(ConnectionError):
-        Observed(gone, lambda: None, seen.append)(scope, None, None).send(None)
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "state": {}, "client": None}
+    with pytest.raises(StopIteration):
+        Observed(gone, finished=seen.append)(scope, None, None).send(None)
     assert seen[0].status == 499
 
 

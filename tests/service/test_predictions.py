@@ -167,6 +167,7 @@ def test_judgments_of_pairs_outside_the_pool_are_left_out(http, small):
     assert answer["expectation"] == make_estimator(pool, "mjud").predict(unjudged).expectation.tolist()
 
 
+@pytest.mark.slow
 def test_many_clients_at_once_get_what_one_gets(server, small):
     def questions(seed):
         rng = np.random.default_rng(seed)

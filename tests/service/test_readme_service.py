@@ -34,6 +34,7 @@ def shown(tmp_path, port):
     return run
 
 
+@pytest.mark.slow
 def test_the_service_is_started_asked_and_judged_for_as_the_page_shows(shown):
     python = f"{sys.executable} -W error - <<'END'\n{PYTHON}END\n"
     keeping = KEEPING.replace("postgresql://me@host/name", RESTORED) + f"audiosim verify {RESTORED}\n"
@@ -47,10 +48,12 @@ def test_the_service_is_started_asked_and_judged_for_as_the_page_shows(shown):
     assert len(set(logs)) == 1
 
 
+@pytest.mark.slow
 def test_a_token_is_made_as_the_page_shows(shown):
     assert re.fullmatch(r"audiosim_[A-Za-z0-9_-]{43}\n", shown("bash", "-c", TOKEN))
 
 
+@pytest.mark.slow
 def test_a_service_behind_a_proxy_is_started_as_the_page_shows(shown):
     serve = PROXIED.strip().replace("mirex2011", "fixtures/demo")
     ready = "curl -sf --retry 30 --retry-all-errors --retry-delay 1 -o /dev/null localhost:8000/health/ready"

@@ -1,6 +1,7 @@
 """The judging loop in this process, the estimator in another: nothing may differ from all in one."""
 
 import contextlib
+import socket
 import threading
 import time
 import zlib
@@ -58,7 +59,10 @@ def test_remote_predictions_are_those_made_here_to_the_last_bit(server, small, m
     here = make_estimator(pool, model)
     assert there.name == f"remote:{here.name}"
     assert there.version == here.version
-    check_same_prediction(there.predict(grades), here.predict(grades))
+    far, near = there.predict(grades), here.predict(grades)
+    check_same_prediction(far, near)
+    if near.spoke is not None:
+        assert [far.evidence[code] for code in far.spoke] == [near.evidence[code] for code in near.spoke]
 
 
 @pytest.mark.parametrize("share", [0, 0.4, 1])
@@ -72,10 +76,14 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
     check_same_prediction(far, near)
     assert far.prior.correlated
     assert np.array_equal(far.gains.mean, near.gains.mean)
+    assert far.evidence == near.evidence
+    assert "output, genre, artist" in far.evidence
+    np.testing.assert_array_equal(far.spoke, near.spoke)
     for place in range(len(pool.pairs)):
         assert np.array_equal(far.gains.column(place), near.gains.column(place))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
     # It learns anew on the way, there as here.
@@ -95,6 +103,7 @@ def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(
     check_same_replay(there, here)
 
 
+@pytest.mark.slow
 def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(mirex_server, mirex2011):
     pool = build_pool(mirex2011)
     truth, what = pool.spread(mirex2011.grades()), parse_measure("CG@5")
@@ -232,6 +241,7 @@ def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(serv
     check_same_replay(there, here)
 
 
+@pytest.mark.slow
 def test_mirex_2011_is_played_against_a_service_as_it_is_in_one_process(mirex_server, mirex2011):
     pool = build_pool(mirex2011)
     truth = pool.spread(mirex2011.grades())
@@ -421,6 +431,7 @@ def test_an_answer_too_long_is_not_read_to_its_end(canned):
         client.models()
 
 
+@pytest.mark.slow
 def test_an_answer_that_unpacks_without_end_is_not_kept(trickling):
     packer = zlib.compressobj(9, wbits=31)
     packed = b"".join(packer.compress(bytes(2**20)) for _ in range(64)) + packer.flush()
@@ -439,6 +450,30 @@ def test_an_answer_that_trickles_ends(trickling):
         pytest.raises(ServiceError, match=f"^{url} takes more than the 0.3 s that "),
     ):
         client.models()
+
+
+def test_an_answer_whose_head_trickles_ends():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle():
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while True:  # never an end of the head, and never a silence
+                    connection.sendall(b"a: b\r\n")
+                    time.sleep(0.02)
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with (
+            Client(url, longest_s=0.3) as client,
+            pytest.raises(ServiceError, match=f"^{url} takes more than the 0.3 s that an answer may take$"),
+        ):
+            client.models()
+        thread.join(30)
+        assert not thread.is_alive()
 
 
 @pytest.fixture

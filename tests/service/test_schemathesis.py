@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # What a schema allows and the service still refuses: columns that are not of one length or that a model does not
 # know, a text that names no measure, an answer of nobody, a campaign that is closed already.
 CONFIGURATION = """
@@ -36,6 +38,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
 ELSEWHERE = "^/(bug|slow)$|/events$"
 
 
+@pytest.mark.slow
 def test_every_operation_keeps_what_the_document_promises(another, tmp_path):
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
     command = [Path(sys.executable).with_name("schemathesis"), "--config-file", tmp_path / "schemathesis.toml", "run"]

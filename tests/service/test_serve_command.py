@@ -1,5 +1,7 @@
 """How the service is set up: flags before the environment before the file."""
 
+import json
+
 import pytest
 
 
@@ -36,7 +38,10 @@ def test_folders_of_the_command_line_replace_those_of_the_file(commanded, folder
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"prot": 8000}, "unknown setting 'prot', expected one of collections, model, judgments, db, tokens, host"),
+        (
+            {"prot": 8000},
+            "unknown setting 'prot', expected one of collections, model, judgments, system-from, db, tokens, host",
+        ),
         ({"collections": "one"}, "collections must be a list"),
         ({"port": [1, 2]}, "port must be one value"),
     ],
@@ -83,3 +88,36 @@ def test_the_help_names_every_setting_with_its_variable(run):
         "TWICE",
     ):
         assert f"AUDIOSIM_{name}]".replace("_", "") in said.replace("_", "").replace("│", "")
+
+
+def test_what_was_read_of_each_file_is_logged_and_a_misspelt_name_is_a_warning(commanded, small, tmp_path):
+    small.save(tmp_path / "small")
+    path = tmp_path / "small" / "documents.tsv"
+    path.write_text(path.read_text(encoding="utf-8").replace("d07", "D07"), encoding="utf-8")
+    with commanded([tmp_path / "small"], tmp_path / "log", "--log", "json") as server:
+        server.says("there is no database")
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()]
+    told = {line["message"]: line["level"] for line in lines if line["message"].startswith("read: ")}
+    retrieved = len({document for run in small.runs for top in run.rankings.values() for document in top})
+    met = f"{retrieved - 1} of {retrieved} retrieved documents have a line"
+    assert told == {
+        f"read: {tmp_path}/small/runs.trec: 5 systems, 6 queries, {retrieved} documents retrieved": "info",
+        f"read: {path}: {met}; did you mean d07 for D07?": "warning",
+        f"read: {tmp_path}/small/systems.tsv: 5 of 5 systems have a line": "info",
+        f"read: {tmp_path}/small/judgments.csv: {len(small.judgments)} of {len(small.judgments)} judgments are of "
+        "retrieved pairs": "info",
+    }
+
+
+def test_what_names_the_systems_may_be_said(commanded, small, tmp_path):
+    small.save(tmp_path / "small")
+    (tmp_path / "small" / "runs").mkdir()
+    lines = (tmp_path / "small" / "runs.trec").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "small" / "runs.trec").unlink()
+    for run in small.runs:
+        own = "".join(line for line in lines if line.split()[-1] == run.system)
+        (tmp_path / "small" / "runs" / f"file-{run.system}.trec").write_text(own, encoding="utf-8")
+    (tmp_path / "small" / "systems.tsv").unlink()
+    options = ("--judgments", "none", "--system-from", "file")
+    with commanded([tmp_path / "small"], tmp_path / "log", *options) as server, server.client() as http:
+        assert http.get("/v1/collections/small").json()["systems"] == [f"file-{run.system}" for run in small.runs]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sql
 
+from audiosim.cli.service_options import parse_proxies
 from audiosim.errors import InputError, StoreError
 from service.access import (
     Access,
@@ -18,7 +19,6 @@ from service.access import (
     client_of,
     host_of,
     is_loopback,
-    parse_proxies,
 )
 from service.tokens import METADATA, Token, TokenStore
 
@@ -128,7 +128,7 @@ def test_a_token_that_has_ended_is_refused(access, store, watch):
     watch.s = 86_400
     with pytest.raises(DeniedError, match="^this token is not known, or has ended$") as denied:
         access.identify(secret, "a")
-    assert denied.value.status == 401
+    assert denied.value.status_code == 401
     assert denied.value.headers["WWW-Authenticate"].startswith("Bearer ")
 
 
@@ -161,7 +161,7 @@ def test_guessing_is_slowed_down_for_its_address_alone(access, store, watch):
             access.identify(f"guess {moment}", "shared")
     with pytest.raises(DeniedError, match="^too many wrong tokens from this address; try again later$") as denied:
         access.identify("guess", "shared")
-    assert denied.value.status == 429
+    assert denied.value.status_code == 429
     assert 0 < int(denied.value.headers["Retry-After"]) <= 60
     assert access.identify(secret, "shared").name == "ann"
     other = store.create("bob", "assessor")
@@ -279,7 +279,7 @@ def test_a_page_of_another_origin_changes_nothing(origin, site, by_cookie, allow
     else:
         with pytest.raises(DeniedError, match="^a page of another site may not send this$") as denied:
             check_origin(origin, site, "a:1", by_cookie)
-        assert denied.value.status == 403
+        assert denied.value.status_code == 403
 
 
 # Role by role, what the table of docs/service.md says; c is the collection.

@@ -186,6 +186,7 @@ def worlds(pool, boldness=1.0):
     return start, late
 
 
+@pytest.mark.slow
 def test_claims_of_a_model_that_knows_are_true_as_often_as_they_say(pool):
     # Sums of many independent grades are normal; the t distribution is a little wider than what is known exactly.
     expected = 2 * norm.cdf(student.ppf(0.975, len(pool.queries) - 1)) - 1
@@ -201,6 +202,7 @@ def test_claims_of_a_model_that_knows_are_true_as_often_as_they_say(pool):
             assert abs(found["coverage"][kind] - expected) < 4 * found["coverage"][f"{kind}_error"]
 
 
+@pytest.mark.slow
 def test_claims_of_a_model_that_is_too_sure_are_shown_to_be(pool):
     for seen in worlds(pool, boldness=3):
         found = observation_summary(seen, 0.02)

@@ -129,6 +129,7 @@ def test_no_campaign_at_all_is_refused(pool):
         remaining(start(pool), 0.9, np.random.default_rng(0), 0)
 
 
+@pytest.mark.slow
 def test_mirex_2011_near_its_goal_is_told_well(mirex2011):
     # What a replay with the true judgments still needs lies within the range that is told when 120 are made.
     pool = build_pool(mirex2011, 5)

@@ -18,7 +18,7 @@ from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
 from audiosim.simulate import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
-from audiosim.simulate.replay import right
+from audiosim.simulate.replay import right, spearman
 from audiosim.stats.multivariate import Moments
 
 CG = parse_measure("CG@2")
@@ -143,14 +143,31 @@ def test_a_replay_as_plain_values_has_its_curve(selection, truth):
     result = replay(selection, truth, 0.9)
     said = result.to_dict()
     assert list(said) == [
-        *("measure", "model", "judged", "pool", "confidence", "accuracy", "tau", "rule", "error", "turns", "curve")
+        *("measure", "model", "judged", "pool", "confidence", "accuracy", "tau", "rho", "rmse", "rmse_differences"),
+        *("rule", "error", "turns", "curve"),
     ]
     assert (said["measure"], said["model"], said["rule"]) == ("CG@2", "mjud-fine", "differences")
     assert [list(point) for point in said["curve"]] == [
-        ["judged", "confidence", "accuracy", "deviation", "error"]
+        ["judged", "confidence", "accuracy", "deviation", "error", "rho", "rmse", "rmse_differences"]
     ] * len(result.curve)
     assert said["curve"] == [asdict(point) for point in result.curve]
     assert (said["judged"], said["error"]) == (result.curve[-1].judged, result.curve[-1].error)
+
+
+def test_correlation_and_errors_of_a_moment_are_those_of_scipy_and_of_a_loop(small):
+    _, pool, truth = small
+    start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=8)
+    result = replay(start, truth, Judgments(12))
+    for seen, selection in ((result.curve[0], start), (result.curve[-1], result.selection)):
+        mean, true = selection.ranking.scores.mean, result.scores
+        assert seen.rmse == pytest.approx(np.mean((mean - true) ** 2) ** 0.5)
+        off = [mean[a] - mean[b] - (true[a] - true[b]) for a in range(len(true)) for b in range(a)]
+        assert seen.rmse_differences == pytest.approx(np.mean(np.square(off)) ** 0.5)
+    assert result.curve[-1].rho == pytest.approx(stats.spearmanr(result.selection.ranking.scores.mean, true).statistic)
+    assert spearman(np.array([1.0, 1, 2, 5]), np.array([2.0, 3, 3, 9])) == pytest.approx(
+        stats.spearmanr([1, 1, 2, 5], [2, 3, 3, 9]).statistic
+    )
+    assert (spearman(np.ones(3), np.arange(3.0)), spearman(np.ones(1), np.ones(1))) == (0, 1)
 
 
 def test_a_replay_without_the_whole_truth_is_refused(selection, truth):
@@ -258,6 +275,7 @@ def test_a_single_system_cannot_be_ordered_wrongly():
     assert agreement_with_truth(ranking_of([0.5]), np.array([0.1])) == (1, 1)
 
 
+@pytest.mark.slow
 def test_mirex_2011_needs_few_judgments(mirex2011):
     # The papers' README: .908 right without judgments; about 182-186 judgments to .95 in the author's own program.
     pool = build_pool(mirex2011, 5)

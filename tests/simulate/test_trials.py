@@ -126,7 +126,7 @@ def begin_at_two(part):
 def test_batches_are_by_query_where_asked_for(collection):
     start = begin(collection, batch=10)
     grades = start.pool.spread(collection.grades())
-    asked = [next(islice(selections(start, grades, by_query), 10, None)).told for by_query in (False, True)]
+    asked = [next(islice(selections(start, grades, by_query), 10, None)).graded for by_query in (False, True)]
     mixed, grouped = ({pair.query for pair in told} for told in asked)
     assert len(grouped) < len(mixed)
 
@@ -227,6 +227,7 @@ def test_parts_played_in_two_processes_give_the_same_answer(collection, parts, e
     assert here == apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("campaign", "message"),
     [

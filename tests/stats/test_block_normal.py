@@ -60,12 +60,14 @@ def assert_is(field, mean, covariance):
     np.testing.assert_array_equal(sums.covariance, sums.covariance.T)
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
 def test_a_field_is_its_covariance_in_full(sizes, p, seed):
     field = drawn(np.random.default_rng(seed), sizes, p)
     assert_is(field, field.mean, in_full(field))
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32), st.data())
 def test_learning_is_conditioning_in_full_in_any_order_one_by_one_and_many_at_once(sizes, p, seed, data):
     rng = np.random.default_rng(seed)

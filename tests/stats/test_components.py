@@ -174,6 +174,7 @@ def many_makers(rng, blocks, makers):
     return replace(layout, kernels=kernels, shared=shared)
 
 
+@pytest.mark.slow
 def test_known_sizes_are_recovered_within_their_standard_errors():
     # 30 simulated sets: the standardised errors of the logarithms have mean 0 +- .18 and deviation 1 +- .13, and 90 %
     # intervals hold 27 of 30 +- 1.6 of the sizes, for each of five components; four standard errors are allowed.
@@ -299,6 +300,7 @@ def in_both(rng, blocks):
     return replace(layout, kernels={**layout.kernels, "group": kernels}, shared=shared)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(0, 2**32))
 def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likelihood_and_slopes(blocks, seed):
     rng = np.random.default_rng(seed)

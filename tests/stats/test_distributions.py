@@ -192,6 +192,7 @@ def test_the_classical_statistic_is_r_s_and_scipy_s_and_so_is_its_p_value(n):
     assert (found.cramer_von_mises, found.p_value) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_p_values_of_the_true_distribution_are_uniform():
     rng = np.random.default_rng(1)
     truth = Beta(2.0, 3.0)
@@ -209,6 +210,7 @@ def test_an_empirical_distribution_is_compared_as_one_sample_with_another():
     assert found.cramer_von_mises == cramer_von_mises(fit_empirical(one), two)
 
 
+@pytest.mark.slow
 def test_fitting_the_tested_scores_is_allowed_for_by_refitting():
     # True normals with fitted mean and deviation: the naive p-value is nearly never small, the refitted one as it says.
     rng = np.random.default_rng(3)

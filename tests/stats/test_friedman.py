@@ -69,6 +69,7 @@ def test_tukey_s_p_values_and_intervals_are_those_of_the_formula():
     np.testing.assert_array_equal((found.lower > 0) | (found.upper < 0), found.p_value < 0.1)
 
 
+@pytest.mark.slow
 def test_any_pair_of_equal_systems_is_told_apart_in_at_most_one_study_of_twenty():
     rng = np.random.default_rng(6)
     wrong = sum((tukey_test(friedman_test(rng.normal(size=(5, 50)))).p_value <= 0.05).any() for _ in range(400))

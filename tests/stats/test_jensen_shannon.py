@@ -6,6 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from audiosim.stats import jensen_shannon
+from audiosim.stats.determinants import log_determinants_of_mixtures
 from audiosim.stats.gaussian import from_rows, to_rows
 from audiosim.stats.jensen_shannon import jensen_shannon_divergence
 
@@ -72,3 +73,51 @@ def test_there_may_be_none(random_gaussians):
     rows = to_rows(*random_gaussians(np.random.default_rng(5), 3, 4))
     assert jensen_shannon_divergence(rows[:0], rows, 4).shape == (0, 3)
     assert jensen_shannon_divergence(rows[:0], None, 4).shape == (0, 0)
+
+
+@pytest.mark.parametrize(("d", "decades", "spread"), [(1, 1, 1), (7, 0.2, 0.1), (20, 1, 3), (31, 2, 100)])
+def test_machine_code_finds_the_same(random_gaussians, monkeypatch, d, decades, spread):
+    rows = to_rows(*random_gaussians(np.random.default_rng(7), 150, d, decades, spread))
+    expected, apart = jensen_shannon_divergence(rows, None, d), ~np.eye(150, dtype=bool)
+    monkeypatch.setattr(jensen_shannon, "MANY", 1)
+    found = jensen_shannon_divergence(rows, None, d)
+    np.testing.assert_allclose(found[apart], expected[apart], rtol=1e-10)
+    assert np.array_equal(found, found.T)
+    assert not found.diagonal().any()
+    np.testing.assert_allclose(found[:9, :9], all_pairs(rows[:9], d), rtol=1e-4, atol=1e-12)
+    np.testing.assert_array_equal(jensen_shannon_divergence(rows[:4], rows[9:], d), found[:4, 9:])
+
+
+@pytest.mark.parametrize("many", [1, 10**9])
+def test_means_may_be_very_far_apart(random_gaussians, monkeypatch, many):
+    monkeypatch.setattr(jensen_shannon, "MANY", many)
+    means, covariances = random_gaussians(np.random.default_rng(8), 6, 4)
+    rows = to_rows(means * 10.0 ** np.arange(0, 18, 3)[:, None], covariances)
+    known = list(zip(*from_rows(rows, 4), strict=True))
+    expected = np.array([[far_pair(*one, *other) for other in known] for one in known])
+    np.testing.assert_allclose(jensen_shannon_divergence(rows, None, 4), expected, rtol=1e-4, atol=1e-6)
+
+
+def far_pair(m, s, n, t):
+    """From the definition, by the lemma of the determinant of a matrix and a rank-one update."""
+    middle, v = (s + t) / 2, (m - n) / 2
+    first, second, both = (np.linalg.slogdet(matrix)[1] for matrix in (s, t, middle))
+    return (both + np.log1p(v @ np.linalg.solve(middle, v)) - (first + second) / 2) / 2
+
+
+def test_determinants_of_mixtures_are_those_of_numpy():
+    rng = np.random.default_rng(9)
+    roots, means = rng.standard_normal((70, 9, 20)), rng.standard_normal((70, 9))
+    covariances = roots @ np.swapaxes(roots, 1, 2)
+    upper = covariances[:, *np.triu_indices(9)]
+    found = log_determinants_of_mixtures(upper[:3], means[:3], upper[1:].T, means[1:].T)
+    apart = means[:3, None] - means[None, 1:]
+    whole = covariances[:3, None] + covariances[None, 1:] + apart[..., :, None] * apart[..., None, :]
+    np.testing.assert_allclose(found, np.linalg.slogdet(whole)[1], rtol=1e-12)
+
+
+def test_the_determinant_of_what_is_not_positive_definite_is_unknown():
+    found = log_determinants_of_mixtures(
+        np.array([[-1.0, 0, -1]]), np.zeros((1, 2)), np.zeros((3, 1)), np.zeros((2, 1))
+    )
+    assert np.isnan(found).all()

@@ -15,6 +15,7 @@ def test_adjusted_p_values_are_those_of_r(adjust, name, r):
     np.testing.assert_allclose(adjust(values), list(r["adjusted", name].values()), rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("adjust", "name"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")])
 def test_adjusted_p_values_are_those_of_statsmodels(adjust, name):
     multitest = pytest.importorskip("statsmodels.stats.multitest")

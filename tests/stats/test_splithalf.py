@@ -31,26 +31,32 @@ def splits(differences, **expected):
 
 
 # To the t-test, two queries with one same difference are certain (p = 0) and two with different ones are not.
+@pytest.mark.slow
 def test_equal_systems_are_never_significant():
     splits([0, 0, 0, 0], non_significance=6)
 
 
+@pytest.mark.slow
 def test_a_difference_that_never_varies_is_always_found_again():
     splits([1, 1, 1, 1], success=6)
 
 
+@pytest.mark.slow
 def test_significant_on_one_half_and_nothing_at_all_on_the_other_lacks_power():
     splits([1, 1, 0, 0], lack_of_power=1, non_significance=5)
 
 
+@pytest.mark.slow
 def test_significant_on_one_half_and_insignificant_with_the_same_sign_lacks_power():
     splits([1, 1, 3, 0], lack_of_power=1, non_significance=5)
 
 
+@pytest.mark.slow
 def test_significant_on_one_half_and_insignificant_the_other_way_is_a_minor_conflict():
     splits([1, 1, -3, 0], minor_conflict=1, non_significance=5)
 
 
+@pytest.mark.slow
 def test_significant_both_ways_is_a_major_conflict():
     splits([1, 1, -2, -2], major_conflict=2, non_significance=4)
 

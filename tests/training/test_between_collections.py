@@ -43,6 +43,7 @@ def test_sizes_are_averaged_by_their_logarithms():
     assert found.sizes["query"][0] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_judged_collection_tells_the_sizes_that_it_was_made_with():
     effects = Effects(query=0.1, query_genre=0.0, query_artist=0.0, genres=0.0, team=0.06, system=0.03, rest=0.1)
     effects = replace(effects, mean=0.5, same_genre=0.0)
@@ -100,6 +101,7 @@ def test_away_from_home_levels_are_as_wide_as_the_scale_has_them_though_gains_va
     np.testing.assert_allclose(found, t.cdf((ends - gains) / spread, FREEDOM), atol=0.02)
 
 
+@pytest.mark.slow
 def test_at_home_a_model_says_what_it_learned_there_and_elsewhere_less(some_hundreds):
     from audiosim.training.plan import Plan
     from audiosim.training.train import train

@@ -62,6 +62,7 @@ def typical(collection, model):
     return np.sqrt(prior.variance.mean()) / 100
 
 
+@pytest.mark.slow
 def test_training_finds_the_sizes_of_the_effects_within_their_standard_errors(collections, models):
     off = []
     for collection, model in zip(collections, models, strict=True):
@@ -82,6 +83,7 @@ def named(model, names):
     return [(name, model.components[name]) for name in names]
 
 
+@pytest.mark.slow
 def test_several_collections_together_tell_more_than_one(collections, models):
     found = train(collections[:2], PLAN).model
     for name in ("query", "query_genre", "query_artist", REST):
@@ -119,6 +121,7 @@ def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collecti
     assert by_gain == pytest.approx(1, abs=0.13)
 
 
+@pytest.mark.slow
 def test_where_collections_vary_what_is_learned_from_some_judgments_is_as_far_off_as_it_says(collections, models):
     # The model holds that others may differ from its own more than these do: gains are surer than it says, until sizes
     # are learned from the fifth, and with them how surely levels are told apart, whatever their tails. The mean of
@@ -141,6 +144,7 @@ def test_a_trained_joint_model_is_its_file(models, collections, tmp_path):
     assert made.version == models[0].version
 
 
+@pytest.mark.slow
 def test_the_same_training_gives_the_same_sizes(models, collections):
     assert train([collections[0]], PLAN).model.components == models[0].components
 
@@ -149,6 +153,7 @@ def test_without_joint_there_are_no_components(collections):
     assert train([collections[0]], replace(PLAN, joint=False)).model.components is None
 
 
+@pytest.mark.slow
 def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_better(
     some_hundreds, joined, in_common
 ):
@@ -187,12 +192,14 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
     np.testing.assert_array_equal(covariances[0, 1:], 0)
 
 
+@pytest.mark.slow
 def test_systems_that_all_stand_alike_do_not_tell_how_much_standing_counts(collections):
     alone = replace(collections[0], runs=collections[0].runs[:1])
     trend = train([alone], PLAN).model.trend
     assert (trend.coefficients["standing"], trend.covariance[1][1]) == (0, pytest.approx(UNTOLD**2))
 
 
+@pytest.mark.slow
 def test_recordings_are_a_component_where_a_collection_has_an_index(collections, models, tmp_path):
     # Sound lies on a line, and grades are moved by a smooth function along it, another one for each query.
     rng, (bare, other) = np.random.default_rng(9), (replace(one, runs=one.runs[::2]) for one in collections[2:])

@@ -240,6 +240,7 @@ def scores_of(found):
     return {(row.predictor, row.sample): row for row in found.scores}
 
 
+@pytest.mark.slow
 def test_on_grades_of_known_components_intervals_hold_as_often_as_they_say(trained):
     # Means of 24 queries, each in three halvings: a standard error of sqrt(.95 x .05 / 24) = .044 at most. Systems are
     # 5, all judged by the same two halves: theirs only show that nothing is amiss by far.
@@ -277,6 +278,7 @@ def test_progress_counts_the_fits_of_both_parts_and_of_the_halves(trained):
     assert trained[1] == [(done, total) for done in range(1, total + 1)]
 
 
+@pytest.mark.slow
 def test_where_no_share_is_named_a_tenth_is_judged_and_without_folds_nothing_is_validated(simulated):
     found = train([simulated], replace(PLAN, judged=())).findings
     assert ("model", "2 folds by query, 10 % of each judged") in scores_of(found)
@@ -303,6 +305,7 @@ def test_components_are_given_in_units_of_the_scale(simulated, trained):
         assert abs(points[name][0] - true) < 4 * points[name][1]
 
 
+@pytest.mark.slow
 def test_the_file_of_a_joint_model_holds_its_components_and_intervals(trained):
     report = json.loads(json.dumps(trained[0].to_dict(), allow_nan=False))["report"]
     assert report["components"][0].keys() == {"component", "size", "standard_error", "points", "points_error"}
@@ -310,6 +313,7 @@ def test_the_file_of_a_joint_model_holds_its_components_and_intervals(trained):
     assert len(report["intervals"]) == 6
 
 
+@pytest.mark.slow
 def test_left_out_collections_are_predicted_by_a_joint_model_too(simulated):
     other = replace(simulated, identifier="other", judgments=simulated.judgments[::2])
     found = train([simulated, other], PLAN).findings
@@ -319,6 +323,7 @@ def test_left_out_collections_are_predicted_by_a_joint_model_too(simulated):
     assert scores["model", "leaving out a collection"].rows == len(simulated.judgments) + len(other.judgments)
 
 
+@pytest.mark.slow
 def test_where_half_of_the_queries_lack_a_level_there_are_no_intervals_and_the_report_says_why(simulated):
     # Judgments below 10 in two queries only, one of each fold: each fold learns that level, but not each random half.
     queries = list(dict.fromkeys(judgment.query for judgment in simulated.judgments))
@@ -330,6 +335,7 @@ def test_where_half_of_the_queries_lack_a_level_there_are_no_intervals_and_the_r
     assert why in found.notes
 
 
+@pytest.mark.slow
 def test_a_joint_model_does_without_features_that_are_known_for_no_pair(simulated):
     said = []
     found = train([replace(simulated, documents={})], replace(PLAN, folds=0, judged=()), said.append)

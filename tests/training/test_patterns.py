@@ -32,11 +32,13 @@ def without(collection, *unknown):
     return replace(collection, documents=documents)
 
 
+@pytest.mark.slow
 def test_each_pattern_of_what_is_known_has_a_model_and_the_one_that_explains_more_comes_first(model):
     assert sorted(one.name for one in (model, *fallbacks(model))) == sorted(PATTERNS)
     assert fallbacks(model)[-2].name == "mine-of-output"
 
 
+@pytest.mark.slow
 def test_a_pattern_is_the_fit_of_its_terms_alone_and_keeps_what_one_collection_cannot_tell(demo):
     terms = ("fTEAM", "OV", "sGEN", "fGEN")
     whole = train([demo], Plan(terms, "mine", folds=0, joint=True)).model
@@ -65,6 +67,7 @@ def test_knowing_more_predicts_better(demo, model):
     assert both <= genre < artist <= nothing
 
 
+@pytest.mark.slow
 def test_a_fallback_that_is_asked_for_is_the_only_one(demo):
     plan = Plan(parse_terms("joint"), "mine", folds=0, joint=True, fallback="historical-fine")
     assert [one.name for one in fallbacks(train([demo], plan).model)] == ["historical-fine"]

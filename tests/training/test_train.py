@@ -102,6 +102,7 @@ BEST = "fSYS,fART,sGEN,fGEN,sGEN:fGEN,oSYS,oGEN,oGEN:oGEN,fART:fPOOL,cART,fTEAM,
 
 
 # Worked out once apart from the package, hiding the grades of each fold by hand, in four decimals.
+@pytest.mark.slow
 @pytest.mark.parametrize(("terms", "expected"), [("output,oSYS", 0.2422), ("output,oSYS,oGEN", 0.2368), (BEST, 0.2320)])
 def test_on_mirex_2011_what_is_learned_elsewhere_helps_where_folds_are_strict(mirex2011, terms, expected):
     found = train([mirex2011], Plan(parse_terms(terms))).findings
@@ -110,6 +111,7 @@ def test_on_mirex_2011_what_is_learned_elsewhere_helps_where_folds_are_strict(mi
     assert 0.93 <= held.coverage_95 <= 0.97
 
 
+@pytest.mark.slow
 def test_on_mirex_2011_judging_a_share_of_each_query_lowers_the_error_as_known(mirex2011):
     found = train([mirex2011], Plan(parse_terms("output,aDOC"), judged=(0.05, 0.1, 0.2))).findings
     for name, limits in (("model", (0.238, 0.230, 0.225)), ("model fitted at this share", (0.236, 0.230, 0.225))):
@@ -130,6 +132,7 @@ def test_on_mirex_2011_the_printed_errors_of_m_jud_need_the_pair_s_own_judgment(
     assert misused.mean_variance < misused.rmse**2 / 3
 
 
+@pytest.mark.slow
 def test_coefficients_of_a_known_model_come_back_within_their_standard_errors():
     # 3 coefficients and 2 thresholds of 12 draws: sum of squared z is near chi-squared; .001 and .999 for 12
     # draws of 5 correlated values are no tighter than those for 12 independent ones, 2.2 and 32.9 over 12.

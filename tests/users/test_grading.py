@@ -5,7 +5,15 @@ import pytest
 
 from audiosim.corpus.model import BROAD, FINE, Judgment, Scale
 from audiosim.errors import InputError
-from audiosim.users.grading import Grading, artificial_binary, artificial_graded, graded, regrade
+from audiosim.users.grading import (
+    Grading,
+    artificial_binary,
+    artificial_graded,
+    find_grading,
+    graded,
+    on_scale,
+    regrade,
+)
 
 EVERY_GRADE = np.arange(101.0)
 
@@ -59,3 +67,31 @@ def test_a_scale_that_cannot_be_made_is_refused(tiny):
         Grading(FINE, BROAD, (50.0, 50.0))
     with pytest.raises(InputError, match="expected judgments on the custom scale, got fine"):
         regrade(tiny, artificial_binary(2, Scale("custom", (0.0, 1.0, 2.0, 3.0))))
+
+
+def test_artificial_scales_have_the_names_of_their_published_mappings(tiny, tiny_truth):
+    for name in ("graded-4", "graded-5", "binary-20", "binary-40"):
+        assert find_grading(name).target.name == name
+    assert find_grading("graded-3")(EVERY_GRADE).tolist() == artificial_graded(3)(EVERY_GRADE).tolist()
+    judged = replace(tiny, judgments=tuple(tiny_truth))
+    assert on_scale(judged, None) is on_scale(judged, "fine") is judged
+    assert [one.grade for one in on_scale(judged, "binary-40").judgments] == [
+        float(one.grade >= 40) for one in judged.judgments
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rough", "^unknown scale 'rough', expected fine, broad, binary, graded-N .* or binary-M .*$"),
+        ("graded-", "^unknown scale 'graded-', expected"),
+        ("graded-2.5", "^the number of levels in graded-2.5 must be whole$"),
+        ("graded-1", "^a scale needs at least two levels, got 1$"),
+        ("binary-101", "^the lowest relevant grade must be above 0 and at most 100, got 101$"),
+    ],
+)
+def test_the_name_of_no_artificial_scale_is_refused(name, message):
+    with pytest.raises(InputError, match=message):
+        find_grading(name)
+    with pytest.raises(InputError, match=r"^graded-4 is made of fine grades, 0 to 100; these are on the broad scale"):
+        find_grading("graded-4", BROAD)

@@ -11,7 +11,7 @@ from scipy import stats
 from audiosim.corpus.model import BROAD, FINE
 from audiosim.errors import InputError
 from audiosim.users.answers import Answers, read_answers
-from audiosim.users.preferences import bins, compare, fit_cubic, preferences, shares, thousandths
+from audiosim.users.preferences import bins, fit_cubic, held_against, preferences, shares, thousandths
 from audiosim.users.satisfaction import published_mapping, user_form
 
 CHOICES = ("a", "b", "good", "bad")
@@ -84,6 +84,7 @@ def bin_of(score):
     return min(math.floor(round(score * 1000)) // 100, 9)
 
 
+@pytest.mark.slow
 @given(SAID)
 def test_bins_count_what_a_loop_over_the_answers_counts(said):
     good, lists, better, worse, pairs = (np.zeros(10) for _ in range(5))
@@ -105,12 +106,14 @@ def test_bins_count_what_a_loop_over_the_answers_counts(said):
     assert np.nan_to_num(found.opposed.shares * pairs) == pytest.approx(worse)
 
 
+@pytest.mark.slow
 @given(SAID)
 def test_swapping_the_lists_changes_nothing(said):
     swapped = [({"a": "b", "b": "a"}.get(choice, choice), grades[::-1]) for choice, grades in said]
     assert preferences(answers_of(said), "DCG@3").to_dict() == preferences(answers_of(swapped), "DCG@3").to_dict()
 
 
+@pytest.mark.slow
 @given(SAID)
 def test_all_that_is_known_fits_json_and_a_table(said):
     found = preferences(answers_of(said), "Q@3")
@@ -207,4 +210,4 @@ def test_scores_must_match_the_answers():
     answers = Answers(("a", "b"), np.zeros((2, 2, 3)), BROAD)
     for scores in (np.zeros((1, 2)), np.full((2, 2), 1.5), np.full((2, 2), np.nan)):
         with pytest.raises(InputError, match=r"the scores of made up must be two in \[0, 1\] for each of 2 answers"):
-            compare(answers, scores, "made up")
+            held_against(answers, scores, "made up")

@@ -202,6 +202,7 @@ def test_success_is_the_mass_of_scores_mapped_above_the_threshold(mapping, thres
     assert success(beta, mapping, threshold) == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 100).map(lambda grade: grade / 100), min_size=1, max_size=50), st.floats(0, 1))
 def test_success_of_observed_scores_is_the_fraction_mapped_above_the_threshold(scores, threshold):
     for mapping in MAPPINGS:

@@ -37,6 +37,7 @@ def found():
     return build_examples(judged(), CRITERIA, np.random.default_rng(7), wanted=30)
 
 
+@pytest.mark.slow
 def test_every_bin_of_every_criterion_gets_its_examples(found):
     assert found.counts.min() >= 30
     assert found.shortfalls() == []

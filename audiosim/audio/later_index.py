@@ -1,0 +1,41 @@
+"""Recordings that came after an index was made: an index of their own, of the same frames, among the arrivals.
+
+The index stays as it is, and with it all that refers to its recordings: who is close to whom, and what a campaign says.
+"""
+
+from pathlib import Path
+
+from audiosim.audio.describe import Described
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.index_store import HEAD, Appender
+from audiosim.corpus.arrivals import ARRIVALS
+from audiosim.stats.gaussian import from_triangles, to_rows
+
+
+def later_folder(folder: str | Path) -> Path:
+    """Folder of the index of those that came later than an index."""
+    return Path(folder).parent / ARRIVALS / Path(folder).name
+
+
+def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
+    """An index with the recordings that came later after its own, and how many are its own.
+
+    One that `extract` has described since then is the index's own.
+    """
+    index, later = AudioIndex.load(folder), later_folder(folder)
+    if not (later / HEAD).exists():
+        return index, len(index)
+    arrived, own = AudioIndex.load(later), set(index.ids)
+    fresh = [place for place, name in enumerate(arrived.ids) if name not in own]
+    some = AudioIndex(tuple(arrived.recordings[place] for place in fresh), arrived.rows[fresh], arrived.parameters)
+    return (index.joined(some) if fresh else index), len(index)
+
+
+def append_later(folder: str | Path, described: Described) -> None:
+    """Add a recording to those that came later than an index; when this returns it survives whatever happens."""
+    parameters = AudioIndex.load(folder).parameters
+    d = parameters.dimension
+    row = described.row.reshape(1, -1)
+    later_folder(folder).parent.mkdir(parents=True, exist_ok=True)
+    with Appender(later_folder(folder), parameters) as index:
+        index.append(described.recording, to_rows(row[:, :d], from_triangles(row[:, d:], d))[0])

@@ -1,0 +1,67 @@
+"""The command by which runs join a collection, also while it is served."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from audiosim.cli.options import As, Format, print_result
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.report.views import rows_view
+
+
+def join(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION|URL",
+            help="Folder of a collection, or its address at a service, such as "
+            "http://127.0.0.1:8000/v1/collections/NAME.",
+            show_default=False,
+        ),
+    ],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run, in any form.", exists=True, dir_okay=False, show_default=False)
+    ],
+    system: Annotated[str | None, typer.Option(help="Name of the system, where the file holds one run.")] = None,
+    team: Annotated[str | None, typer.Option(help="Team of the systems.")] = None,
+    form: As = Format.table,
+) -> None:
+    """Add a new system's run to a collection, or a changed one; a campaign that is running goes on, judgments stay.
+
+    To a folder the run is added under `arrivals/`; a service that serves it takes it in within a second. A service at
+    an address wants an organiser's token, in AUDIOSIM_TOKEN, where it has tokens.
+
+    Examples: `audiosim join mirex2011 new-system.trec --team NEW`,
+    `audiosim join https://judge.example.org/v1/collections/mirex2011 new-system.trec`
+    """
+    found = _sent(target, run, system, team) if "://" in target else _added(Path(target), run, system, team)
+    print_result(form, found, found["systems"], lambda: rows_view(found["systems"]))
+
+
+def _added(folder: Path, path: Path, system: str | None, team: str | None) -> dict[str, Any]:
+    from audiosim.corpus.collection import Collection
+    from audiosim.corpus.joining_runs import join as join_folder
+
+    before = build_pool(Collection.load(folder)).positions.keys()
+    collection, runs = join_folder(folder, path, system, team)
+    now = build_pool(collection).positions.keys()
+    systems = [{"system": run.system, "team": team, "queries": len(run.rankings)} for run in runs]
+    counts = {"new": len(now - before), "gone": len(before - now)}
+    return {"collection": collection.identifier, "systems": systems, **counts}
+
+
+def _sent(url: str, path: Path, system: str | None, team: str | None) -> dict[str, Any]:
+    import msgspec
+
+    from service.address import parse_address
+    from service.client import Client
+
+    root, collection, _ = parse_address(url)
+    if collection is None:
+        raise InputError(f"{url}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    with Client(root) as client:
+        sent = client.add_runs(collection, path.read_text(encoding="utf-8"), system=system, team=team)
+    found: dict[str, Any] = msgspec.to_builtins(sent)
+    return found

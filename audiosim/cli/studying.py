@@ -1,0 +1,155 @@
+"""Commands on people: satisfaction from their answers, and the lists that a study is to show them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from audiosim.cli.options import (
+    As,
+    CollectionFolder,
+    Format,
+    FromOwnArtist,
+    JudgmentsFile,
+    NamedBy,
+    Seed,
+    load_collection,
+    print_result,
+)
+from audiosim.corpus.formats import write_text
+from audiosim.corpus.model import SCALES
+from audiosim.plugins import find_measure
+from audiosim.report.evaluation_views import examples_view, satisfaction_view
+from audiosim.report.screen import progress
+from audiosim.users.answers import read_answers
+from audiosim.users.grading import find_grading
+from audiosim.users.observed_differences import MAJORITY, noticed_differences
+from audiosim.users.preferences import preferences
+from audiosim.users.study import Criterion, build_examples
+
+app = typer.Typer(
+    help="Prepare a study of people: pairs of lists to show them, balanced over measures and scales.\n\n"
+    "Example: `audiosim study sample mirex2011 --measure CG@5 --measure Q@5 -o answers.tsv`",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.callback()
+def study() -> None:
+    """Prepare a study of people: pairs of lists to show them, balanced over measures and scales.
+
+    Example: `audiosim study sample mirex2011 --measure CG@5 --measure Q@5 -o answers.tsv`
+    """
+
+
+Measures = Annotated[
+    list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
+]
+
+
+def satisfaction(
+    answers: Annotated[
+        Path, typer.Argument(metavar="ANSWERS", help="Answers of people who compared two lists.", show_default=False)
+    ],
+    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            help="Scale of the grades to take, where ANSWERS has those of several: "
+            f"{', '.join(SCALES)}; or an artificial one made of fine grades, graded-N or binary-M.",
+            show_default=False,
+        ),
+    ] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--prior",
+            metavar="COLLECTION",
+            help="A judged collection: how often two systems differ by so much that --agreeing of the users agree "
+            "which is better. Give it again for more.",
+        ),
+    ] = None,
+    prior_scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="graded-N|binary-M",
+            help="Artificial scale that the judgments of --prior are read on, where the answers' is another; not "
+            "given: that of --scale.",
+            show_default=False,
+        ),
+    ] = None,
+    agreeing: Annotated[float, typer.Option(help="With --prior: share of the users.", min=0.01, max=1)] = MAJORITY,
+    form: As = Format.table,
+) -> None:
+    """Go from effectiveness to people: what share of them each score satisfies, learned from their answers.
+
+    ANSWERS has the columns answer (a, b, good, bad), query, A1 ..., B1 ... and the grades of the documents.
+
+    Examples: `audiosim satisfaction answers.tsv --measure CG@5`,
+    `audiosim satisfaction answers.tsv --scale broad --prior mirex2011 --prior-scale graded-3`
+    """
+    read = read_answers(answers, scale)
+    artificial = prior_scale or (scale if scale and scale not in SCALES else None)
+    past = [load_collection(folder, None, scale=artificial) for folder in prior or ()]
+    found = {measure: preferences(read, find_measure(measure)) for measure in measures}
+    noticed = {measure: noticed_differences(one, past, agreeing).to_dict() for measure, one in found.items() if past}
+    rows: list[dict[str, Any]] = [
+        {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]
+    ]
+    value = {measure: one.to_dict() | ({"prior": noticed[measure]} if past else {}) for measure, one in found.items()}
+    print_result(form, value, rows, lambda: satisfaction_view(found, noticed))
+
+
+@app.command("sample")
+def sample_study(
+    folder: CollectionFolder,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The file that people's answers go into.", show_default=False
+        ),
+    ],
+    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    scales: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scale",
+            metavar="graded-N|binary-M",
+            help="Balance over artificial scales too, every measure on each; the collection's own is always there.",
+            show_default=False,
+        ),
+    ] = None,
+    wanted: Annotated[int, typer.Option(help="Examples for each measure, scale and tenth of difference.", min=1)] = 200,
+    cutoff: Annotated[int, typer.Option(help="Length of the lists.", min=1)] = 5,
+    judgments: JudgmentsFile = None,
+    seed: Seed = 0,
+    same_artist: FromOwnArtist = None,
+    system_from: NamedBy = None,
+    form: As = Format.table,
+) -> None:
+    """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
+
+    FILE has an empty column `answer`: once it is filled, `audiosim satisfaction FILE` reads it. What the judgments do
+    not give is said: differences that no two lists can have, and those of which no more were found.
+
+    Example: `audiosim study sample mirex2011 --measure CG@5 --scale graded-4 --wanted 100 -o answers.tsv`
+    """
+    collection = load_collection(folder, judgments, system_from, same_artist)
+    own = collection.scale
+    gradings = [None, *(find_grading(name, own) for name in scales or () if name != own.name)]
+    criteria = [Criterion(find_measure(text), own, grading) for grading in gradings for text in measures]
+    with progress("choosing") as show:
+        found = build_examples(
+            {own.name: collection.grades()},
+            criteria,
+            np.random.default_rng(seed),
+            cutoff=cutoff,
+            wanted=wanted,
+            progress=show,
+        )
+    write_text(output, found.lines())
+    rows: Sequence[dict[str, Any]] = found.rows()
+    print_result(form, {"examples": len(found.examples), "bins": rows}, rows, lambda: examples_view(found, output))

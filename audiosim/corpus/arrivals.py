@@ -1,0 +1,139 @@
+"""What came to a collection while it was served: runs, recordings and their metadata, in its folder `arrivals/`.
+
+    arrivals/runs/NAME.trec    the run of a system, new or in place of the one that the collection has
+    arrivals/systems.tsv       teams of such systems
+    arrivals/documents.tsv     what is known of recordings that came, or of others beside the collection's own
+    arrivals/sounds/           their sound files
+    arrivals/sounds.index      their descriptions
+
+The files that the collection came with stay as they are; whoever deletes a file here takes back what it says.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from audiosim.corpus.lines import write_text, write_texts
+from audiosim.corpus.metadata_tables import document_lines, read_documents, read_systems, system_lines
+from audiosim.corpus.model import Document, Run
+from audiosim.corpus.runs import read_runs, run_lines
+from audiosim.errors import InputError
+
+ARRIVALS = "arrivals"
+RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
+OWN = ("artist", "genre", "path")
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Runs, documents and teams that came to a collection.
+
+    runs       one per system
+    documents  by identifier
+    teams      by system
+    """
+
+    runs: tuple[Run, ...] = ()
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    teams: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: str | Path) -> "Arrivals":
+        """The arrivals in a collection's folder; none where nothing came."""
+        place = Path(folder) / ARRIVALS
+        documents, systems = place / DOCUMENTS, place / SYSTEMS
+        files = sorted(path for path in (place / RUNS).glob("*.trec"))
+        return cls(
+            read_runs(files, system_from="tag") if files else (),
+            read_documents(documents) if documents.exists() else {},
+            read_systems(systems) if systems.exists() else {},
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.documents or self.teams)
+
+    def runs_with(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """The runs of a collection with these: those of its systems in their places, the others after them."""
+        mine = {run.system: run for run in self.runs}
+        theirs = {run.system for run in runs}
+        return (*(mine.get(run.system, run) for run in runs), *(run for run in self.runs if run.system not in theirs))
+
+    def documents_with(self, documents: Mapping[str, Document]) -> dict[str, Document]:
+        """The documents of a collection with these; what it says of a document itself goes before what came."""
+        return {**documents, **{name: completed(documents.get(name), one) for name, one in self.documents.items()}}
+
+
+def completed(known: Document | None, came: Document) -> Document:
+    """What is known of a document, and what came where nothing was known."""
+    if known is None:
+        return came
+    blank = {name: getattr(came, name) for name in OWN if getattr(known, name) is None}
+    return replace(known, **blank, more={**came.more, **known.more})
+
+
+def check_agrees(known: Document | None, came: Document) -> None:
+    """An error where what came says something else of a document than is known; a sound file is not compared."""
+    for name in OWN[:2]:
+        before, now = getattr(known, name, None), getattr(came, name)
+        if before is not None and now is not None and before != now:
+            raise InputError(f"document {came.identifier}: its {name} is known to be {before!r}, got {now!r}")
+    for name, now in came.more.items():
+        before = known.more.get(name, now) if known is not None else now
+        if before != now:
+            raise InputError(f"document {came.identifier}: its {name} is known to be {before!r}, got {now!r}")
+
+
+def arrivals_stamp(folder: str | Path) -> Stamp:
+    """Names, sizes and times of the files of arrivals: another when something came or was taken back."""
+    place = Path(folder) / ARRIVALS
+    files = (place / SYSTEMS, place / DOCUMENTS, *sorted((place / RUNS).glob("*.trec")))
+    return tuple((path.name, of.st_size, of.st_mtime_ns) for path in files if path.exists() and (of := path.stat()))
+
+
+def keep_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
+    """Write runs to the arrivals of a collection's folder, each in place of an earlier one of its system.
+
+    teams  of their systems, where known
+    """
+    place = _made(Path(folder) / ARRIVALS / RUNS)
+    systems = place.parent / SYSTEMS
+    texts = {place / _file_of(run): run_lines([run]) for run in runs}
+    known = {**(read_systems(systems) if systems.exists() else {}), **teams}
+    write_texts({**texts, **({systems: system_lines(known)} if teams else {})})
+
+
+def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
+    """Remove runs from the arrivals of a collection's folder.
+
+    teams  that are left
+    """
+    place = Path(folder) / ARRIVALS
+    for run in runs:
+        (place / RUNS / _file_of(run)).unlink(missing_ok=True)
+    if teams:
+        write_text(place / SYSTEMS, system_lines(teams))
+    else:
+        (place / SYSTEMS).unlink(missing_ok=True)
+
+
+def _file_of(run: Run) -> str:
+    return f"{quote(run.system, safe=' ')}.trec"
+
+
+def keep_document(folder: str | Path, document: Document) -> None:
+    """Write what came of a document to the arrivals of a collection's folder, with what came of it before."""
+    path = _made(Path(folder) / ARRIVALS) / DOCUMENTS
+    known = read_documents(path) if path.exists() else {}
+    known[document.identifier] = completed(document, known.get(document.identifier, document))
+    write_text(path, document_lines(known.values()))
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    return folder

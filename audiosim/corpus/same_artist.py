@@ -1,0 +1,50 @@
+"""Results that are no discoveries: the query's own recording, and others by its artist."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+from audiosim.corpus.mirex import Exclusions
+from audiosim.corpus.model import Run
+from audiosim.errors import InputError
+
+SameArtist = Literal["keep", "drop"]
+
+
+def without_same_artist(
+    runs: Sequence[Run], exclusions: Exclusions, choice: SameArtist | None
+) -> tuple[tuple[Run, ...], str | None]:
+    """The runs as they are to be evaluated, and a sentence on what was found in them, None where nothing is to be said.
+
+    exclusions  which document each query is, and the artists; a query without an entry is the document of its name
+    choice      `drop` leaves such results out, as MIREX does, those below move up; `keep` keeps them; None keeps them
+                and says so
+    """
+    if choice not in (None, *get_args(SameArtist)):
+        raise InputError(f"same_artist must be keep or drop, got {choice!r}")
+    if choice == "keep":
+        return tuple(runs), None
+    own, artist, example = 0, 0, ""
+    kept = []
+    for run in runs:
+        rankings = {}
+        for query, documents in run.rankings.items():
+            document = exclusions.query_documents.get(query, query)
+            admitted = exclusions.admit(document, list(documents))
+            itself = int(document in documents)
+            own, artist = own + itself, artist + len(documents) - len(admitted) - itself
+            if len(admitted) < len(documents) and not example:
+                first = next(name for name in documents if name not in admitted)
+                example = f"such as document {first} for query {query} in system {run.system}"
+            rankings[query] = admitted
+        kept.append(replace(run, rankings=rankings))
+    if not own + artist:
+        return tuple(runs), None
+    found = f"{_results(own)} the query's own recording, {_results(artist)} by its artist, {example}"
+    if choice == "drop":
+        return tuple(kept), f"{found}: left out"
+    return tuple(runs), f"{found}: kept; --same-artist drop leaves them out, keep leaves this unsaid"
+
+
+def _results(count: int) -> str:
+    return f"{count:,} {'result is' if count == 1 else 'results are'}"

@@ -1,0 +1,19 @@
+"""The worked examples of the paper on average dynamic recall, whose ground truth is in groups."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from audiosim.measures.groups import adr_of_groups
+from audiosim.reproduce.row import PrintedRow
+
+GROUPS = ((1, 2), (3, 4, 5))
+SOURCE = "Typke, Veltkamp & Wiering (2006), section 3"
+# results: the printed recall, with as many decimals
+EXAMPLES = {(2, 3, 1, 5, 7, 8, 9, 4): (0.86, 2), (2, 10, 3, 1, 5, 7, 8, 9, 4): (0.7433, 4)}
+
+
+def recall_of_groups(_: Path) -> Iterator[PrintedRow]:
+    """Both results of section 3."""
+    for results, (printed, digits) in EXAMPLES.items():
+        what = f"average dynamic recall of {', '.join(map(str, results))}"
+        yield PrintedRow(SOURCE, what, printed, adr_of_groups(results, GROUPS), digits)

@@ -1,0 +1,84 @@
+"""How well distributions fitted to some queries describe the others, over many random splits."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from audiosim.arrays import Array
+from audiosim.errors import InputError
+from audiosim.stats.distribution_fit import fit_beta, fit_empirical, fit_normal, fit_truncated_normal, omega_squared
+from audiosim.stats.distributions import Distribution
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FITS: Mapping[str, Callable[[ArrayLike], Distribution]] = {
+    "normal": fit_normal,
+    "truncated normal": fit_truncated_normal,
+    "beta": fit_beta,
+    "empirical": fit_empirical,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitTrials:
+    """Distances of fitted distributions from scores that they were not fitted to.
+
+    size    queries that each fit has seen
+    trials  random splits of the queries, for each system
+    omega   (s, d) mean over the trials of omega, the root of (4.7), by system and distribution, in the order of FITS;
+            NaN where every draw of a system's scores is of one value, to which no spread can be fitted
+    """
+
+    size: int
+    trials: int
+    omega: Array
+
+    def means(self) -> dict[str, float]:
+        """Mean omega over the systems, by distribution: as in Urbano (2013), Tables 4.4 and 4.5."""
+        return dict(zip(FITS, np.nanmean(self.omega, axis=0).tolist(), strict=True))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Mean omega as a pandas table, a row for each system and a column for each distribution."""
+        import pandas as pd
+
+        return pd.DataFrame(self.omega, columns=list(FITS))
+
+
+def fit_trials(scores: ArrayLike, rng: np.random.Generator, *, size: int | None = None, trials: int = 200) -> FitTrials:
+    """Fit four distributions to the scores on some queries, and hold them against the scores on the others.
+
+        omega = sqrt(sum over the other queries of (share of their scores <= x, less the fit's cdf at x)^2)
+
+    scores  (s, q) from 0 to 1
+    rng     draws the queries to fit to
+    size    how many, at least 2, the others being at least as many; half where None
+    trials  draws for each system
+
+    Urbano (2013), section 4.2, which takes 200 trials and prints the mean of omega, not of omega squared.
+    """
+    matrix = np.asarray(scores, dtype=float)
+    queries = matrix.shape[1]
+    size = queries // 2 if size is None else size
+    if not 2 <= size <= queries - size:
+        raise InputError(f"a fit needs from 2 to {queries // 2} of {queries} queries, got {size}")
+    if trials < 1:
+        raise InputError(f"trials must be at least 1, got {trials}")
+    omega = np.full((len(matrix), trials, len(FITS)), np.nan)
+    for row, values in enumerate(matrix):
+        for trial in range(trials):
+            order = rng.permutation(queries)
+            omega[row, trial] = _omegas(values[order[:size]], values[order[size:]])
+    counts = np.isfinite(omega).sum(axis=1)
+    sums = np.nansum(omega, axis=1)
+    return FitTrials(size, trials, np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
+
+
+def _omegas(seen: Array, others: Array) -> Array:
+    """(d,) omega of each distribution; NaN for all of them where the scores to fit to are one value."""
+    if np.ptp(seen) <= 1e-12:
+        return np.full(len(FITS), np.nan)
+    return np.sqrt([omega_squared(fit(seen), others) for fit in FITS.values()])

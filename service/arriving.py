@@ -1,0 +1,314 @@
+"""What comes to a collection while it is served: recordings with their metadata, and runs of systems.
+
+All of it is kept in the folder `arrivals/` of the collection, see `audiosim.corpus.arrivals`: there the service finds
+it when it starts, and other services of the same folder while they run. Of a collection without a folder it is known
+for as long as the service lives.
+"""
+
+import hashlib
+import logging
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from audiosim.audio import decode
+from audiosim.audio.describe import Described, Failure, describer
+from audiosim.audio.index_store import Recording
+from audiosim.audio.later_index import append_later, load_all
+from audiosim.audio.parameters import Parameters
+from audiosim.audio.workers import Standby
+from audiosim.corpus.arrivals import (
+    ARRIVALS,
+    SOUND_FILES,
+    Arrivals,
+    Stamp,
+    arrivals_stamp,
+    check_agrees,
+    completed,
+    keep_document,
+    keep_runs,
+    take_back_runs,
+)
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.joining_runs import joining_runs
+from audiosim.corpus.model import Document, Run
+from audiosim.errors import AudiosimError, FormatError, InputError
+from audiosim.plugins.frame_descriptors import installed_frames
+from service.served import Served, ServedCollection
+from service.sound_files import LIMITS
+
+LOG = logging.getLogger("service")
+MOST_DOCUMENTS = 10_000  # that came to one collection
+LONGEST_IDENTIFIER = 1000  # characters of an identifier or a name
+LIMIT_S = 20.0  # that describing a recording may take
+POLL_S = 0.5
+READ = partial(decode.read, limits=LIMITS)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedDocument:
+    """A document as it is known now.
+
+    document  with its metadata
+    recording of it in the index; None where it has none
+    fresh     whether any of this is new
+    """
+
+    document: Document
+    recording: Recording | None
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedRuns:
+    """Runs that came.
+
+    runs   in their order
+    teams  of their systems, where one was given
+    new    pairs of the pool that were not in it before
+    gone   pairs that no system retrieves any more; their judgments stay in the log
+    fresh  whether any of this is new
+    """
+
+    runs: tuple[Run, ...]
+    teams: Mapping[str, str]
+    new: int
+    gone: int
+    fresh: bool
+
+
+class Receiver:
+    """Takes in what comes to the collections that are served, one thing at a time."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._turn = threading.Lock()
+        self._describers: dict[Path, Standby[Recording, Described | Failure]] = {}
+        self._stopping = threading.Event()
+        self._stamps = {name: _stamp(one) for name, one in served.collections.items()}
+
+    def start(self) -> None:
+        """Make ready to describe recordings, and follow what comes to the folders by other ways."""
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    def stop(self) -> None:
+        """End, and the processes that describe."""
+        self._stopping.set()
+        for one in self._describers.values():
+            one.end()
+
+    def take_document(
+        self, name: str, document: Document, sound: bytes | None = None, suffix: str = ""
+    ) -> ArrivedDocument:
+        """Take in what is known of a document, and its recording where there is one.
+
+        name    of the collection
+        sound   a file of sound, such as SoundLimits allow
+        suffix  of its name, such as .mp3
+
+        An InputError where it says something else than is known, or cannot be described.
+        """
+        _check_document(document)
+        with self._turn:
+            one = self._served.collection(name)
+            known = one.collection.documents.get(document.identifier)
+            check_agrees(known, document)
+            recording = None if one.collection.sounds is None else _recording(one, document.identifier)
+            if sound is not None and recording is not None and recording.size_bytes not in (0, len(sound)):
+                raise InputError(f"document {document.identifier}: has another recording already")
+            described = sound is not None and recording is None
+            if not described and known is not None and completed(known, document) == known:
+                return ArrivedDocument(known, recording, False)
+            self._check_room(one, document)
+            if sound is not None and described:
+                recording, document = self._described(one, document, sound, suffix)
+            one = self._knowing(name, one, document)
+            return ArrivedDocument(one.collection.documents[document.identifier], recording, True)
+
+    def take_runs(self, name: str, text: bytes, system: str | None = None, team: str | None = None) -> ArrivedRuns:
+        """Take in the runs of a file, each of a new system or in place of an earlier one of the same.
+
+        text    in any form of a run
+        system  its name, where the file holds one run and names it otherwise or not at all
+        team    of the systems
+        """
+        with self._turn:
+            one = self._served.collection(name)
+            runs = _read_text(text, one.collection, system)
+            teams = {run.system: team for run in runs} if team else {}
+            for word in (system, team):
+                _check_name(word or "-", "name")
+            came = one.collection.with_arrivals(Arrivals(runs, {}, teams))
+            before = one.campaign.selection.pool.positions.keys()
+            if all(run in one.collection.runs for run in runs) and came.teams == one.collection.teams:
+                return ArrivedRuns(runs, teams, 0, 0, False)
+            with _kept_runs(one, runs, teams):
+                fresh = one.joined_by(came)
+            self._swap(name, fresh)
+            now = fresh.campaign.selection.pool.positions.keys()
+            return ArrivedRuns(runs, teams, len(now - before), len(before - now), True)
+
+    def _check_room(self, one: ServedCollection, document: Document) -> None:
+        came = Arrivals.of(one.folder).documents if one.folder is not None else {}
+        if document.identifier not in came and len(came) >= MOST_DOCUMENTS:
+            raise InputError(f"{MOST_DOCUMENTS} documents have come to this collection, no more are taken")
+
+    def _described(
+        self, one: ServedCollection, document: Document, sound: bytes, suffix: str
+    ) -> tuple[Recording, Document]:
+        """Describe a recording and add it to the later ones of the collection's index; its file is kept."""
+        if one.collection.sounds is None:
+            raise InputError(
+                "the collection has no index of sounds: audiosim extract makes one; send the metadata alone"
+            )
+        with _kept_sound(one, sound, suffix) as path:
+            status = path.stat()
+            task = Recording(document.identifier, str(path), status.st_size, status.st_mtime_ns)
+            outcome = self._describer(one.collection.sounds).do(task)
+            if isinstance(outcome, Failure):
+                raise InputError(f"document {document.identifier}: the sound {outcome.error}")
+            if one.folder is not None:
+                kept = path.relative_to(Path(one.folder)).as_posix()
+                outcome = Described(replace(outcome.recording, path=kept), outcome.row)
+                document = document if document.path else replace(document, path=kept)
+            append_later(one.collection.sounds, outcome)
+        return outcome.recording, document
+
+    def _describer(self, index: Path) -> Standby[Recording, Described | Failure]:
+        if index not in self._describers:
+            self._describers[index] = describer(_portable(installed_frames(index)), READ, LIMIT_S)
+        return self._describers[index]
+
+    def _knowing(self, name: str, one: ServedCollection, document: Document) -> ServedCollection:
+        """The served collection with what is known of a document now, kept on disk first."""
+        came = one.collection.with_arrivals(Arrivals((), {document.identifier: document}))
+        if one.folder is not None:
+            keep_document(one.folder, document)
+        if not one.retrieves(document.identifier):
+            one.take_in(came)
+            self._stamps[name] = _stamp(one)
+            return one
+        fresh = one.joined_by(came)
+        self._swap(name, fresh)
+        return fresh
+
+    def _swap(self, name: str, fresh: ServedCollection) -> None:
+        self._served.collections[name] = fresh
+        self._stamps[name] = _stamp(fresh)
+
+    def _follow(self) -> None:
+        for one in list(self._served.collections.values()):
+            if one.collection.sounds is not None:
+                with self._turn, suppress(AudiosimError):  # whoever sends a recording is told
+                    self._describer(one.collection.sounds).start()
+        while not self._stopping.wait(POLL_S):
+            for name in list(self._served.collections):
+                try:
+                    self._look(name)
+                except AudiosimError as error:
+                    LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
+
+    def _look(self, name: str) -> None:
+        """Take in what came to a collection's folder by another way; what is wrong there is complained of once."""
+        one = self._served.collection(name)
+        if _stamp(one) == self._stamps[name]:
+            return
+        with self._turn:
+            one, stamp = self._served.collection(name), _stamp(one)
+            if one.folder is None or stamp == self._stamps[name]:
+                return
+            self._stamps[name] = stamp
+            came = Arrivals.of(one.folder)
+            self._swap(name, one.joined_by(one.collection.with_arrivals(came)))
+            self._stamps[name] = stamp
+            LOG.info(
+                "%s: took in what came to its folder: %d runs, %d documents", name, len(came.runs), len(came.documents)
+            )
+
+
+def _stamp(one: ServedCollection) -> Stamp:
+    return () if one.folder is None else arrivals_stamp(one.folder)
+
+
+def _recording(one: ServedCollection, document: str) -> Recording | None:
+    """The entry of a document in its collection's index."""
+    assert one.collection.sounds is not None
+    index, _ = load_all(one.collection.sounds)
+    found = index.ids.index(document) if document in index.ids else None
+    return None if found is None else index.recordings[found]
+
+
+def _portable(parameters: Parameters) -> Parameters:
+    import joblib
+
+    return parameters.portable(joblib.wrap_non_picklable_objects)
+
+
+def _check_document(document: Document) -> None:
+    _check_name(document.identifier, "identifier")
+    for name, value in {"artist": document.artist, "genre": document.genre, **document.more}.items():
+        if value is not None:
+            _check_name(value, name)
+
+
+def _check_name(value: str, what: str) -> None:
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST_IDENTIFIER:
+        raise InputError(f"expected an {what} of 1 to {LONGEST_IDENTIFIER} printable characters, got {value!r:.80}")
+
+
+def _read_text(text: bytes, collection: Collection, system: str | None) -> tuple[Run, ...]:
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "run"
+        path.write_bytes(text)
+        try:
+            return joining_runs(path, collection, system)
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None
+
+
+@contextmanager
+def _kept_runs(one: ServedCollection, runs: Sequence[Run], teams: Mapping[str, str]) -> Iterator[None]:
+    """Keep runs on disk while they are taken in; where that fails, the folder is as it was before."""
+    if one.folder is None:
+        yield
+        return
+    before = Arrivals.of(one.folder)
+    theirs = {run.system: run for run in before.runs}
+    keep_runs(one.folder, runs, teams)
+    try:
+        yield
+    except BaseException:
+        take_back_runs(one.folder, [run for run in runs if run.system not in theirs], before.teams)
+        keep_runs(one.folder, [theirs[run.system] for run in runs if run.system in theirs], {})
+        raise
+
+
+@contextmanager
+def _kept_sound(one: ServedCollection, sound: bytes, suffix: str) -> Iterator[Path]:
+    """A file of sound: among the arrivals where the collection has a folder, removed again where an error follows."""
+    if one.folder is None:
+        with tempfile.TemporaryDirectory(prefix="audiosim-") as nowhere:
+            path = Path(nowhere) / f"sound{suffix}"
+            path.write_bytes(sound)
+            yield path
+        return
+    place = Path(one.folder) / ARRIVALS / SOUND_FILES
+    path = place / f"{hashlib.sha256(sound).hexdigest()[:32]}{suffix}"
+    there = path.exists()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(sound)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        yield path
+    except BaseException:
+        if not there:
+            path.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,208 @@
+"""Files of judgments on their way into the logs: kept with the logs until all that they hold is there.
+
+A file that was taken is safe: where the service ends in the middle, it goes on when it starts again.
+"""
+
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from threading import Condition, Event
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy import exc
+
+from audiosim.campaign.engine import failure, open_engine
+from audiosim.campaign.event import utc_now, write_time
+from audiosim.errors import BusyError, InputError
+
+WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
+ENDED = (DONE, FAILED)
+SILENT_S = 10.0  # without a sign of whoever works on a file, until another may go on with it
+MOST_WAITING = 20  # files of one collection
+SHOWN = 20
+TIMEOUT_S = 2.0
+
+METADATA = sql.MetaData()
+IMPORTS = sql.Table(
+    "audiosim_imports",
+    METADATA,
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("key", sql.Text),  # of the request; NULL where there is none
+    sql.Column("prefix", sql.Text, nullable=False),  # of the keys of its judgments
+    sql.Column("by", sql.Text, nullable=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("status", sql.Text, nullable=False),
+    sql.Column("lines", sql.Integer),  # judgments that it holds; NULL until it is read
+    sql.Column("written", sql.Integer, nullable=False),
+    sql.Column("problem", sql.Text, nullable=False),
+    sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
+    sql.Column("worker", sql.Text, nullable=False),  # who is at it
+    sql.Column("seen", sql.Float, nullable=False),  # when they last said so, in seconds since 1970
+    sql.UniqueConstraint("collection", "key"),
+)
+SAID = tuple(column for column in IMPORTS.c if column.name not in ("body", "worker", "seen"))
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file of judgments that was sent to a campaign.
+
+    number   of the file
+    key      of its request; None where there was none
+    prefix   of the keys under which its judgments are written: then a slash, and their number in the file
+    by       who sent it; empty where nobody is named
+    time     when; ISO 8601, UTC
+    status   waiting, running, done or failed
+    lines    judgments that it holds; None until it is read
+    written  of these, in the log by now
+    problem  what is wrong with it, or what it waits for; empty where nothing
+    """
+
+    number: int
+    collection: str
+    key: str | None
+    prefix: str
+    by: str
+    time: str
+    status: str
+    lines: int | None
+    written: int
+    problem: str
+
+    @property
+    def ended(self) -> bool:
+        """True if it is done, or has failed."""
+        return self.status in ENDED
+
+
+class ImportStore:
+    """The files in a database, in a table beside those of the campaigns, or in one that ends with the process.
+
+    The table is made when there is a first file: a database that cannot be written to may still be read.
+    """
+
+    def __init__(self, url: str | None) -> None:
+        """Open it.
+
+        url  of the database; None for one of its own
+        """
+        self._held = ExitStack()
+        if url is None:
+            folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="audiosim-"))
+            url = f"sqlite:///{folder}/imports.db"
+        self._engine = open_engine(url, TIMEOUT_S)
+        self._worker = secrets.token_hex(8)
+        self._there = False
+        self.came = Event()  # set when a file came to this process
+        self._ended = Condition()
+
+    def add(self, collection: str, body: bytes, key: str = "", by: str = "") -> Import:
+        """Take a file; when this returns it is safe. The one that came before with the same key, where one did.
+
+        key  empty: none
+        """
+        with self._reporting():
+            METADATA.create_all(self._engine)
+            self._there = True
+            with self._engine.begin() as connection:
+                known = self._find(connection, collection, IMPORTS.c.key == key) if key else None
+                if known is not None:
+                    return known
+                open_ = sql.select(sql.func.count()).where(IMPORTS.c.collection == collection, _open)
+                if connection.execute(open_).scalar_one() >= MOST_WAITING:
+                    raise BusyError(f"{MOST_WAITING} files for {collection} are waiting already; send it again later")
+                row = {
+                    "collection": collection,
+                    "key": key or None,
+                    "by": by,
+                    "time": write_time(utc_now()),
+                    "body": body,
+                }
+                row |= {"prefix": f"import-{secrets.token_hex(8)}", "problem": "", "worker": ""}
+                new = sql.insert(IMPORTS).values(status=WAITING, written=0, seen=0.0, **row)
+                made = connection.execute(new.returning(*SAID)).one()
+        self.came.set()
+        return Import(**made._mapping)
+
+    def get(self, collection: str, number: int) -> Import:
+        """The file of a number."""
+        with self._reporting(), self._engine.connect() as connection:
+            found = self._find(connection, collection, IMPORTS.c.number == number) if self._is_there() else None
+        if found is None:
+            raise InputError(f"there is no import {number} of {collection}")
+        return found
+
+    def wait(self, file: Import, seconds: float) -> Import:
+        """The file when it has ended, or after so many seconds."""
+        with self._ended:
+            self._ended.wait_for(lambda: self.get(file.collection, file.number).ended, seconds)
+        return self.get(file.collection, file.number)
+
+    def recent(self, collection: str) -> list[Import]:
+        """The last files, the latest first."""
+        if not self._is_there():
+            return []
+        chosen = sql.select(*SAID).where(IMPORTS.c.collection == collection).order_by(IMPORTS.c.number.desc())
+        with self._reporting(), self._engine.connect() as connection:
+            return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
+
+    def take(self, collection: str) -> tuple[Import, bytes] | None:
+        """The first file that nobody works on, and what it holds; from now on it is this process's. None for none."""
+        if not self._is_there():
+            return None
+        now = time.time()
+        free = (IMPORTS.c.worker == self._worker) | (IMPORTS.c.seen < now - SILENT_S)
+        first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
+        mine = sql.update(IMPORTS).where(IMPORTS.c.number == first.scalar_subquery(), free)
+        with self._reporting(), self._engine.begin() as connection:
+            chosen = mine.values(worker=self._worker, seen=now, status=RUNNING).returning(*SAID, IMPORTS.c.body)
+            row = connection.execute(chosen).one_or_none()
+        if row is None:
+            return None
+        said = dict(row._mapping)
+        body = said.pop("body")
+        return Import(**said), body
+
+    def note(self, number: int, **now: Any) -> None:
+        """Write down how far a file is, and that somebody is at it."""
+        self._change(number, {**now, "seen": time.time()})
+
+    def end(self, number: int, status: str, problem: str = "") -> None:
+        """Write down that a file is done, or has failed, and why; what it holds is let go."""
+        self._change(number, {"status": status, "problem": problem, "body": b""})
+        with self._ended:
+            self._ended.notify_all()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+        self._held.close()
+
+    def _change(self, number: int, values: Mapping[str, Any]) -> None:
+        with self._reporting(), self._engine.begin() as connection:
+            connection.execute(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
+
+    def _is_there(self) -> bool:
+        if not self._there:
+            with self._reporting():
+                self._there = sql.inspect(self._engine).has_table(IMPORTS.name)
+        return self._there
+
+    def _find(self, connection: sql.Connection, collection: str, which: sql.ColumnElement[bool]) -> Import | None:
+        row = connection.execute(sql.select(*SAID).where(IMPORTS.c.collection == collection, which)).one_or_none()
+        return None if row is None else Import(**row._mapping)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.SQLAlchemyError as error:
+            raise failure(self._engine, error) from error
+
+
+_open = IMPORTS.c.status.not_in(ENDED)

@@ -1,0 +1,298 @@
+"""Recordings, metadata and runs that come to a collection while it is served, or to its folder."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+
+from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.later_index import load_all
+from audiosim.audio.parameters import PLAIN
+from audiosim.corpus.arrivals import ARRIVALS
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.joining_runs import join
+from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.relevance.estimators import estimator_of
+from service.arriving import Receiver
+from service.campaigns import Judging
+from service.client import Client
+from service.predicted import STATUSES
+from service.served import Served
+
+NAMES = [f"d{number}" for number in range(9)]
+QUERIES = ("d0", "d1")
+RATE_HZ = 22_050
+
+
+def noise(path, seed, seconds=2):
+    rng = np.random.default_rng(seed)
+    soundfile.write(
+        path, 0.1 * rng.standard_normal(seconds * RATE_HZ) * np.linspace(0.1, 1, seconds * RATE_HZ), RATE_HZ
+    )
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A collection of nine recordings with an index, two queries and two systems."""
+    place = tmp_path_factory.mktemp("made") / "music"
+    (place / "sounds").mkdir(parents=True)
+    for seed, name in enumerate(NAMES):
+        noise(place / "sounds" / f"{name}.wav", seed)
+    documents = {
+        name: Document(name, None, "jazz" if seed % 2 else "rock", f"sounds/{name}.wav")
+        for seed, name in enumerate(NAMES)
+    }
+    runs = (
+        Run("S", {"d0": tuple(NAMES[2:6]), "d1": tuple(NAMES[3:7])}),
+        Run("T", {"d0": tuple(NAMES[4:8]), "d1": tuple(NAMES[5:9])}),
+    )
+    Collection("music", "music", FINE, 4, runs, documents).save(place)
+    extract(place / "documents.tsv", into=place / "sounds.index", parameters=PLAIN)
+    return place
+
+
+@pytest.fixture
+def place(folder, tmp_path):
+    """A copy of it that a test may change."""
+    return shutil.copytree(folder, tmp_path / "music")
+
+
+def serve(place, database=None):
+    judging = Judging(None if database is None else f"sqlite:///{database}")
+    served = Served([Collection.load(place)], {}, judging, {"music": place})
+    return served, Receiver(served)
+
+
+@pytest.fixture
+def both(place):
+    served, receiver = serve(place)
+    yield served, receiver
+    receiver.stop()
+
+
+def predicted(served, pairs):
+    one = served.collection("music")
+    predictor = one.predictor()
+    beyond = one.beyond(predictor, pairs, None)
+    return (predictor if beyond is None else beyond).now().of(pairs)
+
+
+def statuses(served, document):
+    return {STATUSES[code] for code in predicted(served, [Pair(query, document) for query in QUERIES]).status}
+
+
+def run_of(system, *documents):
+    return "".join(
+        f"{query} Q0 {name} {rank} {9 - rank} {system}\n" for query in QUERIES for rank, name in enumerate(documents)
+    ).encode()
+
+
+def test_a_recording_that_came_is_predicted_as_if_it_had_always_been_there(both, place, tmp_path):
+    served, receiver = both
+    assert statuses(served, "new") == {"unknown"}
+    sound = noise(tmp_path / "new.wav", 99)
+    came = receiver.take_document("music", Document("new", None, "jazz"), sound, ".wav")
+    assert came.fresh
+    assert came.recording.seconds == pytest.approx(2)
+    found = predicted(served, [Pair("d0", "new")])
+    assert STATUSES[found.status[0]] == "predicted"
+    assert found.evidence[found.spoke[0]] == "output, genre, sound"
+    # The same from a collection that has it in its folder, opened anew, by the library alone.
+    again = Collection.load(place)
+    pool = build_pool(again, also=[Pair("d0", "new")])
+    expected = estimator_of(pool, "joint").predict(np.full(len(pool.pairs), np.nan)).expectation[-1]
+    assert found.expectation[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_it_is_described_as_the_index_describes_its_own(both, place, tmp_path):
+    _, receiver = both
+    sound = noise(tmp_path / "new.wav", 99)
+    receiver.take_document("music", Document("new"), sound, ".wav")
+    own = extract({"new": tmp_path / "new.wav"}, parameters=AudioIndex.load(place / "sounds.index").parameters)
+    index, settled = load_all(place / "sounds.index")
+    assert (settled, index.ids[9:]) == (9, ("new",))
+    np.testing.assert_array_equal(index.rows[9], own.rows[0])
+    assert (place / Collection.load(place).documents["new"].path).read_bytes() == sound
+
+
+def test_what_is_said_of_the_pool_stays_as_it_was(both, tmp_path):
+    served, receiver = both
+    one = served.collection("music")
+    before = one.predictor().now().expectation
+    receiver.take_document("music", Document("new"), noise(tmp_path / "new.wav", 99), ".wav")
+    np.testing.assert_array_equal(served.collection("music").predictor().now().expectation, before)
+    assert served.collection("music") is one
+
+
+def test_metadata_alone_will_do_and_is_there_after_a_restart(both, place):
+    served, receiver = both
+    receiver.take_document("music", Document("other", "Ann", "rock", more={"year": "1971"}))
+    assert statuses(served, "other") == {"predicted"}
+    again, _ = serve(place)
+    assert statuses(again, "other") == {"predicted"}
+    assert Collection.load(place).documents["other"] == Document("other", "Ann", "rock", more={"year": "1971"})
+
+
+def test_what_was_sent_before_is_answered_and_nothing_is_written(both, tmp_path, place):
+    _, receiver = both
+    sound = noise(tmp_path / "new.wav", 99)
+    assert receiver.take_document("music", Document("new", "Ann"), sound, ".wav").fresh
+    files = {path: path.stat().st_mtime_ns for path in (place / ARRIVALS).rglob("*")}
+    assert not receiver.take_document("music", Document("new", "Ann"), sound, ".wav").fresh
+    assert {path: path.stat().st_mtime_ns for path in (place / ARRIVALS).rglob("*")} == files
+
+
+def test_what_is_known_stays_and_what_is_blank_is_filled(both):
+    served, receiver = both
+    with pytest.raises(InputError, match="document d3: its genre is known to be 'jazz', got 'pop'"):
+        receiver.take_document("music", Document("d3", None, "pop"))
+    assert receiver.take_document("music", Document("d3", "Bob", "jazz")).document.artist == "Bob"
+    # d3 is retrieved: the campaign knows its artist from now on.
+    assert served.collection("music").collection.artist("d3") == "Bob"
+
+
+@pytest.mark.parametrize("content", [b"", b"RIFF" + bytes(200), b"\x00" * 5000])
+def test_what_is_no_sound_is_refused_and_leaves_nothing(both, place, content):
+    _, receiver = both
+    with pytest.raises(InputError, match="document new: the sound "):
+        receiver.take_document("music", Document("new"), content, ".wav")
+    assert list((place / ARRIVALS).rglob("*.*")) == []
+    assert "new" not in Collection.load(place).documents
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\tb", "a\nb", "x" * 1001])
+def test_an_identifier_that_no_file_could_hold_is_refused(both, name):
+    with pytest.raises(InputError, match="expected an identifier of 1 to 1000 printable characters"):
+        both[1].take_document("music", Document(name))
+
+
+def test_sound_for_a_collection_without_an_index_is_refused(place, tmp_path):
+    (place / "sounds.index").rename(tmp_path / "elsewhere")
+    _, receiver = serve(place)
+    with pytest.raises(InputError, match="the collection has no index of sounds"):
+        receiver.take_document("music", Document("new"), b"RIFF", ".wav")
+
+
+def test_a_new_system_joins_a_running_campaign_and_judgments_stay(place, tmp_path):
+    served, receiver = serve(place, tmp_path / "log.db")
+    one = served.collection("music")
+    for pair in one.campaign.ask(3):
+        one.campaign.tell(Judgment(*pair, 70.0, "ann"))
+    came = receiver.take_runs("music", run_of("U", "d8", "d7", "d2"), team="one")
+    now = served.collection("music")
+    assert (came.new, came.gone, came.fresh) == (2, 0, True)  # d0 had d2 to d7, d1 had d3 to d8
+    assert now.campaign.selection.pool.systems == ("S", "T", "U")
+    assert now.campaign.judgments() == one.campaign.judgments()
+    assert now.collection.team("U") == "one"
+    receiver.stop()
+    again, _ = serve(place, tmp_path / "log.db")
+    assert again.collection("music").campaign.judgments() == one.campaign.judgments()
+    assert again.collection("music").campaign.selection.pool.systems == ("S", "T", "U")
+
+
+def test_a_changed_run_takes_the_place_of_the_earlier_and_its_judgments_come_back_with_it(place, tmp_path):
+    served, receiver = serve(place, tmp_path / "log.db")
+    one, only_t = served.collection("music"), Pair("d1", "d8")
+    one.campaign.tell(Judgment(*only_t, 80.0, "ann"))
+    came = receiver.take_runs("music", run_of("T", "d2", "d3"))
+    now = served.collection("music")
+    assert (came.new, came.gone) == (1, 4)  # d0 had d2 to d7 and keeps d2 to d5; d1 d3 to d8, now d2 to d6
+    assert only_t not in now.campaign.selection.pool.positions
+    assert [judgment.pair for judgment in now.campaign.judgments()] == [only_t]
+    assert now.campaign.progress.judged == 0
+    receiver.take_runs("music", run_of("T", "d8"))
+    assert served.collection("music").campaign.progress.judged == 1
+    receiver.stop()
+    serve(place, tmp_path / "log.db")  # the log is of this collection still
+
+
+def test_a_run_that_says_what_is_known_changes_nothing(both):
+    served, receiver = both
+    receiver.take_runs("music", run_of("U", "d8"))
+    one = served.collection("music")
+    assert not receiver.take_runs("music", run_of("U", "d8")).fresh
+    assert served.collection("music") is one
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"d0 Q0 d1 1 x S\n", "line 1: expected a finite number for score"),
+        (b"q9 Q0 d1 1 1 S\n", "answers no query of music, expected such as d0, found q9"),
+        (b"\xff\xfe", "UTF"),
+    ],
+)
+def test_a_run_that_is_wrong_is_refused_and_all_stays(both, place, text, message):
+    served, receiver = both
+    one = served.collection("music")
+    with pytest.raises(InputError, match=message):
+        receiver.take_runs("music", text)
+    assert served.collection("music") is one
+    assert not (place / ARRIVALS).exists()
+
+
+def test_what_cannot_be_opened_leaves_the_folder_as_it_was(both, place, monkeypatch):
+    served, receiver = both
+    receiver.take_runs("music", run_of("U", "d8"), team="one")
+    files = {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()}
+    monkeypatch.setattr(
+        type(served.collection("music")), "joined_by", lambda *_: (_ for _ in ()).throw(InputError("no"))
+    )
+    with pytest.raises(InputError, match="no"):
+        receiver.take_runs("music", run_of("U", "d7") + run_of("V", "d2"), team="two")
+    assert {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()} == files
+
+
+def test_a_run_that_another_way_brought_to_the_folder_is_taken_in(both, place, tmp_path, wait_until):
+    served, receiver = both
+    receiver.start()
+    (tmp_path / "run").write_bytes(run_of("U", "d8", "d2"))
+    join(place, tmp_path / "run", None, "one")
+    wait_until(lambda: "U" in served.collection("music").campaign.selection.pool.systems)
+
+
+def test_over_http_a_recording_and_a_run_come_and_are_answered_for(commanded, place, tmp_path, monkeypatch):
+    sound = noise(tmp_path / "new.wav", 99)
+    with commanded([place], tmp_path / "log") as server, Client(server.url) as client, server.client() as http:
+        came = client.add_document("music", "new", genre="jazz", sound=sound, media_type="audio/wav")
+        assert (came.document, came.genre, came.seconds) == ("new", "jazz", pytest.approx(2))
+        answer = client.predict("music", [("d0", "new"), ("d1", "new")])
+        assert answer.status == ["predicted", "predicted"]
+        assert answer.evidence == ["output, genre, sound"] * 2
+        assert client.add_document("music", "other", artist="Ann", year="1971").more == {"year": "1971"}
+        runs = client.add_runs("music", run_of("U", "new", "other").decode(), team="one")
+        assert ([one.system for one in runs.systems], runs.new) == (["U"], 4)
+        assert "U" in client.collection("music").systems
+        assert http.get("/v1/documents/new/sound").content == sound
+        assert (
+            http.post(
+                "/v1/collections/music/documents", content=b"x", headers={"content-type": "text/html"}
+            ).status_code
+            == 415
+        )
+        assert (
+            http.post(
+                "/v1/collections/music/documents", content=sound, headers={"content-type": "audio/wav"}
+            ).status_code
+            == 422
+        )
+        assert (
+            http.post("/v1/collections/music/documents", json={"document": "other", "artist": "Ann"}).status_code == 200
+        )
+        assert http.post("/v1/collections/music/documents?artist=Bob", json={"document": "x"}).status_code == 422
+
+
+def test_of_a_collection_in_memory_it_is_known_while_the_service_lives(place, tmp_path):
+    collection = replace(Collection.load(place), sounds=None)
+    served = Served([collection], {})
+    receiver = Receiver(served)
+    receiver.take_document("music", Document("other", None, "rock"))
+    receiver.take_runs("music", run_of("U", "other"))
+    assert served.collection("music").campaign.selection.pool.systems == ("S", "T", "U")
+    assert not (place / ARRIVALS).exists()

@@ -1,0 +1,205 @@
+"""Files of judgments taken in beside the judging: at once, whole, through restarts, and nobody waits for them."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import httpx
+import numpy as np
+import pytest
+
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import BusyError, InputError
+from service.import_store import SILENT_S, ImportStore
+
+COARSE = "/v1/collections/coarse"
+LARGE = "/v1/collections/large"
+IMPORT = "judgments/import"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A folder with a collection of 6,000 pairs."""
+    rng = np.random.default_rng(5)
+    names = [f"d{i:03}" for i in range(200)]
+    rankings = [{f"q{q}": tuple(map(str, rng.permutation(names)[:100])) for q in range(40)} for _ in range(3)]
+    folder = tmp_path_factory.mktemp("large") / "large"
+    Collection("large", "large", FINE, 100, tuple(Run(f"S{i}", one) for i, one in enumerate(rankings))).save(folder)
+    return folder
+
+
+def lines_of(folder, count):
+    pairs = build_pool(Collection.load(folder)).pairs[:count]
+    return "query,document,fine,assessor\n" + "".join(f"{q},{d},{i % 101},a{i % 7}\n" for i, (q, d) in enumerate(pairs))
+
+
+def log_of(http, path):
+    return [json.loads(line) for line in http.get(f"{path}/judgments?format=log").text.splitlines()]
+
+
+def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, folders, tmp_path, wait_until):
+    text = lines_of(large, 5000)
+    options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "uniform")
+    with commanded([large, folders[1]], tmp_path / "log", *options) as server, server.client() as http:
+        taken = http.post(f"{LARGE}/{IMPORT}", content=text)
+        assert taken.status_code == 202
+        assert taken.json()["status"] in ("waiting", "running")
+        assert taken.headers["location"] == f"{LARGE}/imports/{taken.json()['number']}"
+        told, slow, stop = [], [], threading.Event()
+
+        def read(path):
+            with server.client() as own:
+                while not stop.is_set():
+                    start = time.monotonic()
+                    assert own.get(path).status_code == 200
+                    slow.append((time.monotonic() - start, path))
+
+        def judge():  # in the collection that is imported into, and in another one of the same file
+            with server.client() as own:
+                for path, column in ((LARGE, "fine"), (COARSE, "broad")):
+                    (pair,) = own.post(f"{path}/next", json={"assessor": "ann"}).json()["pairs"]
+                    said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", column: 1}
+                    assert own.post(f"{path}/judgments", json=said).status_code == 201
+
+        with ThreadPoolExecutor(4) as threads:
+            paths = (f"{LARGE}/ranking", f"{LARGE}/campaign", f"{COARSE}/ranking")
+            jobs = [threads.submit(read, path) for path in paths]
+            judge()
+
+            def ended():
+                told.append(http.get(taken.headers["location"]).json())
+                return told[-1]["status"] == "done"
+
+            wait_until(ended)
+            stop.set()
+        for job in jobs:
+            job.result()
+        assert told[-1]["written"] == told[-1]["lines"] == 5000
+        assert [one["written"] for one in told] == sorted(one["written"] for one in told)
+        assert len({one["written"] for one in told}) > 2  # it was told in between
+        assert max(slow)[0] < 5  # on a busy machine; before, reading waited for all of the file
+        (listed,) = http.get(f"{LARGE}/imports").json()
+        assert {**listed, "state": told[-1]["state"]} == told[-1]
+        wait_until(lambda: http.get(f"{LARGE}/ranking").json()["judged"] >= 5000)  # counted a little later
+        events = [row for row in log_of(http, LARGE) if row["kind"] == "judgment" and row["assessor"] != "ann"]
+        assert [(row["query"], row["document"], row["fine"], row["assessor"]) for row in events] == [
+            (q, d, float(grade), name) for q, d, grade, name in (line.split(",") for line in text.splitlines()[1:])
+        ]
+
+
+def test_a_file_goes_on_where_the_server_was_killed_and_nothing_is_doubled(commanded, large, tmp_path, port):
+    text = lines_of(large, 3000)
+    options = ("--port", port, "--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "uniform")
+    with ExitStack() as stack, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:
+        server = stack.enter_context(commanded([large], tmp_path / "log 0", *options))
+        number = http.post(f"{LARGE}/{IMPORT}", content=text, headers={"Idempotency-Key": "mine"}).json()["number"]
+        for kill in range(3):
+            server.kill()
+            server = stack.enter_context(commanded([large], tmp_path / f"log {kill + 1}", *options))
+            now = http.get(f"{LARGE}/imports/{number}").json()
+            assert now["status"] in ("waiting", "running")
+        give_up = time.monotonic() + SILENT_S + 60
+        while now["status"] != "done":
+            assert time.monotonic() < give_up
+            time.sleep(0.2)
+            now = http.get(f"{LARGE}/imports/{number}").json()
+        again = http.post(f"{LARGE}/{IMPORT}", content=text, headers={"Idempotency-Key": "mine"})
+        assert (again.status_code, again.json()["number"]) == (200, number)
+        told = [
+            (row["query"], row["document"], row["fine"]) for row in log_of(http, LARGE) if row["kind"] == "judgment"
+        ]
+        assert told == [(q, d, float(g)) for q, d, g, _ in (line.split(",") for line in text.splitlines()[1:])]
+
+
+def test_a_file_waits_while_the_campaign_is_paused_and_others_hold_its_pairs_in_vain(
+    commanded, folders, coarse, tmp_path, wait_until
+):
+    pairs = build_pool(coarse).pairs[:20]
+    with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
+        for i in range(3):
+            http.post(f"{COARSE}/next", json={"assessor": f"a{i}", "count": 10})
+        http.post(f"{COARSE}/pause")
+        taken = http.post(f"{COARSE}/{IMPORT}", content="".join(f"{q} 0 {d} 1\n" for q, d in pairs))
+        assert (taken.status_code, taken.json()["problem"]) == (202, "the campaign is paused")
+        http.post(f"{COARSE}/resume")
+        wait_until(lambda: http.get(taken.headers["location"]).json()["status"] == "done")
+        wait_until(lambda: http.get(f"{COARSE}/campaign").json()["judged"] == 20)
+
+
+def test_of_a_file_with_one_wrong_line_nothing_is_written(commanded, folders, coarse, tmp_path):
+    pairs = build_pool(coarse).pairs
+    lines = [f"{q} 0 {d} 1\n" for q, d in pairs[1:]]
+    with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
+        for wrong, message in (
+            (f"{pairs[0].query} 0 nobody 1\n", "no system retrieved document nobody for query"),
+            (
+                f"{pairs[0].query} 0 {pairs[0].document} 7\n",
+                f"line {len(lines) + 1}: grade 7 is not on the broad scale",
+            ),
+        ):
+            refused = http.post(f"{COARSE}/{IMPORT}", content="".join([*lines, wrong]))
+            assert refused.status_code == 422
+            assert refused.json()["detail"].startswith(message)
+            assert log_of(http, COARSE) == []
+        failed = http.get(f"{COARSE}/imports").json()
+        assert [(one["status"], one["written"]) for one in failed] == [("failed", 0)] * 2
+        assert http.get(f"{COARSE}/imports/99").status_code == 422
+
+
+@pytest.fixture
+def imports(database):
+    store = ImportStore(database)
+    yield store
+    store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request, tmp_path):
+    return f"sqlite:///{tmp_path / 'campaign.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres")
+
+
+def test_a_file_is_of_one_process_until_that_falls_silent(imports, database, monkeypatch):
+    file = imports.add("mine", b"a file", "one key", "ann")
+    assert imports.add("mine", b"another", "one key") == file
+    assert imports.take("other") is None
+    other = ImportStore(database)
+    taken, body = imports.take("mine")
+    assert (taken.number, taken.status, bytes(body)) == (file.number, "running", b"a file")
+    assert other.take("mine") is None
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + SILENT_S + 1)
+    assert other.take("mine")[0].number == file.number
+    other.note(file.number, lines=3, written=2)
+    assert (imports.get("mine", file.number).written, imports.get("mine", file.number).ended) == (2, False)
+    other.end(file.number, "done")
+    assert imports.wait(file, 1).ended
+    assert other.take("mine") is None
+    with pytest.raises(InputError, match=f"^there is no import {file.number} of other$"):
+        other.get("other", file.number)
+    other.close()
+
+
+def test_too_many_files_that_wait_are_refused(tmp_path):
+    imports = ImportStore(None)
+    for _ in range(20):
+        imports.add("mine", b"a file")
+    with pytest.raises(BusyError, match="^20 files for mine are waiting already; send it again later$"):
+        imports.add("mine", b"a file")
+    imports.close()
+
+
+def test_what_was_imported_counts_when_the_log_is_opened_again(commanded, folders, coarse, tmp_path):
+    url, pairs = f"sqlite:///{tmp_path / 'campaign.db'}", build_pool(coarse).pairs
+    with commanded(folders[1:], tmp_path / "log", "--db", url) as server, server.client() as http:
+        done = http.post(f"{COARSE}/{IMPORT}", content="".join(f"{q} 0 {d} 2\n" for q, d in pairs))
+        assert done.status_code in (200, 202)
+        while http.get(f"{COARSE}/imports").json()[0]["status"] != "done":
+            time.sleep(0.05)
+    store = DatabaseStore(url, "coarse")
+    assert Campaign(coarse, "uniform", store=store).progress.judged == len(pairs)
+    store.close()
