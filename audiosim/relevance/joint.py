@@ -199,7 +199,7 @@ class JointEstimator:
         words, spoke = self._spoken
         # By how much collections vary in level, trend and sizes says nothing of how wide a level is.
         wider = np.mean(np.sqrt(gains.variance) / self._prior.layout.scale)
-        width = float(min(1.0, 1 / wider)) if self._held.away else 1.0
+        width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
         self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, width=width)
 
     @property
