@@ -144,7 +144,7 @@ def play(name: str, collection: Collection, model: Model, options: argparse.Name
         parts_of(name, collection, options.parts, options.home),
         [parse_stopping_rule(goal) for goal in GOALS],
     )
-    found = follow(trial, parts, AT, goals, jobs=options.jobs).to_dict()
+    found = follow(trial, parts, [int(at) for at in options.at.split(",")], goals, jobs=options.jobs).to_dict()
     for row in found["curve"]:
         print(row_of(name, row))
     for row in found["goals"]:
@@ -209,6 +209,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--measure", default="CG", help="such as nDCG or AP(min=2)")
     parser.add_argument("--cutoff", type=int, help="1 to 10; that of the collection where not given")
+    parser.add_argument("--at", default=",".join(map(str, AT)), help="numbers of judged pairs to look at")
     parser.add_argument("--home", action="store_true", help="learn from the collection's own other queries")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
