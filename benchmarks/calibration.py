@@ -202,6 +202,33 @@ def parts_of(name: str, collection: Collection, parts: int, home: bool = False) 
     return draw_parts(collection, parts, np.random.default_rng(0), queries=queries, held_out="queries")
 
 
+def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
+    """Draw stated and true confidence on each collection with two standard errors, the one that is most off first."""
+    import matplotlib.pyplot as plt  # costs start-up time that a run without a drawing need not pay
+
+    def off(name: str) -> float:
+        return max(abs(row["excess"]) for row in found[name]["curve"] if row["judged"] >= CHECKED)
+
+    order = sorted(found, key=off, reverse=True)
+    rows = -(-len(order) // 3)
+    figure, axes = plt.subplots(rows, 3, figsize=(9, 2.6 * rows), sharex=True, sharey=True, squeeze=False)
+    for axis, name in zip(axes.flat, order, strict=False):
+        curve = found[name]["curve"]
+        judged = [row["judged"] for row in curve]
+        for key, color in (("stated", "tab:blue"), ("accuracy", "tab:orange")):
+            error = [2 * (row.get(f"{key}_error") or 0) for row in curve]
+            label = "true" if key == "accuracy" else key
+            axis.errorbar(judged, [row[key] for row in curve], error, color=color, marker="o", ms=3, label=label)
+        axis.set_title(name, fontsize=9)
+        axis.set_xscale("symlog", linthresh=50)
+        axis.set_xticks(judged, [f"{count:.0f}" for count in judged])
+    for axis in axes[-1]:
+        axis.set_xlabel("judged pairs")
+    axes[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
 def main() -> None:
     """Print how true what is stated is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -214,6 +241,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
     parser.add_argument("--out", type=Path, help="where to write what is found, as JSON, after each collection")
+    parser.add_argument("--plot", type=Path, help="picture to write of all of them")
     parser.add_argument("--with", dest="earlier", type=Path, nargs="*", default=[], help="what earlier runs wrote")
     options = parser.parse_args()
     found: dict[str, dict[str, Any]] = {}
@@ -233,6 +261,8 @@ def main() -> None:
             print(f"{name:20} {time.process_time() - start:.0f} s", flush=True)
             if options.out:
                 options.out.write_text(json.dumps(found), encoding="utf-8")
+    if options.plot:
+        plot(found, options.plot)
     wrong = verdict(found)
     for line in wrong:
         print(f"NOT AS STATED  {line}")
