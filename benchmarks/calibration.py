@@ -32,9 +32,9 @@ from audiosim.relevance.between import Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.selection.stopping import CHECKED
-from audiosim.simulate import Design, Effects, Trial, draw_parts, follow, synthetic_collection
-from audiosim.simulate.parts import Part, queries_of
+from audiosim.selection.stopping_definition import CHECKED
+from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
+from audiosim.simulation.parts import Part, queries_of
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train

@@ -21,7 +21,7 @@ from audiosim.corpus.model import FINE, Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.joint import Prior, Uncertainty
 from audiosim.relevance.published import Model, load_model, usual_model
-from audiosim.simulate import Trial, follow
+from audiosim.simulation import Trial, follow
 
 
 def drawn(collection: Collection, model: Model, rng: np.random.Generator) -> Collection:

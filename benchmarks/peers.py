@@ -38,7 +38,7 @@ from audiosim.relevance.consensus import log_teams
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.published import load_model
 from audiosim.selection import Selection
-from audiosim.simulate.trials import selections
+from audiosim.simulation.trials import selections
 from audiosim.training.between_collections import learn_between
 
 BUDGETS = (50, 100, 200)

@@ -26,8 +26,8 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import last_moment, relearned
-from audiosim.simulate import draw_parts
-from audiosim.simulate.parts import queries_of
+from audiosim.simulation import draw_parts
+from audiosim.simulation.parts import queries_of
 from audiosim.training.between_collections import learn_between
 from audiosim.training.examples import place_levels
 from audiosim.training.folds import draw
