@@ -70,7 +70,7 @@ def without(collection: Collection, unknown: Sequence[str]) -> Collection:
 
 
 def patterns(mirex: Path, splits: int) -> None:
-    """Errors where columns of metadata are unknown of the half of the queries that is predicted, and as it is judged."""
+    """Errors where columns of metadata are unknown of half of the queries, which is predicted, and as it is judged."""
     collection = Collection.load(mirex)
     found: dict[tuple[str, ...], list[float]] = {}
     judged: dict[float, list[float]] = {}
