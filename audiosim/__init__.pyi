@@ -16,6 +16,7 @@ from .reliability_study import reliability as reliability
 from .reliability_study import split_half_study as split_half_study
 from .selection import Selection as Selection
 from .simulate.effort import plan as plan
+from .simulate.worth import worth as worth
 from .stats.fit_trials import fit_trials as fit_trials
 from .stats.regression import OrdinalRegression as OrdinalRegression
 from .users.answers import read_answers as read_answers
