@@ -192,10 +192,11 @@ class QuestionsOut(Wire):
 
 
 class AnswersOut(Wire):
-    """Answers that an assessor gave and has not taken back, oldest first."""
+    """Answers that an assessor gave and has not taken back, oldest first; `more` where there are earlier ones."""
 
     assessor: str
     state: int
+    more: bool
     answers: list[RecordOut]
 
 

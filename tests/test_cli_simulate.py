@@ -348,7 +348,8 @@ def some_judged(folder, tmp_path):
 
 
 RANKING = {
-    "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence", "widened",
+    "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence",
+    "fit_against", "fit_instead", "widened",
     "groups", "family_wise", "about", "sentence",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import lazy_loader
 import numpy as np
 
-from audiosim.audio import more_formats
+from audiosim.audio import by_ffmpeg, more_formats
 from audiosim.audio.completeness import Completeness, completeness
 from audiosim.audio.decoder import SUFFIXES, Decoder
 from audiosim.audio.gathering import Block, Decoded, Gathering, Samples
@@ -79,7 +79,8 @@ def read(
 ) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
-    path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; with audiosim[formats] whatever PyAV reads, such as M4A and WMA
+    path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; M4A, WMA and such by PyAV
+             (audiosim[formats]), or else by the ffmpeg command where it is on the machine
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   how much sound a file may hold
     decoders of other kinds of file, by their suffixes; libsndfile opens all others
@@ -138,10 +139,16 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
             return replace(decoded, known=known)
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
         reason = _reason(error)
-    found = more_formats.decode_other(path, check) if more_formats.installed() else reason
+    found = next((decode(path, check) for installed, decode in OTHERS if installed()), reason)
     if isinstance(found, Decoded):
         return found
     raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
+
+
+OTHERS = (  # of what libsndfile refuses, in the order in which they are preferred
+    (more_formats.installed, more_formats.decode_other),
+    (by_ffmpeg.ffmpeg_installed, by_ffmpeg.decode_by_ffmpeg),
+)
 
 
 LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
@@ -158,7 +165,7 @@ def _remedy(path: Path) -> str:
     """Means to read a file that is named as if it were of one of the other formats."""
     if not path.name.lower().endswith(more_formats.SUFFIXES):
         return ""
-    if more_formats.installed():
+    if any(installed() for installed, _ in OTHERS):
         return ", or sound of another format that is whole"
     return f"; audiosim[formats] reads {path.suffix.lower()} files: pip install 'audiosim[formats]'"
 

@@ -1,16 +1,20 @@
 """A large index made ready to be searched: a file beside it that is computed once, and may be deleted at any time.
 
     packed.f32   per entry of the index its sides in single precision; see `stats.kullback_leibler.Packed`
-    packed.json  the whitener of all of them, fixed when the file is made
+    packed.u64   of each part that was written at once: how many entries there are up to its end, its CRC-32
+    packed.json  the whitener of all of them, fixed when the file is made, and its CRC-32
 
 It grows with the index: only entries that are new are packed. Entries that no longer hold keep theirs, and
-those that remove a recording have zeros.
+those that remove a recording have zeros. When it is first used every part is held against its checksum; what is
+damaged, and what comes after it, is computed again.
 """
 
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -21,10 +25,11 @@ from audiosim.stats.threads import spread_on_threads
 if sys.platform != "win32":
     import fcntl
 
-SIDES, WHITENER = "packed.f32", "packed.json"
+SIDES, SUMS, WHITENER = "packed.f32", "packed.u64", "packed.json"
 LARGE = 20_000  # entries; fewer are packed in memory each time, which takes less than a second
 SAMPLE = 5000  # entries, evenly spread, that the whitener is fixed by
 WRITTEN = 32 * PACKED  # entries packed between writes
+SUM_BYTES = 16
 
 
 def packed_on_disk(folder: Path, rows: Singles, dimension: int) -> Packed:
@@ -34,7 +39,7 @@ def packed_on_disk(folder: Path, rows: Singles, dimension: int) -> Packed:
     """
     try:
         whitener = _whitener(folder, rows, dimension)
-        _complete(folder / SIDES, rows, whitener)
+        _complete(folder, rows, whitener)
     except OSError:
         whitener = _made_whitener(rows, dimension)
         parts = (_sides(rows[start : start + WRITTEN], whitener) for start in range(0, len(rows), WRITTEN))
@@ -47,8 +52,9 @@ def _whitener(folder: Path, rows: Singles, dimension: int) -> Whitener:
     """The one in the folder; where there is none that can be read, a new one, and the file starts again."""
     try:
         known = json.loads((folder / WHITENER).read_text(encoding="utf-8"))
+        whole = known.pop("crc") == _crc(known)
         whitener = Whitener(np.array(known["shift"]), np.array(known["stretch"]), float(known["scale"]))
-        if whitener.stretch.shape == (dimension, dimension):
+        if whole and whitener.stretch.shape == (dimension, dimension):
             return whitener
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         pass
@@ -56,9 +62,13 @@ def _whitener(folder: Path, rows: Singles, dimension: int) -> Whitener:
     (folder / SIDES).unlink(missing_ok=True)
     known = {"shift": whitener.shift.tolist(), "stretch": whitener.stretch.tolist(), "scale": whitener.scale}
     new = folder / f"{WHITENER}.{os.getpid()}"
-    new.write_text(json.dumps(known) + "\n", encoding="utf-8")
+    new.write_text(json.dumps(known | {"crc": _crc(known)}) + "\n", encoding="utf-8")
     new.replace(folder / WHITENER)
     return whitener
+
+
+def _crc(known: object) -> int:
+    return crc32(json.dumps(known).encode())
 
 
 def _made_whitener(rows: Singles, dimension: int) -> Whitener:
@@ -66,18 +76,47 @@ def _made_whitener(rows: Singles, dimension: int) -> Whitener:
     return Whitener.of(held[held[:, dimension] > 0], dimension)
 
 
-def _complete(path: Path, rows: Singles, whitener: Whitener) -> None:
-    """Append the sides of the rows that the file does not have yet; one process does, others wait for it."""
+def _complete(folder: Path, rows: Singles, whitener: Whitener) -> None:
+    """Write the sides that the file does not have yet, or no longer whole; one process does, others wait for it."""
     row_bytes = 4 * _columns(len(whitener.shift))
-    if path.exists() and path.stat().st_size >= len(rows) * row_bytes:
+    if _good_parts(folder, row_bytes)[1] >= len(rows):
         return
-    with path.open("ab") as file:
+    with (folder / SUMS).open("ab") as sums:
         if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
-        done = path.stat().st_size // row_bytes
-        file.truncate(done * row_bytes)
-        for start in range(done, len(rows), WRITTEN):
-            file.write(_sides(rows[start : start + WRITTEN], whitener).tobytes())
+            fcntl.flock(sums, fcntl.LOCK_EX)
+        parts, done = _good_parts(folder, row_bytes)
+        sums.truncate(parts * SUM_BYTES)
+        (folder / SIDES).touch()
+        with (folder / SIDES).open("r+b") as file:  # never cut: another process may have mapped it
+            file.seek(done * row_bytes)
+            for start in range(done, len(rows), WRITTEN):
+                content = _sides(rows[start : start + WRITTEN], whitener).tobytes()
+                file.write(content)
+                file.flush()
+                sums.write(np.array([min(start + WRITTEN, len(rows)), crc32(content)], "<u8").tobytes())
+                sums.flush()
+
+
+def _good_parts(folder: Path, row_bytes: int) -> tuple[int, int]:
+    """Number of the parts that are whole, up to the first that is not, and of the entries in them."""
+    if not ((folder / SIDES).exists() and (folder / SUMS).exists()):
+        return 0, 0
+    sums = np.fromfile(folder / SUMS, "<u8")
+    ends, size = sums[: len(sums) // 2 * 2].reshape(-1, 2).tolist(), (folder / SIDES).stat().st_size
+    bounds = list(pairwise([0, *(end for end, _ in ends)]))
+    if not size:
+        return 0, 0
+    sides = np.memmap(folder / SIDES, np.uint8, mode="r")
+
+    def whole(part: int) -> bool:
+        start, end = bounds[part]
+        if not start < end <= size // row_bytes:
+            return False
+        return crc32(sides[start * row_bytes : end * row_bytes].data) == int(ends[part][1])
+
+    good = spread_on_threads(whole, range(len(ends)))
+    count = good.index(False) if False in good else len(good)
+    return count, bounds[count - 1][1] if count else 0
 
 
 def _sides(rows: Singles, whitener: Whitener) -> Singles:

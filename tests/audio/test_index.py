@@ -481,13 +481,24 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
     alike(AudioIndex.load(folder), grown)
     whole = (folder / packing.SIDES).read_bytes()
     assert whole.startswith(before)
-    for content in (whole[:100], whole[:-3], b""):
+    flipped = bytearray(whole)
+    flipped[1234] ^= 4
+    for content in (whole[:100], whole[:-3], b"", bytes(flipped), bytes(flipped[:2000])):
         (folder / packing.SIDES).write_bytes(content)
+        alike(AudioIndex.load(folder), grown)
+        assert (folder / packing.SIDES).read_bytes() == whole
+    sums = (folder / packing.SUMS).read_bytes()
+    for content in (sums[:16], sums[:20], b"", bytes([*sums[:9], sums[9] ^ 1, *sums[10:]])):
+        (folder / packing.SUMS).write_bytes(content)
         alike(AudioIndex.load(folder), grown)
         assert (folder / packing.SIDES).read_bytes() == whole
     (folder / packing.SIDES).unlink()
     (folder / packing.WHITENER).write_text("{")
     alike(AudioIndex.load(folder), grown)
+    text = (folder / packing.WHITENER).read_text()
+    (folder / packing.WHITENER).write_text(text.replace("1", "2", 1))
+    alike(AudioIndex.load(folder), grown)
+    assert (folder / packing.WHITENER).read_text() == text
 
 
 def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):

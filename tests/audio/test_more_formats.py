@@ -1,13 +1,14 @@
 """Formats beyond libsndfile's: written by FFmpeg's coders, read back, compared with what was written."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 from scipy.signal import correlate
 
-from audiosim.audio import more_formats
+from audiosim.audio import by_ffmpeg, more_formats
 from audiosim.audio.decode import read
 from audiosim.audio.index import extract
 from audiosim.audio.sound_limits import SoundLimits
@@ -17,7 +18,9 @@ av = pytest.importorskip("av")
 
 RATE_HZ = 44_100
 LOSSLESS = {"alac.m4a": "alac", "flac.mka": "flac", "flac.ogg": "flac", "x.wv": "wavpack", "x.tta": "tta"}
+LOSSLESS |= {"alac.caf": "alac", "alac.mp4": "alac"}
 LOSSY = {"aac.m4a": "aac", "x.webm": "libopus", "x.aac": "aac", "x.ac3": "ac3", "x.wma": "wmav2"}
+LOSSY |= {"one.wma": "wmav1", "aac.mka": "aac", "opus.mka": "libopus", "aac.3gp": "aac", "x.asf": "wmav2"}
 
 
 def write(path, codec, samples):
@@ -105,6 +108,7 @@ def test_playlists_open_nothing(tmp_path, album):
 def test_without_pyav_a_file_says_what_would_read_it(album, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "")
     remedy = r"; audiosim\[formats\] reads \.m4a files: pip install 'audiosim\[formats\]'$"
     with pytest.raises(SoundError, match=rf"expected WAV, FLAC, Ogg, MP3 or AIFF{remedy}"):
         read(album / "aac.m4a")
@@ -119,3 +123,55 @@ def test_nothing_that_looks_like_sound_is_passed_over(run, tmp_path, music):
     assert code == 0
     assert err.startswith(f"audiosim: {tmp_path}/broken.m4a: cannot be decoded (")
     assert len(err.splitlines()) == 1
+
+
+@pytest.fixture(params=["PyAV", "ffmpeg"])
+def either(request, monkeypatch):
+    """Either way to read what libsndfile does not."""
+    if request.param == "PyAV":
+        return
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+
+
+def test_speex_is_read(either):
+    """write_speex.py made the file: three notes."""
+    signal = read(Path(__file__).with_name("notes.spx"), 8_000)
+    assert signal.duration_s == pytest.approx(2, abs=0.05)
+    for number, hertz in enumerate((220, 440, 880)):
+        part = signal.samples[number * 5_333 + 1_000 : number * 5_333 + 5_000]
+        assert 2 * np.abs(np.fft.rfft(part)).argmax() == pytest.approx(hertz, abs=4)
+
+
+def test_with_ffmpeg_and_without_pyav_the_same_is_read(album, monkeypatch):
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    expected = {name: read(album / name) for name in LOSSLESS | LOSSY}
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    monkeypatch.setattr(more_formats, "av", None)
+    for name, one in expected.items():
+        found = read(album / name)
+        assert abs(len(found.samples) - len(one.samples)) < 0.1 * 22_050
+        if name in LOSSLESS:
+            np.testing.assert_allclose(found.samples, one.samples, atol=2.0**-14)
+
+
+def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path):
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
+        read(album / "alac.m4a", limits=SoundLimits(seconds=2))
+    data = (album / "x.tta").read_bytes()
+    (tmp_path / "x.tta").write_bytes(data[: len(data) // 2])
+    with pytest.raises(
+        SoundError, match=r"x\.tta: (truncated or damaged: only [345]\d % of the sound|cannot be decoded)"
+    ):
+        read(tmp_path / "x.tta")
+    (tmp_path / "x.m4a").write_text(f"#EXTM3U\n#EXTINF:3,\n{album / 'x.aac'}\n#EXT-X-ENDLIST\n")
+    for name in ("x.m4a", "noise.mp3", "noise.wma"):
+        if name != "x.m4a":
+            (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(30_000))
+        with pytest.raises(SoundError, match=rf"{name}: cannot be decoded \("):
+            read(tmp_path / name)

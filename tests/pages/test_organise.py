@@ -242,6 +242,23 @@ def test_judgments_are_downloaded_as_files(browse, campaign):
     assert [row[3].startswith("judged fine 40") for row in shown_events] == [True] * 3
 
 
+def test_a_file_of_judgments_is_taken_in_and_a_wrong_one_is_said(browse, campaign, demo, tmp_path, watch):
+    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
+    lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
+    (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
+    (tmp_path / "wrong.qrels").write_text("q 0 d\n", encoding="utf-8")
+    page = shown(browse(campaign.page))
+    page.get_by_role("tab", name="Log and files").click()
+    page.set_input_files("#import-file", tmp_path / "right.qrels")
+    page.click("#import-send")
+    expect(page.locator("#imports li").first).to_contain_text("40 judgments taken in")
+    watch.expected.append("422")
+    page.set_input_files("#import-file", tmp_path / "wrong.qrels")
+    page.click("#import-send")
+    expect(page.locator("#import-trouble")).to_contain_text("Nothing was taken in: line 1: expected")
+    expect(page.locator("#imports li").first).to_contain_text("nothing was taken in: line 1: expected")
+
+
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     campaign.judge("ann", 4, 90)
     campaign.judge("bob", 1, cannot="the clip is silent")

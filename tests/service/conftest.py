@@ -226,6 +226,13 @@ def port() -> Iterator[int]:
         yield port
 
 
+@pytest.fixture
+def ports() -> Iterator[tuple[int, int]]:
+    """Two ports, each for one server after the other."""
+    with kept_port() as one, kept_port() as other:
+        yield one, other
+
+
 def _build(identifier: str, scale: Scale, seed: int) -> Collection:
     """Five systems of three teams, six queries, cutoff 4; two documents in ten have no genre, and as many no artist."""
     rng = np.random.default_rng(seed)

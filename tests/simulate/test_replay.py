@@ -8,7 +8,7 @@ from scipy import stats
 
 from audiosim import simulate
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Run
+from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores, rank
@@ -42,10 +42,12 @@ def truth(selection, tiny_truth):
 
 @pytest.fixture(scope="module")
 def small():
-    """A synthetic collection of 5 systems and 6 queries, its pool down to rank 5 and the truth."""
+    """A synthetic collection of 5 systems and 6 queries, its pool down to rank 5 and grades as uniform has them."""
     collection = synthetic_collection(np.random.default_rng(4), Design(5, 4, 6, 5, 12))
     pool = build_pool(collection, 5)
-    return collection, pool, pool.spread(collection.grades())
+    truth = np.random.default_rng(0).choice(FINE.levels, len(pool.pairs)).astype(float)
+    judged = tuple(Judgment(*pair, grade) for pair, grade in zip(pool.pairs, truth.tolist(), strict=True))
+    return replace(collection, judgments=judged), pool, truth
 
 
 def loop_of_a_campaign(collection, pool, truth, target, seed):

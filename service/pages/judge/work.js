@@ -18,12 +18,23 @@ export class Work {
 
   /** Where it stands: what the service knows, and what is on its way there. */
   async load() {
-    const query = new URLSearchParams({ assessor: this.assessor });
     const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
-    const { answers } = await get(`${this.root}/answers?${query}`);
+    const answers = await this.#told();
     await this.store.rememberClips(answers); // some may have been judged on another device
     this.history = answers.map((record) => readRecord(record, this.questions));
     for (const message of waiting) this.#apply(message);
+  }
+
+  /** All answers that the service has, which it tells in parts. */
+  async #told() {
+    let answers = [];
+    for (let more = true; more; ) {
+      const before = answers.length ? { before: answers[0].number } : {};
+      const part = await get(`${this.root}/answers?${new URLSearchParams({ assessor: this.assessor, ...before })}`);
+      answers = [...part.answers, ...answers];
+      more = part.more;
+    }
+    return answers;
   }
 
   #apply(message) {

@@ -1,0 +1,71 @@
+"""Formats that libsndfile does not read, by the ffmpeg command of the machine: audioread's way, as in librosa."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audiosim.audio import more_formats
+from audiosim.audio.completeness import Completeness
+from audiosim.audio.gathering import Decoded, Gathering
+
+SUFFIXES = (
+    *more_formats.SUFFIXES,
+    ".oga",
+    ".ogg",
+)  # what else is named .mp3 or .wav is none, whatever ffmpeg makes of it
+READ = 2**20  # bytes at a time
+TENTH = 0.1  # of a second: audioread knows lengths no better
+LISTS = (b"#EXTM3U", b"ffconcat", b"[playlist]", b"<?xml", b"<MPD")  # that name other files or addresses
+
+
+def ffmpeg_installed() -> bool:
+    """True if the ffmpeg command is on this machine, and audioread, which calls it."""
+    return which("ffmpeg") is not None and find_spec("audioread") is not None
+
+
+def decode_by_ffmpeg(path: Path, check: Callable[[int, int, int], None]) -> Decoded | str:
+    """All that can be decoded of the first stream of sound in a file, in 16 bits, or why nothing can.
+
+    check  hears frames, channels and rate in Hz as they are known, and may put an end to it
+    """
+    if not path.name.lower().endswith(SUFFIXES):
+        return "ffmpeg is not asked"
+    with path.open("rb") as file:
+        if file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(LISTS):
+            return "it is a list of other files"
+    from audioread import ffdec
+
+    try:
+        with ffdec.FFmpegAudioFile(str(path.resolve()), READ) as opened:
+            rate_hz, channels, promised = opened.samplerate, opened.channels, round(opened.duration * opened.samplerate)
+            check(promised, channels, rate_hz)
+            gathering = Gathering(promised, lambda frames: check(frames, channels, rate_hz), 2.0**-15)
+            for block in _whole_frames(opened, channels):
+                gathering.add(block)
+    except (ffdec.FFmpegError, OSError) as error:
+        return f"ffmpeg: {error}" if str(error) else "ffmpeg finds no sound in it"
+    decoded = gathering.result(rate_hz, False)
+    return replace(decoded, known=_completeness(gathering.frames, promised, rate_hz))
+
+
+def _whole_frames(blocks: Iterable[bytes], channels: int) -> Iterator[NDArray[np.int16]]:
+    """The frames, (n, channels), of bytes that may end within one."""
+    rest, each = b"", 2 * channels
+    for block in blocks:
+        data = rest + block
+        whole = len(data) // each * each
+        rest = data[whole:]
+        if whole:
+            yield np.frombuffer(data[:whole], "<i2").reshape(-1, channels)
+
+
+def _completeness(frames: int, promised: int, rate_hz: int) -> Completeness:
+    if not promised:
+        return Completeness(doubt="its container does not give its length")
+    missing = max(0.0, promised - frames - TENTH * rate_hz)
+    return Completeness(1 - missing / promised, harm="truncated or damaged")
