@@ -41,8 +41,8 @@ def worth(
 
     That is by how much the error of held-out grades grows, and their log score falls, where it is not known, with 95 %
     intervals over queries; and how many judgments it saves in a replay, where all of the pool is judged. What has
-    an interval that holds 0 may be worth nothing. On a collection that the model was learned on, models are learned anew
-    on other queries.
+    an interval that holds 0 may be worth nothing. Of a collection that the model knows, models are learned on other
+    queries.
 
     Example: `audiosim worth mirex2011 --judged 0,0.1 --no-replays`
     """
