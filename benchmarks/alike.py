@@ -1,4 +1,4 @@
-"""What the closeness of recordings is worth to predictions: grades of documents guessed with and without it.
+"""Worth of the closeness of recordings to predictions: grades of documents guessed with and without it.
 
     python benchmarks/alike.py [FOLDER] [--pool 40] [--seed 0]
 
@@ -68,7 +68,7 @@ class Setting:
 
 
 def expected(setting: Setting, told: list[int], by_sound: bool) -> Callable[[int], np.ndarray]:
-    """What is expected of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
+    """Expectation of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
 
     def powers(code: int) -> np.ndarray:
         near = setting.near[setting.blocks[code]]

@@ -1,4 +1,4 @@
-"""How long assessors wait while many judge at once and the model learns anew, and what that takes.
+"""Waiting of assessors while many judge at once and the model learns anew, and what that takes.
 
     python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 3]
 

@@ -143,7 +143,7 @@ class CampaignOut(Wire):
 
     @classmethod
     def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
-        campaign, goal = served.campaign, served.judging.goal
+        campaign, rule = served.campaign, served.judging.stopping_rule
         progress, selection = _at_rest(campaign)
         names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
@@ -159,7 +159,7 @@ class CampaignOut(Wire):
             leased=progress.leased,
             twice=progress.twice,
             confidence=selection.confidence,
-            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
+            goal=GoalOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=PaceOut(**campaign.pace().to_dict()),
             assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
@@ -192,7 +192,7 @@ class ChangeOut(Wire):
             pool=progress.pool,
             judgments=progress.judgments,
             confidence=selection.confidence,
-            reached=selection.reached(served.judging.goal),
+            reached=selection.reached(served.judging.stopping_rule),
         )
 
 

@@ -19,7 +19,7 @@ from audiosim.errors import InputError
 from audiosim.plugins import find_measure
 from audiosim.report.screen import progress
 from audiosim.report.views import rows_view
-from audiosim.simulate.worth import worth as worth_of
+from audiosim.simulation.worth import worth as worth_of
 
 
 def worth(

@@ -13,7 +13,7 @@ from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
-    from audiosim.simulate.effort import Effort
+    from audiosim.simulation.effort import Effort
 
 ROWS_SHOWN = 20
 TWINS_SHOWN = 20

@@ -1,4 +1,4 @@
-"""Who may judge what, under which name; and which collection a log is about."""
+"""Fairness: who may judge what, under which name; and which collection a log is about."""
 
 from contextlib import closing
 from dataclasses import replace

@@ -29,7 +29,7 @@ from audiosim.relevance.model_check import (
 )
 from audiosim.relevance.prequential import Grouping, groupings, leaning
 from audiosim.relevance.published import load_model
-from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
+from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
 

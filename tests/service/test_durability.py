@@ -1,4 +1,4 @@
-"""What was acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
+"""Everything acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What goes wrong with a database that a service stands on, and what the service makes of it; real servers all."""
+"""Faults of a database that a service stands on, and what the service makes of it; real servers all."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ import pytest
 from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""What goes beyond a limit is refused at once, and says so; what is within goes through whole."""
+"""Requests beyond a limit are refused at once, and told so; what is within goes through whole."""
 
 import asyncio
 import json
@@ -103,7 +103,7 @@ def client(port):
 
 
 def talk(port, *pieces):
-    """What a server says to these bytes, until it hangs up."""
+    """Answer of a server to these bytes, until it hangs up."""
     said = b""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         for piece in pieces:
@@ -136,7 +136,7 @@ def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(po
 
 
 def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal(echo, gate):
-    # Long enough for him to send the rest: it ends with that.
+    # Long enough for it to send the rest: it ends with that.
     listening = Limited(echo, replace(LIMITS, linger_s=60), gate)
     with running(Observed(listening)) as port:
         answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=60)

@@ -10,7 +10,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of
-from audiosim.simulate.worth import worth
+from audiosim.simulation.worth import worth
 
 DEMO = shipped.folder("fixtures") / "demo"
 

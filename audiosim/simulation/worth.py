@@ -21,8 +21,8 @@ from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.selection import Selection
 from audiosim.selection.stopping import Confidence
-from audiosim.simulate.parts import draw_parts
-from audiosim.simulate.replay import replay
+from audiosim.simulation.parts import draw_parts
+from audiosim.simulation.replay import replay
 from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
