@@ -3,11 +3,11 @@
     python benchmarks/neighbours.py [--pairs 7000] [--recordings 1000000] [--runs 5] [--sounds FOLDER]
         [--shards 8] [--only NAME]
 
-NAME is pairs, jensen-shannon, million, shards or worth; shards, of RECORDINGS in all, only where it is named. The large
-index lies in a temporary folder, which takes 3 GB for a million recordings and is deleted afterwards. Its Gaussians
-are random: what is measured depends on their number. FOLDER has sound files and a documents.tsv with genres. Times are
-medians over runs, of the processor but where `clock` is said; rates that are compared are measured in turn. Each part
-is kept by itself.
+NAME is pairs, jensen-shannon, million, shards, worth or limited; shards, of RECORDINGS in all, only where it is named.
+The large index lies in a temporary folder, which takes 3 GB for a million recordings and is deleted afterwards. Its
+Gaussians are random: what is measured depends on their number. FOLDER has sound files and a documents.tsv with genres.
+Times are medians over runs, of the processor but where `clock` is said; rates that are compared are measured in turn.
+Each part is kept by itself.
 """
 
 import argparse
@@ -15,20 +15,25 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import soundfile
+import soxr
 from figures import Figures
 from scipy.stats import bootstrap, skew
 from threadpoolctl import threadpool_limits
 
+from audiosim.audio import decode
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
 from audiosim.audio.shards import search_shards
+from audiosim.audio.tags import read_tags
 from audiosim.corpus.formats import read_documents
+from audiosim.corpus.model import Document
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Gaussian, from_rows, to_rows
 from audiosim.stats.kullback_leibler import Packed, kullback_leibler_divergence, pack
@@ -329,6 +334,36 @@ def quality(index: AudioIndex, genre: dict[str, str | None], near: dict) -> list
     return [*columns, float(skew([named.count(identifier) for identifier in index.ids]))]
 
 
+def limited(folder: Path, figures: Figures) -> None:
+    """Same-genre precision at 5, other artists (by tags) alone, of clips of which some have a source of 11 kHz."""
+    documents = read_documents(folder / "documents.tsv")
+    whole = {name: folder / document.path for name, document in documents.items() if document.path}
+    artists = {name: read_tags(path).artist for name, path in whole.items()}
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        low = {name: Path(scratch) / f"{number}.wav" for number, name in enumerate(whole)}
+        for name, path in low.items():
+            samples = decode.read(whole[name]).samples
+            soundfile.write(path, soxr.resample(soxr.resample(samples, 22_050, 11_025), 11_025, 22_050), 22_050)
+        for called, parameters in (("standard", STANDARD_FRAMES), ("mfcc", PLAIN)):
+            full, dull = (extract(sounds, n_jobs=-1, parameters=parameters) for sounds in (whole, low))
+            every_second = np.where((np.arange(len(full)) % 2 == 0)[:, None], full.rows, dull.rows)
+            columns = [
+                precision_at_5(AudioIndex(full.recordings, table, parameters), documents, artists)
+                for table in (full.rows, every_second, dull.rows)
+            ]
+            rows.append([called, *columns])
+    figures.table("precision at 5, other artists alone", ["", "whole band", "every second 11 kHz", "all 11 kHz"], rows)
+
+
+def precision_at_5(index: AudioIndex, documents: Mapping[str, Document], artists: Mapping[str, str | None]) -> float:
+    near = index.neighbours(None, 5, artists)
+    hits = [
+        [documents[query].genre == documents[one.identifier].genre for one in found] for query, found in near.items()
+    ]
+    return float(np.mean(hits))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=7000)
@@ -336,7 +371,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--sounds", type=Path, default=SOUNDS)
     parser.add_argument("--shards", type=int, default=8)
-    parser.add_argument("--only", choices=["pairs", "jensen-shannon", "million", "shards", "worth"])
+    parser.add_argument("--only", choices=["pairs", "jensen-shannon", "million", "shards", "worth", "limited"])
     options = parser.parse_args()
     parts = {
         "pairs": lambda figures: all_pairs(options.pairs, options.runs, figures),
@@ -344,10 +379,11 @@ def main() -> None:
         "million": lambda figures: million(options.recordings, options.runs, figures),
         "shards": lambda figures: in_shards(options.recordings, options.shards, options.runs, figures),
         "worth": lambda figures: worth(options.sounds, figures),
+        "limited": lambda figures: limited(options.sounds, figures),
     }
     for name, part in parts.items():
         wanted = options.only in {None, name} and (name != "shards" or options.only)
-        if wanted and (name != "worth" or options.sounds.is_dir()):
+        if wanted and (name not in ("worth", "limited") or options.sounds.is_dir()):
             with Figures("neighbours", name) as figures:
                 part(figures)
 
