@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help audit demo test test-fast check format bench calibration drawing release clean
+.PHONY: help audit demo test test-fast check docs format bench calibration drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -12,6 +12,7 @@ help:
 	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? some hours; needs ../shared/data"
+	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make drawing    docs/architecture.svg, from the imports"
 	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
 
@@ -50,8 +51,10 @@ bench: $(VENV)/installed
 	for script in $$(ls benchmarks/*.py | grep -v figures.py); do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/figures.py
 
-drawing: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+docs: $(VENV)/installed-for-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
+
+drawing: $(VENV)/installed-for-docs
 	$(BIN)/python docs/draw_architecture.py
 
 release: check test
@@ -72,6 +75,10 @@ $(VENV)/bin/python:
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/installed-for-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	touch $@
 
 $(VENV)/installed-for-tests: $(VENV)/installed

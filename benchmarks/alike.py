@@ -69,7 +69,7 @@ class Setting:
 
 
 def expected(setting: Setting, told: list[int], by_sound: bool) -> Callable[[int], np.ndarray]:
-    """What is expected of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
+    """Expectation of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
 
     def powers(code: int) -> np.ndarray:
         near = setting.near[setting.blocks[code]]

@@ -30,7 +30,7 @@ from audiosim.relevance.consensus import log_teams
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.simulate import Design, Effects, Trial, draw_parts, follow, synthetic_collection
+from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 
 ROOT = Path(__file__).resolve().parents[1]

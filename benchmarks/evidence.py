@@ -31,7 +31,7 @@ from audiosim.features.evidence import evidence_columns
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
-from audiosim.simulate import draw_parts
+from audiosim.simulation import draw_parts
 from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train

@@ -1,14 +1,18 @@
-"""How long assessors wait while many judge at once and the model learns anew, and how much memory that takes.
+"""Waiting of assessors while many judge at once and the model learns anew, and what that takes.
 
-    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 2]
+    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 3]
 
 A server as the command starts it, SQLite, nothing judged. Each assessor asks for a pair, pauses (somewhere between none
-and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Prints the
-median, the 99th percentile and the longest time of each, how often the model learned, and the server's memory after a
-fifth of the time and at the end.
+and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Limits: of
+judgments and pairs 150 ms at the 99th percentile, of health 50 ms, of memory 5 % growth after the first minute.
+
+On a busy machine the times say how busy it is: how long the server's threads were ready to run and waited for a
+processor stands beside them, and the processor time of a request does not depend on it.
 """
 
 import argparse
+import http.client
+import json
 import random
 import re
 import subprocess
@@ -18,41 +22,54 @@ import threading
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
-import httpx
 import numpy as np
+from figures import Figures
 
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
+LIMITS_MS = {"next": 150, "judgment": 150, "health/live": 50}
 
 
-def timed(what: str, http: httpx.Client, method: str, path: str, body: object = None) -> httpx.Response:
-    """A request, and how long it took."""
-    start = time.perf_counter()
-    answer = http.request(method, path, json=body)
-    TIMES[what].append(time.perf_counter() - start)
-    if answer.status_code not in (200, 201):
-        TROUBLES.append(f"{what} {answer.status_code} {answer.text}")
-    return answer
+class Asking:
+    """One connection to the server, as lean as Python has it: the load must not be the asker's."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def __call__(self, what: str, method: str, path: str, body: object = None) -> Any:
+        start = time.perf_counter()
+        self._connection.request(method, path, None if body is None else json.dumps(body))
+        answer = self._connection.getresponse()
+        said = answer.read()
+        TIMES[what].append(time.perf_counter() - start)
+        if answer.status not in (200, 201):
+            TROUBLES.append(f"{what} {answer.status} {said!r:.200}")
+            return {}
+        return json.loads(said)
 
 
-def judge(url: str, collection: str, name: str, column: str, pause: float, stop: threading.Event) -> None:
+def judge(port: int, collection: str, name: str, column: str, pause: float, stop: threading.Event) -> None:
     """Judge at random until told to stop."""
-    rng, path = random.Random(name), f"/v1/collections/{collection}"
-    with httpx.Client(base_url=url, timeout=120) as http:
-        stop.wait(rng.uniform(0, pause))
-        while not stop.is_set():
-            for pair in timed("next", http, "POST", f"{path}/next", {"assessor": name}).json().get("pairs", []):
-                stop.wait(rng.uniform(0, 2 * pause))
-                said = {"query": pair["query"], "document": pair["document"], "assessor": name, "played_s": 20}
-                timed("judgment", http, "POST", f"{path}/judgments", said | {column: rng.choice([0, 1, 2])})
+    rng, path, ask = random.Random(name), f"/v1/collections/{collection}", Asking(port)
+    stop.wait(rng.uniform(0, 2 * pause))
+    while not stop.is_set():
+        pairs = ask("next", "POST", f"{path}/next", {"assessor": name}).get("pairs", [])
+        if not pairs:
+            stop.wait(1)
+        for pair in pairs:
+            if stop.wait(rng.uniform(0, 2 * pause)):
+                return  # not all at one moment
+            said = {"query": pair["query"], "document": pair["document"], "assessor": name, "played_s": 20}
+            ask("judgment", "POST", f"{path}/judgments", said | {column: rng.choice([0, 1, 2])})
 
 
-def watch(url: str, stop: threading.Event) -> None:
+def watch(port: int, stop: threading.Event) -> None:
     """Ask whether the service lives."""
-    with httpx.Client(base_url=url, timeout=120) as http:
-        while not stop.wait(0.1):
-            timed("health/live", http, "GET", "/health/live")
+    ask = Asking(port)
+    while not stop.wait(0.1):
+        ask("health/live", "GET", "/health/live")
 
 
 def memory_mb(pid: int) -> float:
@@ -62,13 +79,25 @@ def memory_mb(pid: int) -> float:
     return int(found[1]) / 1024 if found else float("nan")
 
 
+def processor_s(pid: int) -> tuple[float, float]:
+    """Seconds that the threads of a process ran, and those that they were ready to run and waited for a processor."""
+    parts = []
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            parts.append([int(part) / 1e9 for part in path.read_text(encoding="utf-8").split()[:2]])
+        except OSError:  # a thread that ended
+            continue
+    ran, waited = np.sum(parts, axis=0).tolist()
+    return ran, waited
+
+
 def main() -> None:
     """Play it and print the figures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("collection", type=Path)
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--pause", type=float, default=2)
+    parser.add_argument("--pause", type=float, default=3)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -77,39 +106,62 @@ def main() -> None:
         with log.open("wb") as stream:
             process = subprocess.Popen(command, stderr=stream)
         try:
-            while not (found := re.search(r"serving (\S+) at (http://\S+);", log.read_text(encoding="utf-8"))):
+            while not (found := re.search(r"serving (\S+) at http://\S+:(\d+);", log.read_text(encoding="utf-8"))):
                 time.sleep(0.1)
-            play(found[2], found[1], asked, process.pid)
+            play(int(found[2]), found[1], asked, process.pid)
         finally:
             process.terminate()
             process.wait()
 
 
-def play(url: str, collection: str, asked: argparse.Namespace, pid: int) -> None:
-    """Judge for as long as was asked for, and print what was measured."""
-    with httpx.Client(base_url=url, timeout=60) as http:
-        scale = http.get(f"/v1/collections/{collection}").json()["scale"]["name"]
-    column, stop = scale if scale in ("fine", "broad") else "grade", threading.Event()
-    threads = [threading.Thread(target=watch, args=(url, stop))]
+def play(port: int, collection: str, asked: argparse.Namespace, pid: int) -> None:
+    """Judge for as long as was asked for, and say what was measured."""
+    path = f"/v1/collections/{collection}"
+    scale, stop = Asking(port)("", "GET", path)["scale"]["name"], threading.Event()
+    column = scale if scale in ("fine", "broad") else "grade"
+    threads = [threading.Thread(target=watch, args=(port, stop))]
     for number in range(asked.assessors):
-        given = (url, collection, f"a{number}", column, asked.pause, stop)
+        given = (port, collection, f"a{number}", column, asked.pause, stop)
         threads.append(threading.Thread(target=judge, args=given))
+    ran, waited = processor_s(pid)
     for thread in threads:
         thread.start()
-    time.sleep(asked.seconds / 5)
+    early_s = min(60.0, asked.seconds / 3)
+    time.sleep(early_s)
     early = memory_mb(pid)
-    time.sleep(4 * asked.seconds / 5)
+    time.sleep(asked.seconds - early_s)
     late = memory_mb(pid)
     stop.set()
     for thread in threads:
         thread.join()
-    with httpx.Client(base_url=url, timeout=60) as http:
-        rows = http.get(f"/v1/collections/{collection}/judgments?format=log").text.splitlines()
-    learned = sum('"kind": "learn"' in row for row in rows)
-    for what, seconds in TIMES.items():
-        median, high, most = 1000 * np.quantile(seconds, [0.5, 0.99, 1])
-        print(f"{what}: {len(seconds)} requests, median {median:.1f} ms, p99 {high:.1f} ms, longest {most:.1f} ms")
-    print(f"learned {learned} times; memory {early:.0f} MB, then {late:.0f} MB; {len(TROUBLES)} refused {TROUBLES[:2]}")
+    took = [now - before for now, before in zip(processor_s(pid), (ran, waited), strict=True)]
+    whole = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    whole.request("GET", f"{path}/judgments?format=log")
+    learned = sum(b'"kind": "learn"' in line for line in whole.getresponse().read().splitlines())
+    show(asked, took, learned, early, late)
+
+
+def show(asked: argparse.Namespace, took: list[float], learned: int, early: float, late: float) -> None:
+    """Print and keep the figures.
+
+    took         seconds that the server ran, and waited for a processor
+    learned      times that the model did
+    early, late  memory of the server after the first minute and at the end, in MB
+    """
+    load = Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]
+    requests = sum(map(len, TIMES.values()))
+    with Figures("judging_load") as figures:
+        for what, limit in LIMITS_MS.items():
+            times = 1000 * np.array(TIMES[what])
+            share = np.mean(times <= limit)
+            figures.add(f"{what}, median", float(np.median(times)))
+            note = f"{len(times)} requests, {share:.1%} within the limit, longest {times.max():.0f} ms"
+            figures.add(f"{what}, 99th percentile", float(np.quantile(times, 0.99)), limit=limit, note=note)
+        figures.add("processor time of a request", 1000 * took[0] / requests, note="of all kinds, learning beside")
+        figures.add("ready to run and without a processor", 1000 * took[1] / requests, note=f"machine at load {load}")
+        figures.add("learned", float(learned), "times", note=f"{asked.assessors} assessors, {asked.seconds:.0f} s")
+        figures.add("memory", late, "MB", limit=1.05 * early, note=f"{early:.0f} MB after the first minute")
+        figures.add("refused", len(TROUBLES), "requests", limit=0, note="; ".join(TROUBLES[:2]))
 
 
 if __name__ == "__main__":

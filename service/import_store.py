@@ -156,7 +156,8 @@ class ImportStore:
         if not self._is_there():
             return None
         now = time.time()
-        free = (IMPORTS.c.worker == self._worker) | (IMPORTS.c.seen < now - SILENT_S)
+        silent = (IMPORTS.c.seen < now - SILENT_S) | (IMPORTS.c.seen > now + SILENT_S)  # a clock may go back
+        free = (IMPORTS.c.worker == self._worker) | silent
         first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
         mine = sql.update(IMPORTS).where(IMPORTS.c.number == first.scalar_subquery(), free)
         with self._reporting(), self._engine.begin() as connection:

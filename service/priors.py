@@ -110,7 +110,7 @@ def _arrays(body: bytes) -> dict[str, Any]:
 
 
 def _shape(shape: Array, levels: int) -> Array | None:
-    """What the file says of the ends of the levels; None where it says nothing."""
+    """Ends of the levels as the file has them; None where it says nothing."""
     if shape.shape == (0,):
         return None
     if shape.dtype != np.float64 or shape.shape != (levels - 1,) or not np.all(np.isfinite(shape)):

@@ -45,7 +45,9 @@ class RankingOut(Wire, omit_defaults=True):
 
     `basis` is "predicted", or the number of judgments that it rests on. `groups` of systems cannot be told apart, at
     the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says whether the
-    judgments come out as the model predicts them: PASS, FAIL (all statements are `widened` times as wide), NOT CHECKED.
+    judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED. Where it fails, `fit_against` says what
+    speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they rest on
+    what collections in general are like, and on the judgments.
     """
 
     collection: str
@@ -64,6 +66,8 @@ class RankingOut(Wire, omit_defaults=True):
     basis: str | int = "predicted"
     fit: str = "NOT CHECKED"
     fit_evidence: float = 1.0
+    fit_against: str = ""
+    fit_instead: str = ""
     widened: float = 1.0
     draws: int | None = None
 
@@ -112,7 +116,8 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
-    `sounds` says what cannot be heard, and so is not handed out; empty where all can be.
+    `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
+    pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
     """
 
     collection: str
@@ -134,11 +139,14 @@ class CampaignOut(Wire):
     dropped: list[PairOut]
     leases: list[HeldOut]
     sounds: str
+    totals: dict[str, int]
 
     @classmethod
-    def from_domain(cls, served: ServedCollection) -> "CampaignOut":
-        campaign, goal = served.campaign, served.judging.goal
+    def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
+        campaign, rule = served.campaign, served.judging.stopping_rule
         progress, selection = _at_rest(campaign)
+        names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
+        cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
         return cls(
             collection=served.collection.identifier,
             state=progress.number,
@@ -151,15 +159,14 @@ class CampaignOut(Wire):
             leased=progress.leased,
             twice=progress.twice,
             confidence=selection.confidence,
-            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
+            goal=GoalOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=PaceOut(**campaign.pace().to_dict()),
-            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in campaign.assessors()},
+            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
-            cannot=[
-                CannotOut(*pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()
-            ],
-            dropped=[PairOut(*pair) for pair in campaign.dropped()],
-            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in campaign.leases()],
+            cannot=[CannotOut(*pair, name, reason) for pair, name, reason in cannot[shown]],
+            dropped=[PairOut(*pair) for pair in dropped[shown]],
+            leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
+            totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
         )
 
@@ -185,7 +192,7 @@ class ChangeOut(Wire):
             pool=progress.pool,
             judgments=progress.judgments,
             confidence=selection.confidence,
-            reached=selection.reached(served.judging.goal),
+            reached=selection.reached(served.judging.stopping_rule),
         )
 
 

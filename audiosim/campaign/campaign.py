@@ -253,10 +253,14 @@ class Campaign:
             raise InputError(f"{said!r:.80} is no name: there is nothing to be seen of it")
         return name
 
-    def answers(self, assessor: str) -> list[Record]:
-        """Answers that this assessor gave and has not taken back, revised answers too, oldest first."""
+    def answers(self, assessor: str, count: int | None = None, before: int | None = None) -> list[Record]:
+        """Answers that this assessor gave and has not taken back, revised answers too, oldest first.
+
+        count, before  the last so many only, of those whose number is lower; all where None
+        """
         with self._log.state:
-            return [self._ledger.record(number) for number in self._ledger.counting(assessor)]
+            numbers = [one for one in self._ledger.counting(assessor) if before is None or one < before]
+            return [self._ledger.record(number) for number in numbers[-count if count else 0 :]]
 
     def answered(self, pair: Pair, assessor: str) -> bool:
         """True if this assessor gave an answer about a pair, and has not taken it back."""

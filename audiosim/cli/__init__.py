@@ -122,7 +122,8 @@ def common(
     """Rank music-similarity systems honestly from as few human judgments as will do."""
 
 
-FORMER = {"--rule": "--selection-rule"}  # options by the names they have up to the next version
+# Options by the names they have up to the next version.
+FORMER = {"--rule": "--selection-rule", "--stop": "--stopping-rule", "--goal": "--stopping-rule"}
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ class Collection:
 
     identifier       the folder's name; the service serves it under this
     name             for people
+    task             of those who judge: what grades say, such as "how similar the two sound"; empty: nothing is said
     scale            the grades an assessor may give
     cutoff           how deep a ranking counts when a measure does not say
     runs             one per system, at least one, no two of one system
@@ -51,6 +52,7 @@ class Collection:
     readings: tuple[Reading, ...] = ()
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
+    task: str = ""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -128,6 +130,7 @@ class Collection:
             readings=files.readings(runs, documents, query_documents, teams, judged),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
             evidence=read_evidence(folder),
+            task=settings.task or "",
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 
@@ -150,7 +153,7 @@ class Collection:
         plain = formats.fits_qrels(self.judgments)
         judgments = "judgments.qrels" if plain else "judgments.csv"
         spell_judgments = formats.qrels_lines if plain else formats.judgments_csv_lines
-        settings = formats.Settings(self.name, self.scale, self.cutoff, self.not_artists)
+        settings = formats.Settings(self.name, self.scale, self.cutoff, self.not_artists, task=self.task or None)
         texts = {
             "documents.tsv": formats.document_lines(self.documents.values()) if self.documents else None,
             "queries.tsv": formats.query_lines(self.query_documents) if self.query_documents else None,

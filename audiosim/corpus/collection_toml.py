@@ -13,7 +13,7 @@ from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "scale", "cutoff", "not_artists", "system_from", "same_artist")
+KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist")
 DEEPEST = 1_000_000
 
 
@@ -27,6 +27,7 @@ class Settings:
     not_artists: frozenset[str] = frozenset()
     system_from: SystemFrom | None = None
     same_artist: SameArtist | None = None
+    task: str | None = None
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -42,7 +43,8 @@ def read_settings(path: str | Path) -> Settings:
             raise FormatError(path, _line_of(text, key), f"unknown key {key}, {expected}")
     try:
         return Settings(
-            name=_name(table.get("name")),
+            name=_text("name", table.get("name")),
+            task=_text("task", table.get("task")),
             scale=_scale(table.get("scale")),
             cutoff=_cutoff(table.get("cutoff")),
             not_artists=_not_artists(table.get("not_artists", [])),
@@ -82,9 +84,9 @@ def _line_of(text: str, key: str) -> int:
     return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
 
 
-def _name(value: object) -> str | None:
+def _text(key: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise _WrongValueError("name", f"expected text, found {value!r}")
+        raise _WrongValueError(key, f"expected text, found {value!r}")
     return value
 
 
@@ -134,6 +136,8 @@ def settings_lines(settings: Settings) -> list[str]:
     lines = []
     if settings.name is not None:
         lines.append(f"name = {_quote(settings.name)}")
+    if settings.task is not None:
+        lines.append(f"task = {_quote(settings.task)}")
     if settings.scale is not None:
         named = SCALES.get(settings.scale.name) == settings.scale
         levels = ", ".join(map(repr, settings.scale.levels))

@@ -1,5 +1,6 @@
 """Expectation of a measure, and how sure that is, while judgments are missing."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
-from audiosim.relevance.model_check import check_model
+from audiosim.relevance.model_check import Reserved, check_model
 from audiosim.relevance.relearning import after_grades
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 
@@ -134,4 +135,25 @@ def estimate_pool(
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
     ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
     order = np.flatnonzero(belief.judged) if order is None else order
-    return ranking.with_check(check_model(estimator, grades, order))
+    return check_ranking(expected, estimator, belief, ranking, order)
+
+
+def check_ranking(
+    expected: ExpectedScores, estimator: RelevanceEstimator, belief: Belief, ranking: Ranking, order: Integers
+) -> Ranking:
+    """The ranking with a check of its model; where that fails, what is stated instead.
+
+    belief   of the estimator, given the judgments
+    ranking  by that belief
+    order    (k,) places of the judged pairs, in the order in which they were judged
+
+    Of a model that does not fit and knows better than to insist, see `Reserved`, the scores are those that it holds to
+    in reserve: it fails where it has learned what is not so here. All deviations are larger by the `factor` of a check.
+    """
+    check = check_model(estimator, belief, order, expected.pool)
+    if check.verdict == "FAIL" and isinstance(estimator, Reserved) and (reserve := estimator.in_reserve()) is not None:
+        instead = reserve.predict(belief.grades)
+        again = check_model(reserve, instead, order, expected.pool)
+        ranking = replace(ranking, scores=expected.scores(instead))
+        check = replace(check, instead=again)
+    return ranking.with_check(check)

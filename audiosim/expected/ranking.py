@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,10 +10,12 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.arrays import Array, Integers
 from audiosim.measures.measure import Measure
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
+from audiosim.showing import notebook_html
 from audiosim.stats.multivariate import Moments
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 DifferenceDistribution = Literal["t", "normal"]
 
@@ -51,8 +52,11 @@ class Ranking:
 
     def with_check(self, check: ModelCheck) -> "Ranking":
         """The ranking with a check of its model: where that fails, all deviations are so many times as large."""
-        scores = Moments(self.scores.mean, self.scores.covariance * check.factor**2)
-        return replace(self, scores=scores, check=check)
+        return replace(self.wider(check.factor), check=check)
+
+    def wider(self, factor: float) -> "Ranking":
+        """The ranking with all deviations of scores so many times as large."""
+        return replace(self, scores=Moments(self.scores.mean, self.scores.covariance * factor**2))
 
     def __repr__(self) -> str:
         best = self.order[0]
@@ -64,10 +68,15 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         """The ranking as notebooks show it: one line, and the systems as a table."""
-        table = self.to_frame().to_html(
-            float_format=lambda value: f"{value:.3f}", columns=["expectation", "low", "high"]
-        )
-        return f"<p>{escape(repr(self))}</p>{table}"
+        return notebook_html(repr(self), self.to_frame()[["expectation", "low", "high"]])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The expected score of each system with its 95 % interval, best on top; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        rows = self.system_rows()
+        low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
+        return draw_intervals([row["system"] for row in rows], low, middle, high, f"expected {self.measure}", axes)
 
     @cached_property
     def order(self) -> Integers:

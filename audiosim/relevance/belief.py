@@ -279,7 +279,7 @@ class Belief:
         return np.where(self.judged[rows], self.grades[rows], self.levels[level])
 
     def evidence_of(self, place: int) -> str | None:
-        """What spoke for a pair, such as "output, genre"; None where the estimator does not say."""
+        """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
         return None if self.spoke is None else self.evidence[self.spoke[place]]
 
     def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:

@@ -177,7 +177,9 @@ class JointEstimator:
         """
         model = models[0]
         components = _parts(model)[1]
-        self._model = model
+        self._model, self._models, self._pool = model, models, pool
+        self._taught: Array | None = None
+        self._reserve: JointEstimator | None = None
         if model.between is None or is_home(model, pool):
             self._prior = Prior.of(pool, models, SOUND in components)
             self._held = Uncertainty.at_home(self._prior, model)
@@ -229,10 +231,25 @@ class JointEstimator:
         found = estimate_components([layout], [off], centre, spread)
         left = {name: min(spread[name], found.errors[name] / found.sizes[name]) for name in held.centre}
         other = copy(self)
+        other._taught, other._reserve = grades, None
         other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
         shaped = other._start.revise(grades).shaped()
         other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch)
         return other
+
+    def in_reserve(self) -> "JointEstimator | None":
+        """Estimator for where this one does not fit: nothing known of documents, and a collection like any other.
+
+        It has learned from the same judgments. None where nothing is held of other collections, or this is it already.
+        """
+        between = self._model.between
+        if between is None or (self._held.away and self._pool is unknown_documents(self._pool)):
+            return None
+        if self._reserve is None:
+            models = (replace(self._model, training=None), *self._models[1:])
+            made = JointEstimator(unknown_documents(self._pool), models)
+            self._reserve = made if self._taught is None else made.relearned(self._taught)
+        return self._reserve
 
     def following(self, learned: object) -> "JointEstimator | None":
         """The estimator with the sizes and the shape of levels that one of another pool of the collection has learned.
@@ -252,6 +269,15 @@ class JointEstimator:
         values, vectors = np.linalg.eigh(self._held.covariance)
         columns = layout.fixed @ (vectors * np.sqrt(np.maximum(0, values))) / layout.scale[:, None]
         return replace(layout, trend=None, shared={**layout.shared, COVARIATES: columns})
+
+
+def unknown_documents(pool: Pool) -> Pool:
+    """The pool with nothing known of its documents beyond who retrieved them; itself where nothing is."""
+    known = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
+    if not known and pool.sounds is None and not pool.evidence:
+        return pool
+    nothing = np.full(len(pool.pairs), UNKNOWN)
+    return replace(pool, genre=nothing, query_genre=nothing, artist=nothing, sounds=None, evidence=())
 
 
 def is_home(model: Model, pool: Pool) -> bool:

@@ -1,4 +1,4 @@
-"""Which evidence spoke for a pair: output, genre, artist, sound, judgments, or what the user brought."""
+"""Evidence that spoke for a pair: output, genre, artist, sound, judgments, or what the user brought."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ ABOUT = {"GEN": "genre", "ART": "artist"}
 
 
 def kinds_of(feature: Feature) -> tuple[str, ...]:
-    """What a feature is made of: sGEN of genre, aGEN of judgments and genre, qSIM of sound."""
+    """Kinds of evidence that a feature is made of: sGEN of genre, aGEN of judgments and genre, qSIM of sound."""
     about = ABOUT.get(feature.name[-3:])
     if feature.kind == "audio":
         return ("sound",) if feature.reads == "nothing" else ("sound", "judgments")
@@ -24,7 +24,7 @@ def kinds_of(feature: Feature) -> tuple[str, ...]:
 
 
 def told_by(features: Iterable[Feature]) -> str:
-    """What some features together are made of, in words."""
+    """Kinds of evidence that some features together are made of, in words."""
     kinds = {kind for feature in features for kind in kinds_of(feature)}
     return ", ".join(kind for kind in ORDER if kind in kinds)
 

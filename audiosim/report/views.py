@@ -13,7 +13,7 @@ from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
-    from audiosim.simulate.effort import Effort
+    from audiosim.simulation.effort import Effort
 
 ROWS_SHOWN = 20
 TWINS_SHOWN = 20
@@ -57,8 +57,9 @@ def effort_view(found: "Effort") -> RenderableType:
             f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = f"{found.judged:,} pairs are judged; {len(found.counts)} campaigns were played on with drawn grades."
+    below = [_otherwise(found)] if found.otherwise else []
     if not found.unsettled:
-        return Group(Text(said), Text(basis))
+        return Group(Text(said), Text(basis), *below)
     table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to tell apart")
     for row in found.unsettled[:ROWS_SHOWN]:
         queries = "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
@@ -66,7 +67,17 @@ def effort_view(found: "Effort") -> RenderableType:
     more = len(found.unsettled) - ROWS_SHOWN
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
     head = f"{len(found.unsettled)} pairs of systems would still be open:"
-    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest)
+    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest, *below)
+
+
+def _otherwise(found: "Effort") -> RenderableType:
+    """What the collection would tell apart, all judged, as it is and otherwise."""
+    pairs = found.otherwise[0].pairs
+    table = PlainTable(("All judged", "whole"), "Judgments", f"Told apart of {pairs:,}", ("80 % interval", "whole"))
+    for one in found.otherwise:
+        table.add_row(one.what, f"{one.judgments:,}", f"{one.apart:.1f}", f"{one.low:.1f} – {one.high:.1f}")
+    head = "Pairs of systems that a paired t-test at 5 % would tell apart:"
+    return Group(Text(f"\n{head}", style="bold"), table)
 
 
 def _ranks(low: int, high: int) -> str:

@@ -12,15 +12,15 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import ExpectedScores, expected_scores, rank
+from audiosim.expected.estimation import ExpectedScores, check_ranking, expected_scores, rank
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.model_check import check_model
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
-from audiosim.selection.stopping import Confidence, StoppingRule
+from audiosim.selection.stopping import Confidence
+from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.stats.multivariate import Moments
 
 
@@ -141,7 +141,7 @@ class Selection:
     def checked(self) -> Ranking:
         """The ranking with a check of the model by the judgments so far; see `ModelCheck`."""
         order = np.array(self.order, dtype=np.int64)
-        return self.ranking.with_check(check_model(self.estimator, self.grades, order))
+        return check_ranking(self.expected, self.estimator, self.belief, self.ranking, order)
 
     @property
     def confidence(self) -> float:
@@ -154,9 +154,9 @@ class Selection:
         return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
 
     def reached(self, stop: float | StoppingRule) -> bool:
-        """True if judging may stop: a goal is met, or no judgment is worth anything any more.
+        """True if judging may stop: a stopping rule is met, or no judgment is worth anything any more.
 
-        stop  a goal, or a mean confidence
+        stop  the rule, or a mean confidence
         """
         stop = stop if isinstance(stop, StoppingRule) else Confidence(stop)
         return stop.reached(self) or not self.weights[~self.belief.judged].any()

@@ -49,7 +49,7 @@ export function newKey() {
 /**
  * Send one request and return the answer's JSON.
  *
- * body    sent as JSON
+ * body    sent as JSON; a file as it is
  * key     of a request that changes something: sent twice, it is done once
  * accept  "json", "bytes" or "text"
  * tries   how often to send it where that is safe: without a body, or with a key, or where `repeatable`
@@ -72,7 +72,8 @@ export const post = (path, body = {}, options = {}) => ask(path, { ...options, b
 
 async function once(path, { method, body, key, accept = "json", patienceMs = PATIENCE_MS, signal }) {
   const headers = new Headers();
-  if (body !== undefined) headers.set("Content-Type", "application/json");
+  const file = body instanceof Blob;
+  if (body !== undefined) headers.set("Content-Type", file ? "application/octet-stream" : "application/json");
   if (key) headers.set("Idempotency-Key", key);
   const patience = AbortSignal.timeout(patienceMs);
   let answer;
@@ -80,7 +81,7 @@ async function once(path, { method, body, key, accept = "json", patienceMs = PAT
     answer = await fetch(path, {
       method,
       headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || file ? body : JSON.stringify(body),
       credentials: "same-origin",
       signal: signal ? AbortSignal.any([signal, patience]) : patience,
     });

@@ -17,7 +17,7 @@ from audiosim.expected.verdicts import Verdicts
 from service.access import caller_of
 from service.exchange import CollectionDep, ServedDep, WireRoute, answer
 from service.limits import Shared
-from service.routes.judging import WRITES, written
+from service.routes.judging import WRITES, CountQuery, written
 from service.served import ServedCollection
 from service.wire_judging import RecordOut, TurnIn
 from service.wire_standing import CampaignOut, ChangeOut, RankingOut
@@ -28,6 +28,8 @@ POLL_S = 0.5
 HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
 KEPT = 16
+SHOWN = 200
+FirstQuery = Annotated[int, Query(ge=0, le=2**31, description="how many assessors, leases and so on to pass over")]
 TurnBody = Annotated[TurnIn, Body()]
 NO_REASON = TurnIn()
 MeasureQuery = Annotated[
@@ -60,10 +62,10 @@ def _told(ranking: Ranking) -> dict[str, Any]:
 
 
 @router.get("/collections/{collection}/campaign")
-def show_campaign(one: CollectionDep) -> CampaignOut:
+def show_campaign(one: CollectionDep, count: CountQuery = SHOWN, first: FirstQuery = 0) -> CampaignOut:
     """Show how far the campaign is, how fast the assessors judge and how far they agree, and what is open."""
     one.campaign.refresh()
-    return CampaignOut.from_domain(one)
+    return CampaignOut.from_domain(one, slice(first, first + count))
 
 
 @router.post("/collections/{collection}/pause", **WRITES)

@@ -28,6 +28,7 @@ from service.wire_judging import (
 
 SHARE_S = 60  # until it is worth asking again for pairs that others have
 ROUNDED_S = 0.05
+MOST_SHOWN = 1000
 
 router = APIRouter(prefix="/v1", tags=["judging"], route_class=WireRoute)
 
@@ -45,6 +46,8 @@ AskQuery = Annotated[
 ]
 AssessorQuery = Annotated[str | None, Query(max_length=1000, description="whose; an assessor's token says it")]
 
+CountQuery = Annotated[int, Query(ge=1, le=MOST_SHOWN, description="how many at most")]
+BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a lower number")]
 
 WRITES: dict[str, Any] = {
     "status_code": 201,
@@ -71,7 +74,7 @@ def named_assessor(request: Request, one: ServedCollection, said: str | None) ->
 @router.get("/collections/{collection}/questions")
 def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
     """The questions that an assessor answers of each pair: what the judging page is made from."""
-    return QuestionsOut.from_domain(one.collection.identifier, one.questions.asked(ask), one.listen_s)
+    return QuestionsOut.from_domain(one, one.questions.asked(ask))
 
 
 @router.get("/collections/{collection}/status")
@@ -144,12 +147,22 @@ def undo_answer(
 
 
 @router.get("/collections/{collection}/answers")
-def show_answers(request: Request, one: CollectionDep, assessor: AssessorQuery = None) -> AnswersOut:
-    """Answers that an assessor gave and has not taken back, with where each pair is to be heard again."""
+def show_answers(
+    request: Request,
+    one: CollectionDep,
+    assessor: AssessorQuery = None,
+    count: CountQuery = MOST_SHOWN,
+    before: BeforeQuery = None,
+) -> AnswersOut:
+    """Answers that an assessor gave and has not taken back, with where each pair is to be heard again.
+
+    The last ones, or those before a number.
+    """
     name = named_assessor(request, one, assessor)
     number = one.campaign.refresh()
+    found = one.campaign.answers(name, count + 1, before)
     told = [
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
-        for record in one.campaign.answers(name)
+        for record in found[-count:]
     ]
-    return AnswersOut(name, number, told)
+    return AnswersOut(name, number, len(found) > count, told)

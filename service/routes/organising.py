@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
@@ -13,6 +13,7 @@ from audiosim.errors import InputError
 from service.access import Access
 from service.exchange import CollectionDep, WireRoute
 from service.outlook import outlook_of
+from service.routes.judging import BeforeQuery, CountQuery
 from service.tokens import Token, TokenStore
 from service.wire_judging import RecordOut
 from service.wire_organising import (
@@ -30,9 +31,6 @@ from service.wire_organising import (
 )
 
 Found = TypeVar("Found")
-CountQuery = Annotated[int, Query(ge=1, le=1000, description="how many lines at most")]
-BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only lines with a lower number")]
-
 router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 
 # One at a time works, for a second or for some; the others wait, and mostly find it done.

@@ -220,7 +220,7 @@ def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collecti
 
 
 def strangers(collection):
-    """Whether one of the files speaks of nothing that the runs name."""
+    """True if one of the files speaks of nothing that the runs name."""
     queries = {query for run in collection.runs for query in run.rankings}
     pairs = {(query, name) for run in collection.runs for query, names in run.rankings.items() for name in names}
     named = {name for _, name in pairs} | {collection.query_document(query) for query in queries}

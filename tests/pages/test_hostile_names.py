@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from urllib.parse import quote
 
 import pytest
 
@@ -90,7 +91,11 @@ def test_the_organisers_page_shows_hostile_names_as_text(browse, http):
     for pair, said in zip(pairs, ({"fine": 10, "note": SCRIPT}, {"cannot": IMAGE}, {"fine": 90}), strict=True):
         body = {"query": pair["query"], "document": pair["document"], "assessor": f"Ann{ATTRIBUTE}", **said}
         assert http.post(f"{path}/judgments", json=body).status_code == 201
+    wrong = f"query,document,fine\n{pairs[0]['query']},{IMAGE},10\n".encode()
+    assert http.post(f"{path}/judgments/import", content=wrong).status_code == 422
+    assert http.post(f"{path}/invitations", json={"name": f"Bob{TEMPLATE}"}).is_success
     page = browse("/organise/demo")
+    expect(page.locator("#imports")).to_contain_text(IMAGE)
     expect(page.locator("body")).to_contain_text(IMAGE)
     expect(page.locator("body")).to_contain_text(f"Ann{ATTRIBUTE}")
     assert http.post(f"{path}/pause", json={"reason": f"lunch{IMAGE}"}).is_success
@@ -99,6 +104,40 @@ def test_the_organisers_page_shows_hostile_names_as_text(browse, http):
         if summary.is_visible():
             summary.click()
     check_harmless(page)
+
+
+def test_the_start_page_shows_hostile_names_as_text(browse):
+    page = browse("/")
+    expect(page.locator("#collections")).to_contain_text(IMAGE)
+    check_harmless(page)
+
+
+@pytest.fixture
+def asked(hostile, commanded, tmp_path):
+    """A server that asks a question of its own, all of whose words are markup."""
+    said = {"name": "known", "kind": "choice", "text": f"Do you know it?{IMAGE}", "levels": [f"no{IMAGE}", "yes"]}
+    lines = ["[[question]]", *(f"{name} = {json.dumps(value)}" for name, value in said.items())]
+    lines.append(f"words = {json.dumps([f'never{ATTRIBUTE}', f'often{TEMPLATE}'])}")
+    (tmp_path / "questions.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = ("--questions", tmp_path / "questions.toml", "--model", "mout")
+    with commanded([hostile], tmp_path / "log", *options) as running:
+        yield running
+
+
+def test_questions_and_reasons_of_hostile_words_are_shown_as_text(asked, browse, watch):
+    watch.expected.append("409")  # it is paused in the middle
+    page = browse(f"/judge/demo#name=Ann{quote(IMAGE)}")
+    page.locator("#screen-start:not([hidden])").wait_for()
+    page.locator("#skip-training").click()
+    page.locator("#screen-desk:not([hidden])").wait_for()
+    for words in (f"Do you know it?{IMAGE}", f"never{ATTRIBUTE}", f"often{TEMPLATE}"):
+        expect(page.locator("body")).to_contain_text(words)
+    check_harmless(page)
+    with asked.client() as http:
+        assert http.post("/v1/collections/demo/pause", json={"reason": SCRIPT}).is_success
+    again = browse(f"/judge/demo#name=Bob{quote(IMAGE)}")
+    expect(again.locator("body")).to_contain_text(SCRIPT)
+    check_harmless(again)
 
 
 def test_a_page_of_a_collection_of_a_hostile_name_shows_it_as_text(browse, watch):

@@ -75,7 +75,7 @@ def live(demo, commanded, tmp_path_factory):
     crowd().save(root / "crowd")
     folders.append(root / "crowd")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
+    options = ("--db", database, "--stopping-rule", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
     with commanded(folders, root / "log", *options) as running:
         yield running
 
@@ -111,7 +111,7 @@ def percent(text):
 
 
 def agrees(page, campaign):
-    """Whether the page shows the ranking and the confidence that the service tells now."""
+    """True if the page shows the ranking and the confidence that the service tells now."""
     ranking = campaign.get("ranking")
     rows = [(row[1], row[2], row[3]) for row in cells(page, "#ranking")]
     said = [(s["system"], f"{s['expectation']:.3f}", f"{s['low']:.3f}–{s['high']:.3f}") for s in ranking["systems"]]
@@ -242,6 +242,23 @@ def test_judgments_are_downloaded_as_files(browse, campaign):
     assert [row[3].startswith("judged fine 40") for row in shown_events] == [True] * 3
 
 
+def test_a_file_of_judgments_is_taken_in_and_a_wrong_one_is_said(browse, campaign, demo, tmp_path, watch):
+    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
+    lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
+    (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
+    (tmp_path / "wrong.qrels").write_text("q 0 d\n", encoding="utf-8")
+    page = shown(browse(campaign.page))
+    page.get_by_role("tab", name="Log and files").click()
+    page.set_input_files("#import-file", tmp_path / "right.qrels")
+    page.click("#import-send")
+    expect(page.locator("#imports li").first).to_contain_text("40 judgments taken in")
+    watch.expected.append("422")
+    page.set_input_files("#import-file", tmp_path / "wrong.qrels")
+    page.click("#import-send")
+    expect(page.locator("#import-trouble")).to_contain_text("Nothing was taken in: line 1: expected")
+    expect(page.locator("#imports li").first).to_contain_text("nothing was taken in: line 1: expected")
+
+
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     campaign.judge("ann", 4, 90)
     campaign.judge("bob", 1, cannot="the clip is silent")
@@ -258,7 +275,7 @@ LOOKS = list(product((DESK, PHONE), ("light", "dark")))
 
 
 def audit(page, looks=LOOKS):
-    """What axe-core finds wrong in either theme, on a desk and on a phone, where all has to fit the width."""
+    """Faults that axe-core finds in either theme, on a desk and on a phone, where all has to fit the width."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     wrong = []

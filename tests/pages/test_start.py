@@ -13,7 +13,7 @@ AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 
 
 def wrong(page):
-    """What axe-core finds wrong on a wide and on a narrow screen, in either theme."""
+    """Faults that axe-core finds on a wide and on a narrow screen, in either theme."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = []
     for width, scheme in ((1000, "light"), (360, "dark")):

@@ -193,7 +193,7 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
 
 @pytest.mark.slow
 def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(command):
-    options = ["--judgments", TRUTH, "--selection-rule", "even", "--stop", "winner=0.8", "--format", "json"]
+    options = ["--judgments", TRUTH, "--selection-rule", "even", "--stopping-rule", "winner=0.8", "--format", "json"]
     found = parsed(command("audiosim.cli", "simulate", DEMO, *options))
     assert found["rule"] == "even"
     assert 0 < found["judged"] < found["pool"]

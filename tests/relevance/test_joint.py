@@ -107,7 +107,7 @@ def truth(some_hundreds, pool):
 
 
 def assert_is(dense, found, grades):
-    """What an estimator predicts given some grades, and the CG of the systems, against the reference."""
+    """Predictions of an estimator given some grades, and the CG of the systems, against the reference."""
     mean, covariance = dense.given(grades)
     np.testing.assert_allclose(found.gains.mean, mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.gains.variance, np.diagonal(covariance), rtol=0, atol=1e-9)

@@ -279,7 +279,7 @@ def test_a_stopping_rule_may_be_written_in_several_ways(text, printed):
         (
             "enough=1",
             "unknown stopping rule 'enough=1', expected confidence=0.95, every=0.95, difference(size=0.02)=0.95, "
-            "users(share=0.05)=0.95, success(share=0.5)=0.95, error=0.05, judgments=200",
+            "users(share=0.05)=0.95, error=0.05, judgments=200, success(share=0.5)=0.95",
         ),
         ("0.95", "unknown stopping rule '0.95', expected confidence=0.95, "),
         ("confidence", "unknown stopping rule 'confidence', expected confidence=0.95, "),

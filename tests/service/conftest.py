@@ -148,7 +148,7 @@ class Server:
         return self.wait()
 
     def refuses(self) -> bool:
-        """Whether it takes no connections, or no longer."""
+        """True if it takes no connections, or no longer."""
         try:
             socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), PATIENCE_S).close()
         except ConnectionRefusedError:
@@ -224,6 +224,13 @@ def port() -> Iterator[int]:
     """A port for one server after the other."""
     with kept_port() as port:
         yield port
+
+
+@pytest.fixture
+def ports() -> Iterator[tuple[int, int]]:
+    """Two ports, each for one server after the other."""
+    with kept_port() as one, kept_port() as other:
+        yield one, other
 
 
 def _build(identifier: str, scale: Scale, seed: int) -> Collection:

@@ -1,6 +1,7 @@
-"""What was acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
+"""Everything acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
 
 import json
+import os
 import random
 import resource
 import sqlite3
@@ -19,6 +20,7 @@ from audiosim.campaign.tables import METADATA
 from audiosim.corpus.pool import build_pool
 
 WRITERS = 8
+KILLS = int(os.environ.get("AUDIOSIM_KILLS", "12"))  # of one server; half as many of two: 100 makes that 50
 COARSE = "/v1/collections/coarse"
 
 
@@ -102,10 +104,23 @@ def more(wait_until):
 
 
 @pytest.mark.slow
+def check_kept(writers, log):
+    """Everything acknowledged stands in the log once, under the number that was told."""
+    assert not [trouble for writer in writers for trouble in writer.troubles]
+    kept = Counter(row["key"] for row in log)
+    numbers = {row["key"]: row["number"] for row in log}
+    acknowledged = {key: number for writer in writers for key, number in writer.acknowledged.items()}
+    assert all(kept[key] == 1 and numbers[key] == number for key, number in acknowledged.items())
+    # What was written but not acknowledged may be there too: of each writer at most the last.
+    assert len(set(kept) - set(acknowledged)) <= len(writers)
+    assert [row["number"] for row in log] == list(range(1, len(log) + 1))
+    return len(acknowledged)
+
+
 def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
     commanded, folders, coarse, tmp_path, database, port, more
 ):
-    kills = 20 if database.startswith("sqlite") else 2
+    kills = KILLS if database.startswith("sqlite") else 2
     rng, pairs = random.Random(7), build_pool(coarse).pairs
     writers = [Writer(f"w{i}", pairs[i::WRITERS], port, random.Random(7 + i)) for i in range(WRITERS)]
     with ExitStack() as stack:
@@ -119,18 +134,35 @@ def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
                 server = stack.enter_context(commanded(folders[1:], tmp_path / f"log {kill + 1}", *options))
             more(writers, 10)
         log = log_of(server)
-    assert not [trouble for writer in writers for trouble in writer.troubles]
-    kept = Counter(row["key"] for row in log)
-    numbers = {row["key"]: row["number"] for row in log}
-    acknowledged = {key: number for writer in writers for key, number in writer.acknowledged.items()}
-    assert len(acknowledged) > 10 * kills
-    assert all(kept[key] == 1 and numbers[key] == number for key, number in acknowledged.items())
-    # What was written but not acknowledged may be there too: of each writer at most the last.
-    assert len(set(kept) - set(acknowledged)) <= WRITERS
-    assert [row["number"] for row in log] == list(range(1, len(log) + 1))
+    assert check_kept(writers, log) > 10 * kills
 
 
-@pytest.mark.slow
+def test_nothing_is_lost_or_doubled_while_two_servers_on_one_database_are_killed_in_turn(
+    commanded, folders, coarse, tmp_path, database, ports, more
+):
+    rng, pairs = random.Random(11), build_pool(coarse).pairs
+    with ExitStack() as stack:
+        writers = [Writer(f"w{i}", pairs[i::WRITERS], ports[i % 2], random.Random(i)) for i in range(WRITERS)]
+
+        def start(place, number):
+            options = ("--port", ports[place], "--db", database, "--model", "uniform")
+            return stack.enter_context(commanded(folders[1:], tmp_path / f"log {place} {number}", *options))
+
+        servers = [start(0, 0), start(1, 0)]
+        with writing(writers):
+            for kill in range(KILLS // 2):
+                more(writers, rng.randrange(5, 20))
+                time.sleep(rng.uniform(0, 0.05))
+                place = rng.randrange(2)
+                servers[place].kill()
+                servers[place] = start(place, kill + 1)
+            more(writers[:1], 1)
+            more(writers[1:2], 1)
+        logs = [log_of(server) for server in servers]
+    assert logs[0] == logs[1]
+    assert check_kept(writers, logs[0]) > 5 * (KILLS // 2)
+
+
 def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, folders, coarse, tmp_path, database):
     with ExitStack() as stack:
         servers = [
@@ -211,6 +243,39 @@ def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, fol
             assert client.get(f"{COARSE}/ranking").json()["judged"] == 1
     with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
         assert judged(server, "second", 201, pairs[1])["number"] == 2
+
+
+def test_a_database_that_becomes_read_only_while_serving_is_answered_with_503_and_still_read(
+    commanded, folders, coarse, tmp_path, cluster
+):
+    """As after a failover to a replica: sessions may read and not write."""
+    pairs = build_pool(coarse).pairs
+    engine = sql.create_engine(
+        cluster.url.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT", poolclass=sql.NullPool
+    )
+
+    def turn(on):
+        with engine.connect() as connection:
+            name = connection.execute(sql.text("SELECT current_database()")).scalar()
+            connection.execute(sql.text("SET default_transaction_read_only = off"))
+            connection.execute(sql.text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = {on}'))
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            connection.execute(sql.text(f"{others} AND datname = current_database()"))
+
+    with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", cluster.url) as server:
+        judged(server, "first", 201, pairs[0])
+        turn("on")
+        problem = judged(server, "second", 503, pairs[1])
+        assert "read-only transaction" in problem["detail"]
+        with server.client() as client:
+            assert client.get(f"{COARSE}/ranking").json()["judged"] == 1
+            assert client.get("/health/live").status_code == 200
+            assert client.get(f"{COARSE}/answers", params={"assessor": "ann"}).json()["answers"]
+            refused = client.post(f"{COARSE}/judgments/import", content=f"{pairs[2].query} 0 {pairs[2].document} 1\n")
+            assert refused.status_code == 503
+        turn("off")
+        assert judged(server, "second", 201, pairs[1])["number"] == 2
+        assert [row["key"] for row in log_of(server)] == ["first", "second"]
 
 
 def test_a_locked_database_is_answered_with_503_and_recovers(commanded, folders, coarse, tmp_path):

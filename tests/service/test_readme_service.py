@@ -1,4 +1,4 @@
-"""What docs/service.md shows works as it is shown, against a live server."""
+"""Everything that docs/service.md shows works as it is shown, against a live server."""
 
 import os
 import re

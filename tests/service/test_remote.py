@@ -19,7 +19,7 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.simulate import replay
+from audiosim.simulation import replay
 from service.client import Client, RemoteEstimator, remote
 from service.priors import decode_prior, encode_prior
 from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut

@@ -1,4 +1,4 @@
-"""Where a campaign stands, over HTTP: as the library and the command say it."""
+"""Standing of a campaign, over HTTP: as the library and the command say it."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ import audiosim
 from audiosim.campaign import judgments_in
 from audiosim.expected.verdicts import Verdicts
 
-SMALL = "/v1/collections/small"
+SMALL, COARSE = "/v1/collections/small", "/v1/collections/coarse"
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def server(commanded, folders, tmp_path_factory):
     options = (
         "--db",
         f"sqlite:///{root / 'campaign.db'}",
-        "--goal",
+        "--stopping-rule",
         "judgments=3",
         "--cannot-limit",
         1,
@@ -156,3 +156,38 @@ def test_a_server_that_stops_lets_those_go_who_listen(commanded, folders, tmp_pa
         assert server.stop() == 0
         # Cut off, as it is after a time of grace, it would end with an error and not with the end of the answer.
         assert len(heard.result()) == 1
+
+
+def test_of_many_assessors_a_part_is_told_at_a_time(client, coarse):
+    names = [f"many {i:02}" for i in range(12)]
+    for name in names:
+        (pair,) = client.post(f"{COARSE}/next", json={"assessor": name}).json()["pairs"]
+        said = {"query": pair["query"], "document": pair["document"], "assessor": name, "cannot": "no sound"}
+        assert client.post(f"{COARSE}/judgments", json=said).status_code == 201
+        client.post(f"{COARSE}/next", json={"assessor": name})
+    whole = client.get(f"{COARSE}/campaign").json()
+    assert whole["totals"] == {name: len(whole[name]) for name in ("assessors", "cannot", "dropped", "leases")}
+    assert whole["totals"]["assessors"] >= 12
+    for name in ("assessors", "cannot", "leases"):
+        parts = []
+        for first in range(0, whole["totals"][name] + 5, 5):
+            part = client.get(f"{COARSE}/campaign", params={"count": 5, "first": first}).json()
+            assert part["totals"] == whole["totals"]
+            assert len(part[name]) <= 5
+            parts += part[name]
+        assert parts == list(whole[name])
+
+
+def test_answers_of_an_assessor_are_told_in_parts(client, coarse):
+    for i in range(7):
+        (pair,) = client.post(f"{COARSE}/next", json={"assessor": "patient"}).json()["pairs"]
+        said = {"query": pair["query"], "document": pair["document"], "assessor": "patient", "broad": i % 3}
+        assert client.post(f"{COARSE}/judgments", json=said).status_code == 201
+    whole = client.get(f"{COARSE}/answers?assessor=patient").json()
+    assert (len(whole["answers"]), whole["more"]) == (7, False)
+    got, more, before = [], True, {}
+    while more:
+        part = client.get(f"{COARSE}/answers", params={"assessor": "patient", "count": 3, **before}).json()
+        assert 1 <= len(part["answers"]) <= 3
+        got, more, before = part["answers"] + got, part["more"], {"before": part["answers"][0]["number"]}
+    assert got == whole["answers"]

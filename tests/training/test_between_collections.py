@@ -1,4 +1,4 @@
-"""How collections vary, against numbers by hand and against collections drawn from a distribution that is known."""
+"""Variation of collections, against numbers by hand and against collections drawn from a distribution that is known."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from audiosim.relevance.between import SIZES, TREND, Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import FLOOR
 from audiosim.relevance.published import load_model
-from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
 
 HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(SIZES, (0.5, 0.4)), ("shipped",))

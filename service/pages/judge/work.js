@@ -1,4 +1,4 @@
-// An assessor's work: the pairs that are his, what he has answered, what comes next.
+// An assessor's work: the pairs that are theirs, what they have answered, what comes next.
 
 import { get, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
@@ -18,12 +18,23 @@ export class Work {
 
   /** Where it stands: what the service knows, and what is on its way there. */
   async load() {
-    const query = new URLSearchParams({ assessor: this.assessor });
     const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
-    const { answers } = await get(`${this.root}/answers?${query}`);
+    const answers = await this.#told();
     await this.store.rememberClips(answers); // some may have been judged on another device
     this.history = answers.map((record) => readRecord(record, this.questions));
     for (const message of waiting) this.#apply(message);
+  }
+
+  /** All answers that the service has, which it tells in parts. */
+  async #told() {
+    let answers = [];
+    for (let more = true; more; ) {
+      const before = answers.length ? { before: answers[0].number } : {};
+      const part = await get(`${this.root}/answers?${new URLSearchParams({ assessor: this.assessor, ...before })}`);
+      answers = [...part.answers, ...answers];
+      more = part.more;
+    }
+    return answers;
   }
 
   #apply(message) {
@@ -50,7 +61,7 @@ export class Work {
     return this.answers.size % this.settings.batch;
   }
 
-  /** Ask for the rest of the batch; what this assessor holds already comes first, and stays his for longer. */
+  /** Ask for the rest of the batch; what this assessor holds already comes first, and stays theirs for longer. */
   async lease() {
     // What is answered and not sent yet would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);

@@ -47,7 +47,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   const files = toTab("log", "Take the judgments as a file");
   if (campaign.status === "closed") return [[files, ", or resume the campaign to go on."]];
   const steps = campaign.status === "paused" ? [["Resume the campaign when it may go on: nobody can judge now."]] : [];
-  const people = Object.keys(campaign.assessors).length;
+  const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [files, " and close the campaign; or go on, to be surer of ", toTab("pairs", "the least sure pairs"), "."]];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), ": nobody has judged anything yet."]];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
@@ -69,9 +69,9 @@ function closest({ pairs }) {
 }
 
 function troubles({ campaign, leanings }) {
-  const { cannot, dropped } = campaign;
+  const { cannot, totals } = campaign;
   const pairs = new Set(cannot.map((one) => `${one.query}\n${one.document}`)).size;
-  const gone = dropped.length ? `, ${whole(dropped.length)} no longer asked for` : "";
+  const gone = totals.dropped ? `, ${whole(totals.dropped)} no longer asked for` : "";
   return [
     ...(campaign.sounds ? [[`${campaign.sounds[0].toUpperCase()}${campaign.sounds.slice(1)}.`]] : []),
     ...(pairs ? [[toTab("cannot", `${count(pairs, "pair")} cannot be judged`), `, as assessors say${gone}.`]] : []),

@@ -4,6 +4,7 @@ import { get, logIn, logOut, session, takeInvitation, wait } from "../api.js";
 import { announce, byId, switchThemes } from "../page.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
+import { fileImports } from "./imports.js";
 import { follow } from "./live.js";
 import { eventLog } from "./log.js";
 import { showNow } from "./now.js";
@@ -26,6 +27,7 @@ const known = { campaign: null, ranking: null, leanings: null, history: null, re
 const drawCourse = courseChart();
 const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
+const showImports = fileImports(PATH);
 
 function badge(id, [said, kind]) {
   byId(id).textContent = said;
@@ -76,6 +78,7 @@ const refresh = rounds(async () => {
   showCannot(campaign);
   byId("campaign").hidden = false;
   await showLog();
+  showImports().catch(showTrouble);
   known.history = await get(`${PATH}/history`);
   showCourse();
   if (!known.history.complete) refresh();

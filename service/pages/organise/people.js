@@ -11,7 +11,8 @@ export function showAssessors(campaign, leanings) {
   const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
   names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
   byId("assessors").tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
-  byId("agreement").textContent = names.length ? agreement(campaign) : "Nobody has judged anything yet.";
+  const all = campaign.totals.assessors > names.length ? ` The first ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")} are shown.` : "";
+  byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged anything yet.";
 }
 
 function agreement({ agreement: { pairs, scales }, twice }) {
@@ -46,11 +47,11 @@ function drift(lying) {
   return element("span", { class: "drifts" }, element("span", { "aria-hidden": "true" }, `${sign} `), element("span", { class: "hidden-visually" }, word), range);
 }
 
-export function showCannot({ cannot, dropped }) {
+export function showCannot({ cannot, dropped, totals }) {
   const gone = new Set(dropped.map((pair) => `${pair.query}\n${pair.document}`));
   byId("cannot-frame").hidden = !cannot.length;
   byId("cannot-about").textContent = cannot.length
-    ? `${count(cannot.length, "answer")} of this kind${gone.size ? `; ${count(gone.size, "pair is", "pairs are")} no longer asked for` : ""}.`
+    ? `${count(totals.cannot, "answer")} of this kind${totals.dropped ? `; ${count(totals.dropped, "pair is", "pairs are")} no longer asked for` : ""}${totals.cannot > cannot.length ? `; the first ${whole(cannot.length)} are shown` : ""}.`
     : "None so far.";
   byId("cannot").tBodies[0].replaceChildren(
     ...cannot.map((one) =>

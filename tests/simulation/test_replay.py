@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim import simulate
+from audiosim import simulation
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Run
+from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores, rank
@@ -17,16 +17,16 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
-from audiosim.simulate import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
-from audiosim.simulate.replay import right, spearman
+from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
+from audiosim.simulation.replay import right, spearman
 from audiosim.stats.multivariate import Moments
 
 CG = parse_measure("CG@2")
 
 
 def test_the_public_names_are_sorted():
-    assert simulate.__all__ == sorted(simulate.__all__)
-    assert all(callable(getattr(simulate, name)) for name in simulate.__all__)
+    assert simulation.__all__ == sorted(simulation.__all__)
+    assert all(callable(getattr(simulation, name)) for name in simulation.__all__)
 
 
 @pytest.fixture
@@ -42,10 +42,12 @@ def truth(selection, tiny_truth):
 
 @pytest.fixture(scope="module")
 def small():
-    """A synthetic collection of 5 systems and 6 queries, its pool down to rank 5 and the truth."""
+    """A synthetic collection of 5 systems and 6 queries, its pool down to rank 5 and grades as uniform has them."""
     collection = synthetic_collection(np.random.default_rng(4), Design(5, 4, 6, 5, 12))
     pool = build_pool(collection, 5)
-    return collection, pool, pool.spread(collection.grades())
+    truth = np.random.default_rng(0).choice(FINE.levels, len(pool.pairs)).astype(float)
+    judged = tuple(Judgment(*pair, grade) for pair, grade in zip(pool.pairs, truth.tolist(), strict=True))
+    return replace(collection, judgments=judged), pool, truth
 
 
 def loop_of_a_campaign(collection, pool, truth, target, seed):

@@ -10,9 +10,9 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
-from audiosim.simulate import Design, Observation, Truth, synthetic_collection
-from audiosim.simulate.observations import observation_summary
-from audiosim.simulate.trials import selections
+from audiosim.simulation import Design, Observation, Truth, synthetic_collection
+from audiosim.simulation.observations import observation_summary
+from audiosim.simulation.trials import selections
 
 
 @pytest.fixture(scope="module")

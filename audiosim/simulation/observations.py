@@ -9,8 +9,8 @@ from scipy import sparse
 
 from audiosim.arrays import Array
 from audiosim.selection import Selection
-from audiosim.simulate.calibration import Claims, jackknife_error, mean_and_error
-from audiosim.simulate.replay import right, true_scores
+from audiosim.simulation.calibration import Claims, jackknife_error, mean_and_error
+from audiosim.simulation.replay import right, true_scores
 
 LEVEL = 0.95  # of the intervals that are held against the truth
 KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a score when all of it is judged

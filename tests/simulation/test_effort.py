@@ -11,7 +11,8 @@ from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulate.effort import SECONDS, _queries, plan, seconds_per_judgment
+from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
@@ -52,7 +53,7 @@ def test_queries_needed_are_those_of_the_paired_t_test_of_statsmodels():
     drawn = np.array([float(given[pair]) for pair in pool.pairs])
     difference = np.array([given[q, f"A{q}"] - given[q, f"B{q}"] for q in queries])
     expected = TTestPower().solve_power(difference.mean() / difference.std(ddof=1), power=0.8, alpha=0.05)
-    (found,) = _queries(collection, pool, parse_measure("CG@1"), drawn)
+    (found,) = queries_needed(scores_of(collection, pool, parse_measure("CG@1"), drawn))
     # The normal approximation needs some two queries less, z^2 / 2 of them: Cohen (1988), chapter 2.
     assert found == pytest.approx(expected - 1.96**2 / 2, rel=0.02)
 
@@ -89,7 +90,7 @@ def test_a_plan_without_sense_is_refused(tiny, options, said):
 
 def test_the_command_says_judgments_hours_and_what_stays_open(run, tiny, tmp_path):
     tiny.save(tmp_path / "tiny")
-    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--goal", "judgments=3")
+    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--stopping-rule", "judgments=3")
     code, out, _ = run(*call, "--campaigns", "2", "--listeners", "2")
     assert code == 0
     assert "judgments=3 takes about 3 judgments more (80 % interval 3 to 3)" in out

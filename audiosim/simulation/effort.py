@@ -9,30 +9,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
 from audiosim.corpus.collection import Collection, as_collection
-from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.ranking import DifferenceDistribution
-from audiosim.measures.judged import judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence
-from audiosim.selection.stopping_definition import parse_stopping_rule
-from audiosim.simulate.remaining import drawn_grades, played
+from audiosim.selection.stopping import Confidence, Judgments
+from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.showing import notebook_html
+from audiosim.simulation.alternatives import DesignChoice, alternatives, scores_of, standing_of
+from audiosim.simulation.remaining import drawn_grades, played
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 SIMULATED_CAMPAIGNS = 20
 SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
+OFF = (
+    0.35  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/verdicts.py
+)
+INSIDE = 0.8  # of the campaigns, in the interval that is told
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
 MANY = 10_000
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +56,8 @@ class Effort:
     unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns:
               a, b, confidence (mean at the goal) and queries (as many of this kind would tell them apart, if all were
               judged: power 80 %, paired t at 5 %; None for over 10,000)
+    otherwise what the collection would tell apart as it is, with more queries, a deeper cutoff, second opinions
+    off       standard deviation of the logarithm of what replays needed over what was predicted
     """
 
     goal: str
@@ -57,6 +67,8 @@ class Effort:
     seconds: float
     listeners: int
     unsettled: tuple[dict[str, Any], ...]
+    otherwise: tuple[DesignChoice, ...] = ()
+    off: float = OFF
 
     def quantile(self, share: float) -> float | None:
         """Judgments that a share of the campaigns did not exceed, interpolated; None where none was finished."""
@@ -70,9 +82,20 @@ class Effort:
 
     @property
     def interval(self) -> tuple[int | None, int | None]:
-        """Central 80 % of the further judgments; where no campaign was finished at least as many as one had made."""
-        low, high = self.quantile(0.1), self.quantile(0.9)
-        return (self.cut if low is None else math.floor(low)), (None if high is None else math.ceil(high))
+        """Central INSIDE of the further judgments; where no campaign was finished at least as many as one had made.
+
+            exp(log m -+ sqrt((log m - log q)^2 + (z off)^2)) - 1
+
+        m being one more than the median, q one more than the quantile on that side, z the normal quantile. The counts
+        of the campaigns that were played on vary by the grades that were drawn; replays are off beyond that.
+        """
+        low, middle, high = (self.quantile(share) for share in ((1 - INSIDE) / 2, 0.5, (1 + INSIDE) / 2))
+        if low is None or middle is None or high is None:
+            return self.cut, None
+        reach = float(ndtri((1 + INSIDE) / 2)) * self.off
+        below, above = (math.hypot(math.log((middle + 1) / (end + 1)), reach) for end in (low, high))
+        least, most = (middle + 1) * math.exp(-below) - 1, (middle + 1) * math.exp(above) - 1
+        return math.floor(least + ROUNDING), math.ceil(most - ROUNDING)
 
     @property
     def hours(self) -> float | None:
@@ -93,7 +116,29 @@ class Effort:
             "listeners": self.listeners,
             "campaigns": len(self.counts),
             "unsettled": list(self.unsettled),
+            "otherwise": [one.to_dict() for one in self.otherwise],
         }
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        if self.judgments is None:
+            return f"{self.goal}: more than {low} further judgments, {self.judged} judged"
+        return (
+            f"{self.goal}: {self.judgments} further judgments (80 % {low} to {high}), {self.hours:.1f} hours, "
+            f"{len(self.unsettled)} pairs of systems still open then"
+        )
+
+    def _repr_html_(self) -> str:
+        """The effort as notebooks show it: one line, and the pairs that stay open."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The share of played campaigns that were done after so many further judgments; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
+        line = Line(self.goal, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
+        return draw_curves([line], "further judgments", "share of campaigns done", axes)
 
     def to_frame(self) -> "pd.DataFrame":
         """The unsettled pairs of systems as a pandas table."""
@@ -128,7 +173,8 @@ def plan(
     rng        of all draws; seeded with 0 where None
     proceed    asked before each judgment whether there is time for it
 
-    It is the model's own opinion: where the belief is wrong, so is this.
+    It is the model's own opinion: where the belief is wrong, so is this. In the campaigns that are played on it learns
+    nothing anew from grades that it drew itself; that its predictions are off by more than they vary is in `interval`.
     """
     collection, measure = as_collection(collection), as_measure(measure)
     stop = (
@@ -146,22 +192,44 @@ def plan(
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
     pool = build_pool(collection, measure.cutoff)
     selection = Selection.start(
-        pool, measure, built_in(pool, model), collection.judgments, batch, distribution=distribution
+        pool, measure, built_in(pool, model), collection.judgments, batch, learns=False, distribution=distribution
     )
     rng = np.random.default_rng(0) if rng is None else rng
-    counts, confidences, needed = [], [], []
+    counts, confidences, worlds = [], [], []
     cut = None
     for _ in range(campaigns):
         grades = drawn_grades(selection.belief, rng)
+        worlds.append(scores_of(collection, pool, measure, grades))
         end, count, finished = played(selection, grades, stop, proceed)
         if not finished:
             cut = count
             break
         counts.append(count)
         confidences.append(_confidences(end))
-        needed.append(_queries(collection, pool, measure, grades))
-    unsettled = _unsettled(pool.systems, confidences, needed)
-    return Effort(str(stop), selection.judged, tuple(sorted(counts)), cut, seconds, listeners, unsettled)
+    unsettled = _unsettled(pool.systems, confidences, worlds)
+    otherwise = alternatives(collection, selection, worlds, _deeper(collection, measure, model, len(worlds), rng))
+    off = 0.0 if isinstance(stop, Judgments) or selection.reached(stop) else OFF
+    counts = sorted(counts)
+    return Effort(str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off)
+
+
+def _deeper(
+    collection: Collection,
+    measure: Measure,
+    model: str | RelevanceEstimator | None,
+    count: int,
+    rng: np.random.Generator,
+) -> tuple[int, int, list[Array]] | None:
+    """Twice the cutoff, or as deep as the runs go: the cutoff, the pairs of its pool, and scores in drawn worlds."""
+    depth = max((len(top) for run in collection.runs for top in run.rankings.values()), default=0)
+    cutoff = min(2 * measure.cutoff, depth)
+    if cutoff <= measure.cutoff or not (model is None or isinstance(model, str)):
+        return None
+    further = replace(measure, cutoff=cutoff)
+    pool, grades = build_pool(collection, cutoff), collection.grades()
+    belief = after_grades(pool, built_in(pool, model), grades).predict(pool.spread(grades))
+    worlds = [scores_of(collection, pool, further, drawn_grades(belief, rng)) for _ in range(count)]
+    return cutoff, len(pool.pairs), worlds
 
 
 def seconds_per_judgment(collection: Collection) -> float:
@@ -182,24 +250,20 @@ def _confidences(selection: Selection) -> Array:
     return square[np.triu_indices(len(square), 1)]
 
 
-def _queries(collection: Collection, pool: Pool, measure: Measure, grades: Array) -> Array:
-    """(p,) queries that a paired t-test of each two systems needs, were these all grades; inf where they are equal.
+def queries_needed(scores: Array) -> Array:
+    """(p,) queries that a paired t-test of each two systems needs, by their scores (s, q); inf where they are equal.
 
     n = (POWERED sd / mean)^2 of the differences over the queries
     """
-    judged = tuple(Judgment(*pair, float(grade)) for pair, grade in zip(pool.pairs, grades, strict=True))
-    scores = judged_runs(replace(collection, judgments=judged), measure.cutoff).scores(measure).values
-    first, second = np.triu_indices(len(scores), 1)
-    differences = scores[first] - scores[second]
-    mean, spread = differences.mean(axis=1), differences.std(axis=1, ddof=1) if differences.shape[1] > 1 else np.inf
+    mean, error = standing_of(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mean == 0, np.inf, (POWERED * spread / mean) ** 2)
+        return np.where(mean == 0, np.inf, (POWERED * error / mean) ** 2 * scores.shape[1])
 
 
-def _unsettled(systems: tuple[str, ...], confidences: list[Array], needed: list[Array]) -> tuple[dict[str, Any], ...]:
+def _unsettled(systems: tuple[str, ...], confidences: list[Array], worlds: list[Array]) -> tuple[dict[str, Any], ...]:
     if not confidences:
         return ()
-    at_goal, queries = np.array(confidences), np.median(needed, axis=0)
+    at_goal, queries = np.array(confidences), np.median([queries_needed(scores) for scores in worlds], axis=0)
     open_ones = np.flatnonzero((at_goal < SETTLED).mean(axis=0) >= 0.5)
     pairs = list(combinations(systems, 2))
     rows = [

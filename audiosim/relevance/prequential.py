@@ -1,0 +1,122 @@
+"""Judgments beside what was predicted for each from those before it, and groups that may be off together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
+from scipy.special import ndtri, stdtr
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.pool import UNKNOWN, Pool
+from audiosim.relevance.belief import FREEDOM, Belief
+from audiosim.stats.ordinal import expectation
+
+ROUNDING = 1e-6  # a spread of predictions below this is none
+
+
+@dataclass(frozen=True, eq=False)
+class Prequential:
+    """Place of each of k judgments in its predictive distribution given those before it.
+
+    chances  (k,) in [0, 1], drawn within a level; uniform and independent if the belief is right
+    before   (k,) the same with levels as frequent as the marginals have them: before the belief learned how these
+             assessors use the scale
+    lean     (k,) how high the prediction was beside those before it, in [-1, 1]
+    """
+
+    chances: Array
+    before: Array
+    lean: Array
+
+    @classmethod
+    def of(cls, belief: Belief, order: Integers, rng: np.random.Generator) -> "Prequential":
+        """Judgments of a belief, in the order in which they were made.
+
+        order  (k,) places of the judged pairs
+        rng    of the places within a level
+        """
+        if not len(order):
+            return cls(np.empty(0), np.empty(0), np.empty(0))
+        mean, deviation = _predictions(belief, order)
+        within = rng.random(len(order))
+        middles = (belief.levels[1:] + belief.levels[:-1]) / 2
+        level = np.searchsorted(middles, belief.grades[order], side="right")
+
+        def places(shape: Array | None, stretch: float) -> Array:
+            reached = _reached(belief, order, mean, deviation, shape, stretch)
+            low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
+            return np.asarray(low + within * (high - low))
+
+        return cls(places(belief.shape, belief.stretch), places(None, 1.0), leaning(mean))
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Groups of judgments that may be off together.
+
+    kind    query, genre or system
+    names   g
+    member  (k, g) which judgments are of which group
+    apart   whether each judgment is of one group at most
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    member: Booleans
+    apart: bool
+
+
+def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
+    """Groups of judged pairs: of a query, of a genre where any is known, and of what a system retrieved.
+
+    order  (k,) places of the pairs; groups that none is of are left out
+    """
+    found = []
+    for kind, code in (("query", pool.query[order]), ("genre", pool.genre[order])):
+        there = np.unique(code[code != UNKNOWN])
+        first = order[np.argmax(code[:, None] == there, axis=0)].tolist()
+        pairs = [pool.pairs[place] for place in first]
+        names = tuple(pair.query if kind == "query" else f"that of {pair.document}" for pair in pairs)
+        found.append(Grouping(kind, names, code[:, None] == there, True))
+    of_system = np.asarray(pool.retrieved[:, order].toarray()).T > 0
+    there = np.flatnonzero(of_system.any(axis=0))
+    found.append(Grouping("system", tuple(pool.systems[i] for i in there.tolist()), of_system[:, there], False))
+    return tuple(grouping for grouping in found if len(grouping.names) > 1)
+
+
+def leaning(mean: Array) -> Array:
+    """(k,) tanh of how many standard deviations each lies above the mean of those before it; 0 for the first two."""
+    before = np.arange(len(mean))
+    sums, squares = np.cumsum(mean) - mean, np.cumsum(mean**2) - mean**2
+    average = np.divide(sums, before, out=np.zeros(len(mean)), where=before > 1)
+    spread = np.sqrt(np.maximum(0, np.divide(squares, before, out=np.zeros(len(mean)), where=before > 1) - average**2))
+    told = (before > 1) & (spread > ROUNDING)
+    return np.where(told, np.tanh((mean - average) / np.where(told, spread, 1)), 0)
+
+
+def _predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
+    """(k,) mean and (k,) standard deviation of the gain of each judged pair given the judgments before it."""
+    if not belief.prior.correlated:
+        return belief.prior.mean[order], np.sqrt(belief.prior.variance[order])
+    k, n = len(order), len(belief.grades)
+    moments = belief.prior.project(sparse.csr_array((np.ones(k), order, np.arange(k + 1)), shape=(k, n)))
+    root = cholesky(moments.covariance, lower=True)
+    gains = belief.grades[order] / belief.maximum
+    innovation = solve_triangular(root, gains - moments.mean, lower=True)
+    deviation = np.diagonal(root)
+    return np.asarray(gains - deviation * innovation), np.asarray(deviation)
+
+
+def _reached(
+    belief: Belief, order: Integers, mean: Array, deviation: Array, shape: Array | None, stretch: float
+) -> Array:
+    """(k, l + 1) P(grade < level) of each judged pair given the judgments before it; as in `Belief.probabilities`."""
+    below = np.clip(np.cumsum(belief.marginals[order], axis=1)[:, :-1], 0, 1)
+    if belief.prior.correlated:
+        shape = np.zeros(len(belief.levels) - 1) if shape is None else shape
+        own = expectation(belief.marginals[order], belief.levels) / belief.maximum
+        prior = np.sqrt(belief.prior.variance[order])
+        ends = own[:, None] + prior[:, None] * np.maximum.accumulate(ndtri(below) + shape, axis=1)
+        below = stdtr(FREEDOM, (ends - mean[:, None]) / (stretch * deviation[:, None]))
+    return np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])

@@ -1,0 +1,168 @@
+"""Alternatives before judging: how many systems more queries, a deeper cutoff or second opinions would tell apart."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import t as student
+
+from audiosim.arrays import Array
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.grades import grades_by_assessor
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import Pool
+from audiosim.measures.judged import judged_runs
+from audiosim.measures.measure import Measure
+from audiosim.relevance.belief import Belief
+from audiosim.selection import Selection
+
+LEVEL = 0.05  # of the paired test
+TIMES = (2, 4)  # as many queries
+TWICE = 10  # pairs judged by several that tell how far assessors differ
+
+
+@dataclass(frozen=True, slots=True)
+class DesignChoice:
+    """A collection as it might be, and how many pairs of its systems a test would tell apart if all were judged.
+
+    what       as it is, 2 times the queries, second opinions, cutoff 10
+    queries    it would have
+    judgments  that judging all of it takes, those made already included
+    apart      expected number of pairs of systems told apart by a paired t-test at LEVEL; mean over the drawn worlds
+    low, high  central 80 % of the worlds
+    pairs      of systems
+    """
+
+    what: str
+    queries: int
+    judgments: int
+    apart: float
+    low: float
+    high: float
+    pairs: int
+
+    @classmethod
+    def of(cls, what: str, queries: int, judgments: int, worlds: Sequence[Array]) -> "DesignChoice":
+        """The alternative in which these are the probabilities (p,) of telling each pair apart, world by world."""
+        counts = np.array([world.sum() for world in worlds])
+        low, high = np.quantile(counts, [0.1, 0.9]).tolist()
+        return cls(what, queries, judgments, float(counts.mean()), low, high, len(worlds[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The alternative as plain values, ready for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def scores_of(collection: Collection, pool: Pool, measure: Measure, grades: Array) -> Array:
+    """(s, q) scores of the systems, were these the grades (n,) of the pool's pairs."""
+    judged = tuple(Judgment(*pair, float(grade)) for pair, grade in zip(pool.pairs, grades, strict=True))
+    return judged_runs(replace(collection, judgments=judged), measure.cutoff).scores(measure).values
+
+
+def standing_of(scores: Array) -> tuple[Array, Array]:
+    """(p,) mean difference of each two systems over the queries, and (p,) its standard error.
+
+    scores  (s, q); of a single query errors are infinite
+    """
+    first, second = np.triu_indices(len(scores), 1)
+    differences = scores[first] - scores[second]
+    queries = differences.shape[1]
+    spread = differences.std(axis=1, ddof=1) if queries > 1 else np.full(len(first), np.inf)
+    return differences.mean(axis=1), spread / np.sqrt(queries)
+
+
+def told_apart(mean: Array, error: Array, queries: int) -> Array:
+    """(p,) 1 where a paired t-test at LEVEL finds a difference, 0 elsewhere; equal systems are never told apart."""
+    known = np.divide(np.abs(mean), error, out=np.where(mean == 0, 0, np.inf), where=error > 0)
+    return np.asarray((known > _critical(queries)).astype(np.float64))
+
+
+def after_queries(mean: Array, error: Array, queries: int, times: int) -> Array:
+    """(p,) probability that the test finds a difference once there are `times` as many queries of the same kind.
+
+        z' | z ~ N(z sqrt(times), times - 1),   z = mean / error
+
+    of the queries there are and as many more as it takes, with a flat prior of the difference: so a difference that
+    the first queries happen to show is not taken for granted. z' is held against the quantile of Student's t.
+    """
+    z = np.divide(np.abs(mean), error, out=np.zeros(len(mean)), where=error > 0)
+    spread, critical = np.sqrt(times - 1), _critical(times * queries)
+    found = ndtr((z * np.sqrt(times) - critical) / spread) + ndtr((-z * np.sqrt(times) - critical) / spread)
+    return np.asarray(np.where(error > 0, found, mean != 0), dtype=np.float64)
+
+
+def after_second_opinions(mean: Array, error: Array, noise: Array, queries: int) -> Array:
+    """(p,) probability that the test finds a difference once each pair is judged by a second assessor too.
+
+        mean' ~ N(mean, noise / 2),   error'^2 = error^2 - noise / 2
+
+    noise  (p,) variance of the mean difference by the taste of single assessors, which the second halves
+    """
+    left = np.sqrt(np.maximum(error**2 - noise / 2, 0.25 * error**2))
+    spread, needed = np.sqrt(noise / 2), _critical(queries) * left
+    moves = spread > 0
+    scale = np.where(moves, spread, 1)
+    found = ndtr((np.abs(mean) - needed) / scale) + ndtr((-np.abs(mean) - needed) / scale)
+    return np.where(moves, found, told_apart(mean, left, queries))
+
+
+def taste(collection: Collection) -> float | None:
+    """Variance of a grade between assessors of the same pair, as a share of the highest squared.
+
+    Pooled over the pairs that several judged: sum of squares over degrees of freedom. None for fewer than TWICE pairs.
+    """
+    told = [list(said.values()) for said in grades_by_assessor(collection.judgments).values() if len(said) > 1]
+    if len(told) < TWICE:
+        return None
+    squares = sum(float(np.sum((np.array(said) - np.mean(said)) ** 2)) for said in told)
+    return squares / sum(len(said) - 1 for said in told) / collection.scale.maximum**2
+
+
+def noise_of(selection: Selection, belief: Belief, variance: float) -> Array:
+    """(p,) variance of the difference of each two systems' scores, by the taste of one assessor for each pair.
+
+    variance x sum over pairs d of (slope_ad - slope_bd)^2
+    """
+    slopes = np.asarray(selection.expected.slopes(belief).toarray())
+    first, second = np.triu_indices(len(slopes), 1)
+    products = slopes @ slopes.T
+    own = np.diagonal(products)
+    return np.asarray(variance * (own[first] + own[second] - 2 * products[first, second]))
+
+
+def alternatives(
+    collection: Collection,
+    selection: Selection,
+    worlds: Iterable[Array],
+    deeper: tuple[int, int, Sequence[Array]] | None,
+) -> tuple[DesignChoice, ...]:
+    """What a collection would tell apart as it is and otherwise, all judged; in worlds drawn from the belief.
+
+    worlds  (s, q) scores in each
+    deeper  a deeper cutoff, the size of its pool and the scores in each world; None where runs go no deeper
+    """
+    standings = [standing_of(scores) for scores in worlds]
+    if not standings:
+        return ()
+    queries, pool = len(selection.pool.queries), len(selection.pool.pairs)
+    now = [told_apart(*standing, queries) for standing in standings]
+    found = [DesignChoice.of("as it is", queries, pool, now)]
+    for times in TIMES:
+        more = [after_queries(*standing, queries, times) for standing in standings]
+        found.append(DesignChoice.of(f"{times} times the queries", times * queries, times * pool, more))
+    if deeper is not None:
+        cutoff, pairs, scores = deeper
+        further = [told_apart(*standing_of(one), queries) for one in scores]
+        found.append(DesignChoice.of(f"cutoff {cutoff}", queries, pairs, further))
+    variance = taste(collection)
+    if variance is not None:
+        noise = noise_of(selection, selection.belief, variance)
+        second = [after_second_opinions(*standing, noise, queries) for standing in standings]
+        found.append(DesignChoice.of("second opinions", queries, 2 * pool, second))
+    return tuple(found)
+
+
+def _critical(queries: int) -> float:
+    return float(student.ppf(1 - LEVEL / 2, max(1, queries - 1)))

@@ -1,0 +1,94 @@
+"""Settings of the documentation site: `make docs` builds it from the pages beside this file, without a network."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import generated_pages  # noqa: E402
+from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
+
+import audiosim  # noqa: E402
+
+project = "audiosim"
+author = "The audiosim developers"
+copyright = author  # noqa: A001, Sphinx's name for it
+version = release = audiosim.__version__
+
+extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+root_doc = "index"
+exclude_patterns = ["_build", "gallery/*.py", "sg_execution_times.rst", "**/README.md"]
+myst_enable_extensions = ["deflist", "colon_fence", "dollarmath", "amsmath"]
+myst_heading_anchors = 3
+highlight_language = "none"
+suppress_warnings = ["config.cache"]
+
+sphinx_gallery_conf = {
+    "examples_dirs": [str(HERE.parent / "gallery")],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"/[a-z]",
+    "download_all_examples": False,
+    "min_reported_time": 0,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",
+    "copyfile_regex": r".*\.rst",
+}
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "audiosim"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_align": "left",
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+# Links that a page of the repository needs, and where the site has what they lead to.
+ELSEWHERE = {
+    "(../SECURITY.md)": "(project/security.md)",
+    "(../CHANGELOG.md)": "(project/changelog.md)",
+    "(../CONTRIBUTING.md)": "(project/contributing.md)",
+    "(../README.md)": "(index.md)",
+}
+
+
+def lead_elsewhere(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Turn links to files outside of docs/ into links to the pages that show them."""
+    for link, page in ELSEWHERE.items():
+        source[0] = source[0].replace(link, page)
+
+
+def write_pages(_app: Sphinx) -> None:
+    """Write what is generated: the commands, HTTP, Python, and the files of the repository's root."""
+    generated_pages.write(HERE)
+
+
+def inline_mathml(writer: Any, node: nodes.math) -> None:
+    """Write a formula as MathML, which browsers draw without a script from elsewhere."""
+    writer.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def block_mathml(writer: Any, node: nodes.math_block) -> None:
+    """Write a formula on lines of its own."""
+    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Take part in the build."""
+    app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
+    app.connect("builder-inited", write_pages, priority=1)
+    app.connect("source-read", lead_elsewhere)

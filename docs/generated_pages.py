@@ -1,0 +1,273 @@
+"""Pages of the reference, written from what they are about: the commands, the routes, the public names of Python.
+
+python docs/generated_pages.py  writes them beside this file, as `make docs` does
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import typer
+
+import audiosim
+from audiosim import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+# In a process of its own, as a service that is made takes processes and memory until it ends.
+OPENAPI = f"""
+import json
+from audiosim import Collection
+from service.app import create_app
+print(json.dumps(create_app([Collection.load({str(ROOT / "fixtures" / "demo")!r})]).openapi()))
+"""
+TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "array": "list"}
+SHOWN = {"Security": "SECURITY.md", "Changelog": "CHANGELOG.md", "Contributing": "CONTRIBUTING.md"}
+
+
+def write(folder: Path) -> None:
+    """Write every page that is generated."""
+    pages = {
+        "reference/commands.md": commands_page(),
+        "reference/configuration.md": configuration_page(),
+        "reference/http.md": http_page(),
+        "reference/python.md": python_page(),
+    }
+    pages |= {f"project/{name.lower()}.md": root_page(path) for name, path in SHOWN.items()}
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # an equal page need not be built again
+            path.write_text(text, encoding="utf-8")
+
+
+def root_page(name: str) -> str:
+    """A file of the repository's root, its links as they are from a page of the site."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    text = re.sub(r"\]\(docs/([\w.-]+)\)", r"](../\1)", text)
+    return re.sub(r"\]\(([A-Z]+)\.md\)", lambda found: f"]({found[1].lower()}.md)", text)
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command with its whole name, those of groups too."""
+    group: Any = typer.main.get_command(cli.app)
+    context = group.make_context("audiosim", [], resilient_parsing=True)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = getattr(command, "commands", None)
+        if inner:
+            yield from ((f"{name} {own}", one) for own, one in inner.items())
+        elif command is not None:
+            yield name, command
+
+
+def commands_page() -> str:
+    """All commands: what they do, their arguments and options."""
+    parts = [
+        "# Commands",
+        "Written from `audiosim COMMAND --help`. Every command takes `--help`; exit code 1 means that the input is "
+        "wrong, 2 that the command was called wrongly.",
+    ]
+    for name, command in commands():
+        parts += [f"## audiosim {name}", _plain(command.help or ""), _usage(name, command), _options(command)]
+    return _page(parts)
+
+
+def configuration_page() -> str:
+    """The settings of the service: option, variable, key."""
+    (serve,) = (command for name, command in commands() if name == "serve")
+    rows = []
+    for parameter in serve.params:
+        variables = parameter.envvar
+        first = variables if isinstance(variables, str) else next(iter(variables or ()), "")
+        if first:
+            key = str(parameter.name).replace("_", "-")
+            rows.append(f"| `{key}` | `{first}` | {_cell(getattr(parameter, 'help', '') or '')} |")
+    parts = [
+        "# Configuration of the service",
+        "A setting is taken from the command line (`--port 8000`), else from the environment (`AUDIOSIM_PORT=8000`), "
+        "else from the file of `--config` (`port = 8000`). [Deployment](../deployment.md) has an example.",
+        "\n".join(["| option and key | variable | meaning |", "|---|---|---|", *rows]),
+    ]
+    return _page(parts)
+
+
+def _usage(name: str, command: Any) -> str:
+    arguments = [parameter.metavar or parameter.name.upper() for parameter in command.params if _is_argument(parameter)]
+    return f"```text\n{' '.join(['audiosim', name, *arguments, '[OPTIONS]'])}\n```"
+
+
+def _options(command: Any) -> str:
+    rows = [_row(parameter) for parameter in command.params if parameter.name != "help"]
+    return "\n".join(["| argument or option | meaning |", "|---|---|", *rows]) if rows else ""
+
+
+def _row(parameter: Any) -> str:
+    said = _cell(getattr(parameter, "help", "") or "")
+    default = parameter.default
+    shown = default not in (None, False, (), []) and not callable(default) and getattr(parameter, "show_default", True)
+    if shown:
+        words = (
+            " ".join(map(str, default))
+            if isinstance(default, list | tuple)
+            else str(getattr(default, "value", default))
+        )
+        said += f" Default: `{words}`."
+    choices = _choices(parameter)
+    if choices:
+        said += f" One of {', '.join(f'`{choice}`' for choice in choices)}."
+    names = " ".join(f"`{option}`" for option in parameter.opts)
+    if _is_argument(parameter):
+        names = f"`{(parameter.metavar or str(parameter.name)).upper()}`"
+    return f"| {names} | {said} |"
+
+
+def _choices(parameter: Any) -> list[str]:
+    """The words that may be given; typer keeps them in the type's annotation, or click in a type of choices."""
+    annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    if inspect.isclass(annotation) and issubclass(annotation, Enum):
+        return [str(one.value) for one in annotation]
+    words = get_args(annotation) if get_origin(annotation) is Literal else ()
+    return [str(word) for word in words or getattr(getattr(parameter, "type", None), "choices", None) or ()]
+
+
+def _is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
+
+
+def http_page() -> str:
+    """The routes of the service, from the document that it answers /openapi.json with."""
+    document = json.loads(subprocess.run([sys.executable, "-c", OPENAPI], capture_output=True, check=True).stdout)  # noqa: S603
+    parts = [
+        "# HTTP",
+        "Written from `/openapi.json`, which the service answers itself; programs generate clients from it. Errors are "
+        "`application/problem+json` with a request's number. [The service](../service.md) says how it is used.",
+    ]
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            if method in ("get", "post", "put", "delete", "patch"):
+                parts += _route(method.upper(), path, route)
+    return _page(parts)
+
+
+def _route(method: str, path: str, route: dict[str, Any]) -> list[str]:
+    parts = [f"## {method} {path}", _plain(route.get("description") or route.get("summary", ""))]
+    rows = [
+        f"| `{one['name']}` | {one['in']} | {_kind(one.get('schema', {}))} | {_cell(one.get('description', ''))} |"
+        for one in route.get("parameters", ())
+    ]
+    if rows:
+        parts.append("\n".join(["| parameter | in | kind | meaning |", "|---|---|---|---|", *rows]))
+    body = route.get("requestBody", {}).get("content", {})
+    if body:
+        parts.append(
+            "Body: " + ", ".join(f"`{kind}`, {_kind(one.get('schema', {}))}" for kind, one in body.items()) + "."
+        )
+    answers = [f"| {code} | {_cell(one.get('description', ''))} |" for code, one in route.get("responses", {}).items()]
+    return [*parts, "\n".join(["| answer | meaning |", "|---|---|", *answers])]
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return f"`{schema['$ref'].rsplit('/', 1)[-1]}`"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"] if one.get("type") != "null"))
+    return TYPES.get(str(schema.get("type")), str(schema.get("type", "anything")))
+
+
+def python_page() -> str:
+    """The names of `audiosim.__all__` and of the public modules, with their signatures and docstrings."""
+    public = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
+    modules = [name for name in re.findall(r"^\| `([a-z_.]+)` \|", public, re.MULTILINE) if name != "audiosim"]
+    parts = [
+        "# Python",
+        "Written from the docstrings. These names change only with a line in the changelog: see [what is "
+        "public](../public.md). In docstrings `(s, q)` is the shape of an array.",
+        "## audiosim",
+        *(part for name in audiosim.__all__ for part in _name("audiosim", name, getattr(audiosim, name))),
+    ]
+    for module in modules:
+        loaded = importlib.import_module(module)
+        parts += [f"## {module}", _docstring(inspect.getdoc(loaded) or "")]
+        parts += [part for name in _own(loaded) for part in _name(module, name, getattr(loaded, name))]
+    return _page(parts)
+
+
+def _own(module: Any) -> list[str]:
+    """The public functions and classes that a module defines, or says that it offers."""
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return [name for name in listed if callable(getattr(module, name))]
+    tree = ast.parse(inspect.getsource(module))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return [node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
+
+
+def _name(module: str, name: str, value: Any) -> list[str]:
+    parts = [f"### {module}.{name}", _signature(name, value), _docstring(inspect.getdoc(value) or "")]
+    if inspect.isclass(value):
+        for own, method in sorted(vars(value).items()):
+            function = method.fget if isinstance(method, property) else getattr(method, "__func__", method)
+            if not own.startswith("_") and inspect.isfunction(function) and function.__doc__:
+                first = inspect.getdoc(function) or ""
+                call = own if isinstance(method, property) else f"{own}{_arguments(function)}"
+                parts.append(f"`{call}`\n:   {_first(first)}")
+    return parts
+
+
+def _signature(name: str, value: Any) -> str:
+    return f"```text\n{name}{_arguments(value)}\n```"
+
+
+def _arguments(value: Any) -> str:
+    try:
+        given = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    words = []
+    for parameter in given.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        default = parameter.default
+        simple = default is None or isinstance(default, str | int | float | bool)
+        words.append(
+            parameter.name if default is parameter.empty else f"{parameter.name}={default if simple else '...'}"
+        )
+    return f"({', '.join(words)})"
+
+
+def _docstring(text: str) -> str:
+    """The first paragraph as text, the rest as it is laid out."""
+    first, _, rest = text.partition("\n\n")
+    shown = _plain(first)
+    return f"{shown}\n\n```text\n{textwrap.dedent(rest).rstrip()}\n```" if rest.strip() else shown
+
+
+def _first(text: str) -> str:
+    return _plain(text.partition("\n\n")[0])
+
+
+def _plain(text: str) -> str:
+    """A text on which Markdown does nothing but set code."""
+    lines = " ".join(text.split("\n")) if "\n\n" not in text else text
+    return re.sub(r"([*_<>\[\]|])(?=[^`]*(?:`[^`]*`[^`]*)*$)", r"\\\1", lines, flags=re.MULTILINE)
+
+
+def _cell(text: str) -> str:
+    return _plain(" ".join(text.split()))
+
+
+def _page(parts: list[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parent)

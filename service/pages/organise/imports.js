@@ -1,0 +1,57 @@
+// Files of judgments that are taken in: sent from here, and how far each is.
+
+import { ask, get, newKey, wait } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { count, when, whole } from "../text.js";
+
+const ENDED = new Set(["done", "failed"]);
+const POLL_MS = 1000;
+
+/** Let files be sent; the function that comes back shows how far those are that were sent before. */
+export function fileImports(path) {
+  let watching = false;
+  const show = async () => {
+    const all = await get(`${path}/imports`);
+    list(all);
+    if (watching) return;
+    watching = all.some(({ status }) => !ENDED.has(status));
+    if (!watching) return;
+    await wait(POLL_MS);
+    watching = false;
+    await show();
+  };
+  byId("import-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    byId("import-send").disabled = true;
+    byId("import-trouble").hidden = true;
+    try {
+      await ask(`${path}/judgments/import`, { body: byId("import-file").files[0], key: newKey() });
+      event.target.reset();
+      announce("The file was taken");
+    } catch (error) {
+      byId("import-trouble").textContent = `Nothing was taken in: ${error.message}.`;
+      byId("import-trouble").hidden = false;
+    } finally {
+      byId("import-send").disabled = false;
+    }
+    await show();
+  });
+  return show;
+}
+
+function list(all) {
+  byId("imports").replaceChildren(...all.map(item));
+}
+
+function item({ time, by, status, lines, written, problem }) {
+  const who = by ? ` by ${by}` : "";
+  const running = !ENDED.has(status) && lines ? [element("progress", { value: written, max: lines, "aria-label": "Judgments written" })] : [];
+  return element("li", {}, element("time", { datetime: time }, when(time)), `${who}: ${far(status, lines, written, problem)}`, ...running);
+}
+
+function far(status, lines, written, problem) {
+  if (status === "failed") return `nothing was taken in: ${problem}`;
+  if (status === "done") return `${count(lines ?? 0, "judgment")} taken in`;
+  const so = lines === null ? "waits to be read" : `${whole(written)} of ${count(lines, "judgment")} written`;
+  return problem ? `${so}; it waits: ${problem}` : so;
+}

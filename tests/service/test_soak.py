@@ -1,0 +1,80 @@
+"""Memory of a server under load: the first part of the time it grows into what it needs, then it stays there.
+
+Half a minute here. `AUDIOSIM_SOAK_S=600` makes it ten minutes, of which the first is the part that may grow.
+"""
+
+import os
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, cycle
+from pathlib import Path
+
+import pytest
+
+from audiosim.corpus.pool import build_pool
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")]
+
+SOAK_S = float(os.environ.get("AUDIOSIM_SOAK_S", "30"))
+EARLY_S = min(60.0, SOAK_S / 2)
+GROWTH = 1.05
+WRITES_S = 0.1  # between two judgments; the log itself is kept in memory
+SMALL, COARSE = "/v1/collections/small", "/v1/collections/coarse"
+
+
+def memory_kb(pid):
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+
+
+def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, record_property):
+    pairs = build_pool(coarse).pairs
+    asked = {"query": [q for q, _ in build_pool(small).pairs], "document": [d for _, d in build_pool(small).pairs]}
+    reading = [
+        ("GET", f"{SMALL}/ranking", None),
+        ("GET", f"{SMALL}/ranking?measure=nDCG@4", None),
+        ("POST", f"{SMALL}/predictions", asked),
+        ("GET", f"{COARSE}/campaign", None),
+        ("GET", f"{COARSE}/judgments?format=csv", None),
+        ("GET", f"{COARSE}/answers?assessor=a1", None),
+        ("GET", f"{COARSE}/history", None),
+        ("GET", "/metrics", None),
+        ("GET", "/organise/coarse", None),
+        ("GET", f"{COARSE}/nowhere", None),
+    ]
+    stop, statuses = threading.Event(), set()
+
+    with commanded(folders, tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as server:
+
+        def read(first):
+            with server.client() as http:
+                for method, path, body in cycle(reading[first:] + reading[:first]):
+                    if stop.is_set():
+                        return
+                    statuses.add((path, http.request(method, path, json=body).status_code))
+
+        def write():
+            with server.client() as http:
+                for number in count():
+                    if stop.wait(WRITES_S):
+                        return
+                    pair = pairs[number % len(pairs)]
+                    said = {"query": pair.query, "document": pair.document, "assessor": f"a{number % 5}"}
+                    answer = http.post(f"{COARSE}/judgments", json=said | {"broad": number % 3})
+                    statuses.add(("judgment", answer.status_code))
+
+        with ThreadPoolExecutor(4) as threads:
+            jobs = [threads.submit(read, first) for first in (0, 3, 6)] + [threads.submit(write)]
+            time.sleep(EARLY_S)
+            early = memory_kb(server.process.pid)
+            time.sleep(SOAK_S - EARLY_S)
+            late = memory_kb(server.process.pid)
+            stop.set()
+        for job in jobs:
+            job.result()
+    record_property("memory, MB", f"{early / 1024:.1f} after {EARLY_S:.0f} s, {late / 1024:.1f} after {SOAK_S:.0f} s")
+    expected = {(path, 404 if path.endswith("nowhere") else 200) for _, path, _ in reading}
+    assert statuses == expected | {("judgment", 201)}
+    assert late <= GROWTH * early, f"{early / 1024:.0f} MB after {EARLY_S:.0f} s, {late / 1024:.0f} MB at the end"

@@ -1,0 +1,106 @@
+"""Alternatives to a collection as it is: against many draws of the queries and the assessors that they speak of."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from audiosim.corpus.model import Judgment, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import built_in
+from audiosim.selection import Selection
+from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.alternatives import (
+    TWICE,
+    after_queries,
+    after_second_opinions,
+    noise_of,
+    standing_of,
+    taste,
+    told_apart,
+)
+from audiosim.simulation.effort import plan
+
+
+@pytest.fixture(scope="module")
+def made():
+    return synthetic_collection(np.random.default_rng(3), Design(6, 3, 20, 5, 40))
+
+
+def test_told_apart_is_the_paired_t_test_of_scipy():
+    scores = np.random.default_rng(0).normal(np.arange(4)[:, None] / 4, 1, (4, 30))
+    found = told_apart(*standing_of(scores), 30)
+    expected = [
+        stats.ttest_rel(scores[a], scores[b]).pvalue < 0.05 for a, b in zip(*np.triu_indices(4, 1), strict=True)
+    ]
+    assert 0 < sum(expected) < 6
+    assert found.tolist() == [float(one) for one in expected]
+
+
+@pytest.mark.parametrize("times", [2, 4])
+@pytest.mark.parametrize("effect", [0.05, 0.3])
+def test_more_queries_find_what_they_find_in_simulation(times, effect):
+    # Worlds of which the first n queries say the same, the difference having a flat prior: by brute force.
+    rng, queries, worlds = np.random.default_rng(1), 40, 20_000
+    error = 1 / np.sqrt(queries)
+    truth = rng.normal(effect, error, worlds)
+    more = (times - 1) * queries
+    mean = (queries * effect + more * rng.normal(truth, 1 / np.sqrt(more))) / (times * queries)
+    expected = np.mean(np.abs(mean) * np.sqrt(times * queries) > stats.t.ppf(0.975, times * queries - 1))
+    (found,) = after_queries(np.array([effect]), np.array([error]), queries, times)
+    assert found == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(worlds))
+
+
+def test_second_opinions_find_what_they_find_in_simulation():
+    # The mean of two grades is the first one, moved by half of the difference of two independent tastes.
+    rng, queries, mean, noise = np.random.default_rng(2), 50, 0.02, 1e-4
+    error = np.sqrt(1.2e-4)
+    moved = mean + rng.normal(0, np.sqrt(noise / 2), 200_000)
+    expected = np.mean(np.abs(moved) > stats.t.ppf(0.975, queries - 1) * np.sqrt(error**2 - noise / 2))
+    (found,) = after_second_opinions(np.array([mean]), np.array([error]), np.array([noise]), queries)
+    assert found == pytest.approx(expected, abs=0.005)
+    (without,) = after_second_opinions(np.array([mean]), np.array([error]), np.zeros(1), queries)
+    assert without == told_apart(np.array([mean]), np.array([error]), queries)[0]
+
+
+def test_taste_is_the_variance_within_pairs_of_an_analysis_of_variance(made):
+    rng = np.random.default_rng(5)
+    pairs = [judgment.pair for judgment in made.judgments[: 3 * TWICE]]
+    grades = rng.integers(0, 101, (len(pairs), 2)).astype(float)
+    judged = tuple(
+        Judgment(*pair, grade, assessor)
+        for pair, two in zip(pairs, grades.tolist(), strict=True)
+        for assessor, grade in zip(("ann", "ben"), two, strict=True)
+    )
+    expected = np.mean(grades.var(axis=1, ddof=1)) / 100**2
+    assert taste(replace(made, judgments=judged)) == pytest.approx(expected)
+    assert taste(replace(made, judgments=judged[: 2 * TWICE - 2])) is None
+    assert taste(made) is None
+
+
+def test_noise_is_the_variance_of_differences_whose_grades_are_drawn_anew(made):
+    pool = build_pool(made)
+    selection = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "uniform"))
+    slopes = selection.expected.slopes(selection.belief).toarray()
+    drawn = slopes @ np.random.default_rng(0).normal(0, 0.1, (len(pool.pairs), 40_000))
+    first, second = np.triu_indices(len(slopes), 1)
+    expected = (drawn[first] - drawn[second]).var(axis=1)
+    assert noise_of(selection, selection.belief, 0.01) == pytest.approx(expected, rel=0.05)
+
+
+def test_a_plan_says_what_more_queries_deeper_runs_and_second_opinions_would_tell_apart(made):
+    some = [*made.judgments[:40]]
+    twice = [replace(judgment, assessor="ben", grade=max(0.0, judgment.grade - 10)) for judgment in some]
+    shallow = replace(made, cutoff=3, judgments=(*some, *twice))
+    found = {one.what: one for one in plan(shallow, None, "CG@3", goal="judgments=60", campaigns=4).otherwise}
+    assert list(found) == ["as it is", "2 times the queries", "4 times the queries", "cutoff 5", "second opinions"]
+    assert (
+        found["2 times the queries"].judgments == 2 * found["as it is"].judgments == 2 * len(build_pool(shallow).pairs)
+    )
+    assert found["cutoff 5"].judgments == len(build_pool(shallow, 5).pairs)
+    assert found["as it is"].apart <= found["4 times the queries"].apart <= 15
+    runs = tuple(Run(run.system, {q: top[:3] for q, top in run.rankings.items()}) for run in made.runs)
+    bare = plan(replace(shallow, runs=runs, judgments=()), None, "CG@3", goal="judgments=1", campaigns=2).otherwise
+    assert [one.what for one in bare] == ["as it is", "2 times the queries", "4 times the queries"]

@@ -1,0 +1,78 @@
+"""The documentation site: what is generated speaks of everything there is, and the whole is built without a warning."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import audiosim
+from audiosim import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def pages():
+    spec = importlib.util.spec_from_file_location("generated_pages", ROOT / "docs" / "generated_pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_has_every_command_with_its_options(pages):
+    text = pages.commands_page()
+    sections = re.findall(r"^## audiosim (\w+)", text, re.MULTILINE)
+    assert set(sections) == set(cli.COMMANDS)
+    evaluate = text.split("## audiosim evaluate\n")[1].split("\n## ")[0]
+    assert "audiosim evaluate COLLECTION [OPTIONS]" in evaluate
+    assert "| `--unjudged` |" in evaluate
+    assert "One of `error`, `zero`, `skip`." in evaluate
+    assert "## audiosim study sample" in text
+
+
+def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
+    settings = pages.configuration_page()
+    for key, variable in (("port", "AUDIOSIM_PORT"), ("trusted-proxy", "AUDIOSIM_TRUSTED_PROXY")):
+        assert f"| `{key}` | `{variable}` |" in settings
+    routes = pages.http_page()
+    for route in ("POST /v1/collections/{collection}/judgments", "GET /health/ready", "GET /v2/models/{model}"):
+        assert f"## {route}" in routes, route
+
+
+def test_the_reference_has_every_public_name_of_python(pages):
+    text = pages.python_page()
+    assert [name for name in audiosim.__all__ if f"### audiosim.{name}\n" not in text] == []
+    assert "## audiosim.relevance.belief" in text
+
+
+def test_links_of_pages_from_the_root_lead_to_pages_of_the_site(pages):
+    for name in pages.SHOWN.values():
+        for link in re.findall(r"\]\(([^)#:]+)\)", pages.root_page(name)):
+            there = {"contributing.md", "security.md", "changelog.md"}
+            assert link in there or (ROOT / "docs" / "project" / link).resolve().parent == ROOT / "docs", link
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_without_a_network(tmp_path):
+    pytest.importorskip("sphinx_gallery", reason='the site needs pip install "audiosim[docs]"')
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    build = ["-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", tmp_path / "trees", ROOT / "docs"]
+    said = subprocess.run(
+        [sys.executable, *build, tmp_path / "html"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | nowhere,
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    index = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    assert "pydata" in index
+    joint = (tmp_path / "html" / "joint.html").read_text(encoding="utf-8")
+    assert "<math" in joint
+    # Nothing is loaded from elsewhere.
+    for page in (index, joint):
+        assert re.findall(r'(?:src|<link[^>]*href)="https?://[^"]+"', page) == []
