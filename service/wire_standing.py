@@ -6,6 +6,7 @@ from msgspec import field
 
 from audiosim.campaign import Campaign, Progress
 from audiosim.campaign.event import write_time
+from audiosim.relevance.speaking import evidence_counts
 from audiosim.selection import Selection
 from service.exchange import Wire
 from service.served import ServedCollection
@@ -118,6 +119,7 @@ class CampaignOut(Wire):
 
     `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
     pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
+    `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
     """
 
     collection: str
@@ -140,6 +142,7 @@ class CampaignOut(Wire):
     leases: list[HeldOut]
     sounds: str
     totals: dict[str, int]
+    evidence: dict[str, int]
 
     @classmethod
     def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
@@ -168,6 +171,7 @@ class CampaignOut(Wire):
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
+            evidence=evidence_counts(selection.belief),
         )
 
 
