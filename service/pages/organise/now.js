@@ -24,9 +24,9 @@ const listed = (items) => items.map((parts) => element("li", {}, ...parts));
 
 function verdict({ campaign, history }) {
   if (campaign.status === "closed") return `Closed, with a confidence of ${percent(campaign.confidence)}`;
-  if (campaign.goal.reached) return "The goal is met: judging may stop";
+  if (campaign.goal.reached) return `The goal is met: judging may stop${campaign.judged ? "" : " (predicted, nothing judged)"}`;
   if (history?.met) return "The goal was met, and is not any more";
-  return campaign.judged ? "Not settled yet" : "Nothing is judged yet";
+  return campaign.judged ? "Not settled yet" : "Predicted, nothing judged";
 }
 
 function about({ campaign, ranking }) {

@@ -63,7 +63,7 @@ async function fill(one, { judges, organises }) {
 
 function standing({ judged, pool, confidence, goal }) {
   const wanted = target(goal.goal);
-  const verdict = goal.reached ? "The goal is met" : judged ? "Not settled yet" : "Nothing is judged yet";
+  const verdict = goal.reached ? `The goal is met${judged ? "" : " (predicted, nothing judged)"}` : judged ? "Not settled yet" : "Predicted, nothing judged";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
   return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged. ${verdict}: ${sure}.`)];
