@@ -105,7 +105,7 @@ def import_judgments(
             collection, judgments.read_bytes(), told=lambda now: show(now.written, now.lines or 0)
         )
     found = {"collection": collection, "judgments": done.lines or 0, "state": done.state}
-    print_result(form, found, [found], lambda: f"{found['judgments']:,} judgments are in the log of {collection}")
+    print_result(form, found, [found], lambda: f"in the log of {collection}: {found['judgments']:,}")
 
 
 def _print(form: Format, found: "list[Archived]") -> None:

@@ -17,6 +17,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import BusyError, InputError
 from service.import_store import SILENT_S, ImportStore
 
+pytestmark = pytest.mark.slow
+
 COARSE = "/v1/collections/coarse"
 LARGE = "/v1/collections/large"
 IMPORT = "judgments/import"
@@ -158,7 +160,7 @@ def test_the_command_sends_a_file_and_says_how_it_ended(commanded, folders, coar
     with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
         assert run("import", server.url + COARSE, tmp_path / "right.qrels") == (
             0,
-            "3 judgments are in the log of coarse\n",
+            "in the log of coarse: 3\n",
             "",
         )
         assert [row["document"] for row in log_of(http, COARSE)] == [pair.document for pair in pairs]
