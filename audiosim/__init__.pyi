@@ -21,6 +21,7 @@ from .reliability_study import reliability as reliability
 from .reliability_study import split_half_study as split_half_study
 from .selection import Selection as Selection
 from .simulation.effort import plan as plan
+from .simulation.worth import worth as worth
 from .stats.fit_trials import fit_trials as fit_trials
 from .stats.regression import OrdinalRegression as OrdinalRegression
 from .training.train import train as train

@@ -22,7 +22,7 @@ SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}
 
 def observation(judged, stated, right):
     inside = {"systems": (19, 20), "differences": (18, 20), "queries": (17, 20)}
-    return Observation(judged, np.array(stated), np.array(right), np.full(len(stated), 0.1), 0.02, inside)
+    return Observation(judged, np.array(stated), np.array(right), np.full(len(stated), 0.1), 0.02, 0.01, inside)
 
 
 ENDS = ("middle", "end")  # how the numbers along the x and the y axis are set

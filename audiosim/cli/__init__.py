@@ -42,6 +42,7 @@ COMMANDS = {
     "study": "studying.app",
     "reproduce": "evaluating.reproduce",
     "serve": "serving.serve",
+    "worth": "worth_of_evidence.worth",
     "join": "joining.join",
     "backup": "keeping.backup",
     "verify": "keeping.verify_logs",

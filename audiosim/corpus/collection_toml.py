@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
@@ -13,13 +14,16 @@ from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist")
+KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist", "evidence")
 DEEPEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings that a collection.toml gives; what is None it leaves open."""
+    """Settings that a collection.toml gives; what is None it leaves open.
+
+    evidence  file of each piece of evidence by its name, relative to the folder
+    """
 
     name: str | None = None
     scale: Scale | None = None
@@ -28,6 +32,7 @@ class Settings:
     system_from: SystemFrom | None = None
     same_artist: SameArtist | None = None
     task: str | None = None
+    evidence: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -50,6 +55,7 @@ def read_settings(path: str | Path) -> Settings:
             not_artists=_not_artists(table.get("not_artists", [])),
             system_from=_system_from(table.get("system_from")),
             same_artist=_same_artist(table.get("same_artist")),
+            evidence=_evidence(table.get("evidence", {})),
         )
     except _WrongValueError as error:
         raise FormatError(path, _line_of(text, error.key), str(error)) from None
@@ -125,6 +131,12 @@ def _same_artist(value: object) -> SameArtist | None:
     return cast("SameArtist | None", value)
 
 
+def _evidence(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(path, str) and path for path in value.values()):
+        raise _WrongValueError("evidence", f"expected a table of names and files, found {shortened(repr(value))}")
+    return {str(name): path for name, path in value.items()}
+
+
 def _not_artists(value: object) -> frozenset[str]:
     if not isinstance(value, list) or not all(isinstance(artist, str) for artist in value):
         raise _WrongValueError("not_artists", f"expected a list of texts, found {value!r}")
@@ -146,6 +158,8 @@ def settings_lines(settings: Settings) -> list[str]:
         lines.append(f"cutoff = {settings.cutoff}")
     if settings.not_artists:
         lines.append(f"not_artists = [{', '.join(map(_quote, sorted(settings.not_artists)))}]")
+    if settings.same_artist is not None:
+        lines.append(f"same_artist = {_quote(settings.same_artist)}")
     return lines
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DifferenceDistribution = Literal["t", "normal"]
+PREDICTED = "predicted, nothing judged"  # right over collections, not on each
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +62,8 @@ class Ranking:
     def __repr__(self) -> str:
         best = self.order[0]
         return (
-            f"{self.measure} of {len(self.systems)} systems, {self.judged:,} of {self.pool:,} pairs judged, the others "
-            f"predicted by {self.model}: confidence {self.confidence:.3f}, best {self.systems[best]} "
-            f"at {self.scores.mean[best]:.3f}"
+            f"{self.measure} of {len(self.systems)} systems, {self.resting}: confidence {self.confidence:.3f}, "
+            f"best {self.systems[best]} at {self.scores.mean[best]:.3f}"
         )
 
     def _repr_html_(self) -> str:
@@ -190,8 +190,15 @@ class Ranking:
 
     @property
     def basis(self) -> str | int:
-        """Basis of the scores: "predicted" where nothing is judged, else how many judged pairs."""
-        return self.judged or "predicted"
+        """Basis of the scores: PREDICTED where nothing is judged, else how many judged pairs."""
+        return self.judged or PREDICTED
+
+    @property
+    def resting(self) -> str:
+        """The basis of the scores in words: a prediction where nothing is judged, and called one."""
+        if not self.judged:
+            return f"{PREDICTED}: all {self.pool:,} pairs are as {self.model} expects them"
+        return f"{self.judged:,} of {self.pool:,} pairs judged, the others predicted by {self.model}"
 
     @property
     def freedom(self) -> int:

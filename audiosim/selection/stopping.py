@@ -41,7 +41,6 @@ from audiosim.selection.stopping_definition import (
     whole_number,
     yes_or_no,
 )
-from audiosim.stats.multivariate import Moments
 from audiosim.users.satisfaction import published_mapping
 
 CAUTION = 1.15  # learned on campaigns of other collections than it is held against: benchmarks/verdicts.py
@@ -159,8 +158,8 @@ class Users:
     share   of users that matters, 0 or more
     target  above 0
 
-    The share is that of the mean score by the published mapping (Urbano 2013, Table 4.3), its variance that of the
-    score times the square of the mapping's slope there; sections 4.1 and 8.5. Needs a measure that has a mapping.
+    The share is the mean over the queries of that of the query's score, by the published mapping (Urbano 2013, Table
+    4.3); sections 4.1.1 and 8.5. Needs a measure that has a mapping.
     """
 
     share: float
@@ -173,10 +172,13 @@ class Users:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
     def level(self, state: LoopState) -> float:
-        scale = state.pool.scale.name
-        return level_at_stop(
-            state, lambda ranking: _mean(satisfied_users(ranking, scale).settled(self.share)), self.target
-        )
+        shares, doubt = satisfied_users(state), float(state.ranking.scores.variance.sum())
+
+        def settled(ranking: Ranking) -> float:
+            wider = np.sqrt(float(ranking.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
+            return _mean(shares.wider(float(wider)).settled(self.share))
+
+        return level_at_stop(state, settled, self.target)
 
     def reached(self, state: LoopState) -> bool:
         return checked(state, self.floor) and self.level(state) >= self.target
@@ -285,17 +287,13 @@ class AnyOf:
         return " or ".join(map(str, self.rules))
 
 
-def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
-    """The ranking with each score turned into the share of users it satisfies, by the published mapping of its measure.
-
-    scale  of the judgments, such as fine
+def satisfied_users(state: LoopState) -> Ranking:
+    """The ranking with each score turned into the share of users it satisfies: the mean over the queries of the
+    published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
     """
-    mapping = published_mapping(ranking.measure, scale)
-    _, a, b, c = mapping.coefficients
-    mean = ranking.scores.mean
-    slope = a + 2 * b * mean + 3 * c * mean**2
-    covariance = ranking.scores.covariance * np.outer(slope, slope)
-    return replace(ranking, scores=Moments(mapping.probability(mean), covariance))
+    expected = state.expected
+    mapping = published_mapping(expected.measure, expected.pool.scale.name)
+    return replace(state.ranking, scores=expected.satisfied(state.belief, mapping))
 
 
 def _mean(probabilities: Array) -> float:

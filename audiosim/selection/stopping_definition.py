@@ -9,7 +9,9 @@ import numpy as np
 
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
+from audiosim.relevance.belief import Belief
 
 CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
 SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
@@ -31,6 +33,12 @@ class LoopState(Protocol):
 
     @property
     def pool(self) -> Pool: ...
+
+    @property
+    def expected(self) -> ExpectedScores: ...
+
+    @property
+    def belief(self) -> Belief: ...
 
 
 @runtime_checkable

@@ -108,7 +108,10 @@ def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_n
     written = ["audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
     found = parsed(command(*written, "--model", "uniform", "--format", "json"))
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
-    code, out, err = command(*written)
+    # Where all is judged nothing is predicted.
+    found = parsed(command(*written, "--format", "json"))
+    assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
+    code, out, err = command("audiosim.cli", "estimate", DEMO, "--measure", "HIT@5")
     assert (code, out) == (1, "")
     assert err.endswith(
         "audiosim: HIT@5 takes every level of the model as relevant, the lowest being 5; "
