@@ -32,6 +32,7 @@ from audiosim.evaluation import SYSTEM_TESTS
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.measures.judged import Unjudged, judged_runs
+from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.relearning import after_grades
@@ -52,6 +53,8 @@ from audiosim.stats.inference import SAMPLES, TESTS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from audiosim.simulation.worth import EvidenceWorth
 
 Measures = Annotated[
     list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
@@ -150,12 +153,16 @@ def report(
     scale: ArtificialScale = None,
     same_artist: FromOwnArtist = None,
     system_from: NamedBy = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="What each piece of evidence is worth, as `audiosim worth` says, too.")
+    ] = False,
 ) -> None:
     """Write one page that needs no other file: ranking, intervals, all pairs, people, stability.
 
     Where not all pairs are judged it shows what is expected of them, by the first measure.
 
-    Example: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
+    Examples: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`,
+    `audiosim report mirex2011 --evidence`, which takes some minutes
     """
     from audiosim.corpus.formats import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
@@ -164,16 +171,24 @@ def report(
     collection = load_collection(folder, judgments, system_from, same_artist, scale)
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
+    worth = _worth_of(collection, what) if evidence else None
     if not np.isnan(grades).any():
-        page = evaluation_page(
-            collection.name, {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
-        )
+        found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
+        page = evaluation_page(collection.name, found, worth)
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
         ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
         curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
-        page = campaign_page(collection.name, ranking, curve)
+        page = campaign_page(collection.name, ranking, curve, worth)
     write_text(output, [page])
+
+
+def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":
+    from audiosim.report.screen import progress
+    from audiosim.simulation.worth import worth
+
+    with progress("leaving out") as show:
+        return worth(collection, measure=measure, show=show)
 
 
 def reliability(
