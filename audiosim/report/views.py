@@ -40,7 +40,7 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
     judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
-    fit = ranking.check.sentence if ranking.judged else ""
+    fit = ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
     notes = ["" if verdicts is None else verdicts.sentence, fit, _drawn(ranking), note]
     return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
 
