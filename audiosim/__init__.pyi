@@ -7,6 +7,11 @@ from .corpus.model import Pair as Pair
 from .errors import AudiosimError as AudiosimError
 from .evaluation import evaluate as evaluate
 from .expected.estimation import estimate as estimate
+from .functions import compare as compare
+from .functions import next_pairs as next_pairs
+from .functions import predict as predict
+from .functions import satisfaction as satisfaction
+from .functions import simulate as simulate
 from .measures.groups import adr_of_groups as adr_of_groups
 from .measures.groups import tie_break as tie_break
 from .measures.measure import parse_measure as parse_measure
@@ -15,9 +20,11 @@ from .reliability_study import assessor_reliability as assessor_reliability
 from .reliability_study import reliability as reliability
 from .reliability_study import split_half_study as split_half_study
 from .selection import Selection as Selection
-from .simulate.effort import plan as plan
+from .simulation.effort import plan as plan
+from .simulation.worth import worth as worth
 from .stats.fit_trials import fit_trials as fit_trials
 from .stats.regression import OrdinalRegression as OrdinalRegression
+from .training.train import train as train
 from .users.answers import read_answers as read_answers
 from .users.grading import find_grading as find_grading
 from .users.grading import regrade as regrade

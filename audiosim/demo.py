@@ -16,7 +16,7 @@ from audiosim.corpus.formats import write_judgments_csv, write_run
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.simulate import ReplayMoment, agreement_with_truth, moment, true_scores
+from audiosim.simulation import ReplayMoment, agreement_with_truth, moment, true_scores
 
 MARK = ".audiosim-demo"
 SYSTEM = "audiosim-nearest"

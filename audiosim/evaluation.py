@@ -13,6 +13,7 @@ from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
+from audiosim.showing import notebook_html
 from audiosim.stats.distributions import Empirical
 from audiosim.stats.friedman import Friedman, RankComparison, friedman_test, tukey_test
 from audiosim.stats.inference import (
@@ -31,6 +32,7 @@ from audiosim.users.satisfaction import number_satisfied, published_mapping, suc
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 PAIRED_TESTS: dict[str, Callable[[Array, np.random.Generator, int], Comparison]] = {
     "t": lambda scores, rng, samples: t_test(scores),
@@ -133,6 +135,25 @@ class Evaluation:
             test = self.ranks[0]
             plain["friedman"] = {"chi_squared": test.statistic, "freedom": test.freedom, "p": test.p_value}
         return plain | finite
+
+    def __repr__(self) -> str:
+        best = self.system_rows()[0]
+        pairs = len(self.pair_rows())
+        told = f"; {self.significant} of {pairs} pairs of systems differ at .05 ({self.test})" if pairs else ""
+        shape = f"{len(self.scores.systems)} systems on {len(self.scores.queries)} queries"
+        return f"{self.scores.measure} of {shape}: best {best['system']} at {best['mean']:.3f}{told}"
+
+    def _repr_html_(self) -> str:
+        """The evaluation as notebooks show it: one line, and the systems as a table."""
+        return notebook_html(repr(self), self.to_frame()[["mean", "low", "high"]])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The mean score of each system with its 95 % interval, best on top; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        rows = self.system_rows()
+        low, middle, high = ([row[key] for row in rows] for key in ("low", "mean", "high"))
+        return draw_intervals([row["system"] for row in rows], low, middle, high, str(self.scores.measure), axes)
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""

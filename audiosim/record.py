@@ -26,8 +26,8 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection.selection import confidences
-from audiosim.simulate.alternatives import scores_of
-from audiosim.simulate.remaining import drawn_grades
+from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.remaining import drawn_grades
 from audiosim.users.listeners import Agreement, agreement
 from audiosim.users.satisfaction import published_mapping, user_form
 

@@ -14,6 +14,7 @@ from audiosim.corpus.model import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
+from audiosim.showing import notebook_html
 from audiosim.stats.gtheory import Crossed, Nested, crossed, nested
 from audiosim.stats.inference import SAMPLES
 from audiosim.stats.splithalf import SplitHalf, split_half
@@ -21,6 +22,7 @@ from audiosim.users.grading import on_scale
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 STABLE = 0.95  # the coefficient that required query sets are to reach; Urbano (2013), Tables 6.2 and 6.3
 QUERY_COUNTS = (5, 10, 20, 30, 40, 50, 75, 100, 150, 200)
@@ -57,6 +59,21 @@ class Reliability:
     def to_frame(self) -> "pd.DataFrame":
         """Both coefficients and their intervals by the number of queries, as a pandas table."""
         return self.study.curve(np.array(QUERY_COUNTS, dtype=float)).to_frame()
+
+    def _repr_html_(self) -> str:
+        """The study as notebooks show it: one line, and the coefficients by the number of queries."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Both coefficients and their 95 % intervals by the number of queries; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        curve = self.study.curve(np.array(QUERY_COUNTS, dtype=float))
+        lines = [
+            Line("E rho², of the ranking", curve.queries, curve.relative, curve.relative_lower, curve.relative_upper),
+            Line("Phi, of the scores", curve.queries, curve.absolute, curve.absolute_lower, curve.absolute_upper),
+        ]
+        return draw_curves(lines, "queries", f"stability of {self.measure}", axes)
 
     def __repr__(self) -> str:
         plain = self.to_dict()
@@ -205,6 +222,18 @@ class AssessorReliability:
             )
             parts.append(curve.to_frame().assign(assessors=assessors))
         return pd.concat(parts, ignore_index=True)
+
+    def _repr_html_(self) -> str:
+        """The study as notebooks show it: one line, and the coefficients by queries and assessors."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """E rho² by the number of queries, with one to four assessors of each; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        sizes = np.array(QUERY_COUNTS, dtype=float)
+        lines = [Line(f"{h} of each", sizes, self.study.relative(sizes, h)) for h in range(1, 5)]
+        return draw_curves(lines, "queries", f"E rho² of {self.measure}", axes)
 
     def __repr__(self) -> str:
         study = self.study

@@ -4,8 +4,10 @@
     python benchmarks/calibration.py --only dl2019,synthetic --parts 8
 
 The collections of ../shared/data, documents unknown, and synthetic ones: see KINDS. How collections vary is learned
-without the source of the one that is played; then campaigns are replayed on random parts of it. Beside each stands what
-judging at random gives. The last lines are the means over collections; with --check exit code 1 where these are off.
+without the source of the one that is played; then campaigns are replayed on random parts of it. The last lines are the
+means over collections, and what is not as it should be on each; with --check exit code 1 where something is not. What
+runs of several days wrote is judged together by --with. At home, --home, the model is learned on the other queries of
+the collection, with all that is known of its documents. What peers give at equal budgets: benchmarks/peers.py.
 """
 
 import argparse
@@ -14,11 +16,11 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
@@ -26,12 +28,16 @@ from audiosim.corpus.model import BROAD, FINE
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.consensus import log_teams
+from audiosim.relevance.between import Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.simulate import Design, Effects, Trial, draw_parts, follow, synthetic_collection
+from audiosim.selection.stopping_definition import CHECKED
+from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
+from audiosim.simulation.parts import Part, queries_of
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
+from audiosim.training.plan import Plan, parse_terms
+from audiosim.training.train import train
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -49,11 +55,13 @@ FOLDERS = (
 QUERIES = {"ted-ende": 100}  # in a part; 20 elsewhere: what is retrieved there for a query is one document
 AT = (0, 50, 100, 200, 400)
 GOALS = ("confidence=0.9", "confidence=0.95")
-# kind: the design, the effects, the scale, the cutoff
-BUDGETS = (50, 100, 200)  # at which judging by the rule is held against judging at random
-OFF = 0.03  # most that what is stated may be off on a collection from 50 judgments on, beyond two standard errors
+OFF = 0.03  # most that what is stated may be off on a collection from 50 judgments on
 OFF_IN_MEAN = 0.01  # the same, in the mean over the real collections
-COVERED = (0.90, 0.98)  # of 95 % intervals, in the mean over the real collections
+COVERED = (0.90, 0.98)  # of 95 % intervals, on each collection
+COVERAGE = ("systems", "differences")
+SHORT = 0.01  # most that judging which stops at a stated confidence may be less right
+DRAWS = 200  # of grades at each look, for measures that are simulated
+# kind: the design, the effects, the scale
 KINDS: Mapping[str, tuple[Design, Effects, Any]] = {
     "no system differs": (Design(12, 6, 40, 5, 60), Effects(team=0.0, system=0.0), FINE),
     "systems differ much": (Design(12, 6, 40, 5, 60), Effects(team=0.12, system=0.1), FINE),
@@ -67,15 +75,21 @@ KINDS: Mapping[str, tuple[Design, Effects, Any]] = {
 
 @dataclass(frozen=True)
 class Start:
-    """Where a campaign starts: with a model of other collections."""
+    """Where a campaign starts: with a model of other collections, or with the one that it is handed.
+
+    measure  without its cutoff
+    cutoff   that of the collection where None
+    """
 
     model: Model
     measure: str
+    cutoff: int | None = None
 
-    def __call__(self, part: Collection, _: Model | None) -> Selection:
-        pool = build_pool(part)
-        expected = expected_scores(parse_measure(f"{self.measure}@{pool.cutoff}"), pool)
-        return Selection.start(pool, expected, estimator_of(pool, self.model))
+    def __call__(self, part: Collection, own: Model | None) -> Selection:
+        pool = build_pool(part, self.cutoff)
+        measure = parse_measure(f"{self.measure}@{pool.cutoff}")
+        expected = expected_scores(measure, pool, draws=DRAWS)
+        return Selection.start(pool, expected, estimator_of(pool, own or self.model))
 
 
 def bare(collection: Collection) -> Collection:
@@ -83,10 +97,11 @@ def bare(collection: Collection) -> Collection:
     return replace(collection, documents={}, query_documents={}, not_artists=frozenset(), sounds=None)
 
 
-def real(names: Sequence[str]) -> dict[str, Collection]:
-    """The collections that are there, by the name of their folder."""
+def real(names: Sequence[str], known: bool = False) -> dict[str, Collection]:
+    """The collections that are there, by the name of their folder; with what is known of documents only if asked."""
     there = {Path(name).name: DATA / name for name in FOLDERS if (DATA / name).is_dir()}
-    return {name: bare(Collection.load(path)) for name, path in there.items() if not names or name in names}
+    chosen = {name: Collection.load(path) for name, path in there.items() if not names or name in names}
+    return chosen if known else {name: bare(collection) for name, collection in chosen.items()}
 
 
 def synthetic(names: Sequence[str]) -> dict[str, Collection]:
@@ -115,109 +130,103 @@ def row_of(name: str, row: Mapping[str, Any]) -> str:
     told = {key: f"{row[key]:.3f} +- {row[f'{key}_error'] or 0:.3f}" for key in ("accuracy", "excess")}
     return (
         f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {told['accuracy']}  excess {told['excess']}"
-        f"  {cover}  error {row['error']:.4f}"
+        f"  {cover}  error {row['error']:.4f}  bias {row['bias']:+.4f}"
     )
 
 
-def play(name: str, collection: Collection, model: Model, parts: int, measure: str, jobs: int) -> dict[str, Any]:
-    """Campaigns on parts of a collection."""
-    every = len({query for run in collection.runs for query in run.rankings})
-    queries = min(QUERIES.get(name, 20), every)
-    drawn = draw_parts(collection, parts, np.random.default_rng(0), queries=queries, held_out="queries")
-    trial = Trial(collection, Start(replace(model, training=None), measure))
-    found = follow(trial, drawn, AT, [parse_stopping_rule(goal) for goal in GOALS], jobs=jobs).to_dict()
+def play(name: str, collection: Collection, model: Model, options: argparse.Namespace) -> dict[str, Any]:
+    """Campaigns on parts of a collection, by a model of others, or of the rest of its queries."""
+    start, learn = Start(model, options.measure, options.cutoff), None
+    if options.home:
+        learn = partial(learned, model.between)
+    trial = Trial(collection, start, learn)
+    parts, goals = (
+        parts_of(name, collection, options.parts, options.home),
+        [parse_stopping_rule(goal) for goal in GOALS],
+    )
+    found = follow(trial, parts, [int(at) for at in options.at.split(",")], goals, jobs=options.jobs).to_dict()
     for row in found["curve"]:
         print(row_of(name, row))
     for row in found["goals"]:
         said = "not reached" if not row["reached"] else f"right {row['accuracy']:.3f} after {row['judged']:.0f}"
-        print(f"{name:20} {row['goal']}: {row['reached']} of {parts}, {said}", flush=True)
+        print(f"{name:20} {row['goal']}: {row['reached']} of {options.parts}, {said}", flush=True)
     return found
 
 
-def at_random(collection: Collection, parts: Sequence[Any], seed: int = 0) -> dict[int, dict[str, float]]:
-    """Peers that need no model, at equal budgets: pairs judged at random, each system scored by its judged documents.
-
-    shrunken  right orders by the mean with three judgments' worth of the mean of all
-    t         right orders by the plain mean, with the share and half width of 95 % t-intervals that hold the score
-    ppi       the same by prediction-powered inference, where ppi-python is installed: the number of teams predicts
-    """
-    found: dict[int, list[list[float]]] = {budget: [] for budget in BUDGETS}
-    for code, part in enumerate(parts):
-        pool = build_pool(part.of(collection))
-        gains = pool.spread(part.of(collection).grades()) / pool.scale.maximum
-        lists = np.asarray(pool.retrieved.toarray()) > 0
-        truth = np.array([gains[row].mean() for row in lists])
-        order = np.random.default_rng([seed, code]).permutation(len(gains))
-        for budget in BUDGETS:
-            shown = np.isin(np.arange(len(gains)), order[:budget])
-            found[budget].append(_by_judged(gains, lists, shown, truth, log_teams(pool)))
-    names = ("shrunken", "t", "t holds", "t half width", "ppi", "ppi holds", "ppi half width")
-    return {budget: dict(zip(names, np.nanmean(rows, axis=0).tolist(), strict=True)) for budget, rows in found.items()}
-
-
-def _by_judged(gains: Any, lists: Any, shown: Any, truth: Any, predicted: Any) -> list[float]:
-    overall, rows = gains[shown].mean(), []
-    line = np.polyfit(predicted[shown], gains[shown], 1) if np.ptp(predicted[shown]) > 0 else np.array([0.0, overall])
-    guess = np.polyval(line, predicted)
-    for row, true in zip(lists, truth, strict=True):
-        own = gains[row & shown]
-        half = stats.t.ppf(0.975, len(own) - 1) * own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.nan
-        mean = own.mean() if len(own) else overall
-        low, high = _ppi(own, guess[row & shown], guess[row & ~shown])
-        middle = (low + high) / 2
-        rows.append(
-            [
-                (own.sum() + 3 * overall) / (len(own) + 3),
-                mean,
-                abs(mean - true) <= half if np.isfinite(half) else np.nan,
-                half,
-                middle if np.isfinite(middle) else overall,
-                low <= true <= high if np.isfinite(middle) else np.nan,
-                (high - low) / 2,
-            ]
-        )
-    table = np.array(rows, dtype=float)
-    first, second = np.triu_indices(len(truth), 1)
-    real_ = np.sign(truth[first] - truth[second])
-    right = [np.mean((1 + real_ * np.sign(table[first, at] - table[second, at])) / 2) for at in (0, 1, 4)]
-    seen = np.nanmean(table, axis=0)
-    return [right[0], right[1], seen[2], seen[3], right[2], seen[5], seen[6]]
-
-
-def _ppi(own: Any, guessed: Any, others: Any) -> tuple[float, float]:
-    """95 % interval of a mean by prediction-powered inference; NaN where it is not installed or has too few."""
-    try:
-        from ppi_py import ppi_mean_ci
-    except ImportError:
-        return np.nan, np.nan
-    if len(own) < 3 or len(others) < 3:
-        return np.nan, np.nan
-    low, high = ppi_mean_ci(own, guessed, others, alpha=0.05)
-    return float(np.ravel(low)[0]), float(np.ravel(high)[0])
+def learned(between: Between | None, rest: Collection) -> Model:
+    """The joint model of a collection's other queries, as `audiosim train` makes it."""
+    made = train([rest], Plan(parse_terms("joint"), folds=0, joint=True)).model
+    return made if between is None else replace(made, between=between)
 
 
 def verdict(found: Mapping[str, dict[str, Any]]) -> list[str]:
-    """What is not as it should be, one line for each; the collections of KINDS are shown, not judged."""
-    wrong, rows = [], {name: of["curve"] for name, of in found.items() if name in SOURCES}
-    for place, judged in enumerate(AT):
-        if judged < 50 or not rows:
-            continue
-        excess = {name: curve[place]["excess"] for name, curve in rows.items()}
-        errors = {name: curve[place]["excess_error"] or 0 for name, curve in rows.items()}
-        wrong += [
-            f"{name}: {value:+.3f} at {judged}" for name, value in excess.items() if abs(value) > OFF + 2 * errors[name]
-        ]
-        mean, error = np.mean(list(excess.values())), np.sqrt(sum(of**2 for of in errors.values())) / len(errors)
-        print(f"mean over {len(rows)} collections at {judged}: excess {mean:+.3f} +- {error:.3f}", end="")
-        if abs(mean) > OFF_IN_MEAN + 2 * error:
-            wrong.append(f"mean over collections: {mean:+.3f} at {judged}")
-        for kind in ("systems", "differences"):
-            held = np.mean([curve[place]["coverage"][kind] or 1 for curve in rows.values()])
-            print(f"  {kind} {held:.2f}", end="")
-            if not COVERED[0] - 0.02 <= held <= COVERED[1] + 0.01:
-                wrong.append(f"95 % intervals of {kind} hold {held:.2f} at {judged}")
-        print()
+    """What is not as it should be, one line for each, by collection; those of KINDS are judged like the real ones.
+
+    Each figure is allowed two of its standard errors beyond its limit.
+    """
+    wrong = [line for name, of in found.items() for line in _of_one(name, of)]
+    rows = {name: of["curve"] for name, of in found.items() if name in SOURCES}
+    for moments in zip(*rows.values(), strict=True):
+        judged, excess = moments[0]["judged"], np.array([row["excess"] for row in moments])
+        error = float(np.sqrt(sum((row["excess_error"] or 0) ** 2 for row in moments)) / len(moments))
+        cover = "  ".join(f"{kind} {np.mean([row['coverage'][kind] or 1 for row in moments]):.2f}" for kind in COVERAGE)
+        print(f"mean over {len(rows)} collections at {judged:.0f}: {excess.mean():+.3f} +- {error:.3f}  {cover}")
+        if judged >= CHECKED and abs(excess.mean()) > OFF_IN_MEAN + 2 * error:
+            wrong.append(f"mean over collections: {excess.mean():+.3f} at {judged:.0f}")
     return wrong
+
+
+def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
+    """What is not as it should be on one collection."""
+    wrong = []
+    for row in of["curve"]:
+        if row["judged"] < CHECKED:
+            continue
+        if abs(row["excess"]) > OFF + 2 * (row["excess_error"] or 0):
+            wrong.append(f"{name}: off by {row['excess']:+.3f} at {row['judged']:.0f}")
+        for kind in COVERAGE:
+            held, error = row["coverage"][kind], row["coverage"].get(f"{kind}_error") or 0
+            if held is not None and not COVERED[0] - 2 * error <= held <= COVERED[1] + 2 * error:
+                wrong.append(f"{name}: 95 % intervals of {kind} hold {held:.3f} at {row['judged']:.0f}")
+    for row in of["goals"]:
+        asked = float(row["goal"].partition("=")[2])
+        if row["reached"] > 1 and row["accuracy"] < asked - SHORT - 2 * row["accuracy_error"]:
+            wrong.append(f"{name}: stopping at {row['goal']} is right {row['accuracy']:.3f}")
+    return wrong
+
+
+def parts_of(name: str, collection: Collection, parts: int, home: bool = False) -> tuple[Part, ...]:
+    """Random parts that are played, the same for every model and measure; halves where a model learns from the rest."""
+    every = len(queries_of(collection))
+    queries = -(-every // 2) if home else min(QUERIES.get(name, 20), every)
+    return draw_parts(collection, parts, np.random.default_rng(0), queries=queries, held_out="queries")
+
+
+def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
+    """Draw stated and true confidence on each collection with two standard errors, the one that is most off first."""
+    import matplotlib.pyplot as plt  # costs start-up time that a run without a drawing need not pay
+
+    def off(name: str) -> float:
+        return max(abs(row["excess"]) for row in found[name]["curve"] if row["judged"] >= CHECKED)
+
+    order = sorted(found, key=off, reverse=True)
+    rows = -(-len(order) // 3)
+    figure, axes = plt.subplots(rows, 3, figsize=(9, 2.6 * rows), sharex=True, sharey=True, squeeze=False)
+    for axis, name in zip(axes.flat, order, strict=False):
+        curve = found[name]["curve"]
+        judged = [row["judged"] for row in curve]
+        for key, color in (("stated", "tab:blue"), ("accuracy", "tab:orange")):
+            error = [2 * (row.get(f"{key}_error") or 0) for row in curve]
+            label = "true" if key == "accuracy" else key
+            axis.errorbar(judged, [row[key] for row in curve], error, color=color, marker="o", ms=3, label=label)
+        axis.set_title(name, fontsize=9)
+        axis.set_xscale("symlog", linthresh=50)
+        axis.set_xticks(judged, [f"{count:.0f}" for count in judged])
+    for axis in axes[-1]:
+        axis.set_xlabel("judged pairs")
+    axes[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
 
 
 def main() -> None:
@@ -225,39 +234,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="collections, kinds, or `synthetic`, with commas")
     parser.add_argument("--parts", type=int, default=4)
-    parser.add_argument("--measure", default="CG")
+    parser.add_argument("--measure", default="CG", help="such as nDCG or AP(min=2)")
+    parser.add_argument("--cutoff", type=int, help="1 to 10; that of the collection where not given")
+    parser.add_argument("--at", default=",".join(map(str, AT)), help="numbers of judged pairs to look at")
+    parser.add_argument("--home", action="store_true", help="learn from the collection's own other queries")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
-    parser.add_argument("--out", type=Path, help="where to write what is found, as JSON")
+    parser.add_argument("--out", type=Path, help="where to write what is found, as JSON, after each collection")
+    parser.add_argument("--plot", type=Path, help="picture to write of all of them")
+    parser.add_argument("--with", dest="earlier", type=Path, nargs="*", default=[], help="what earlier runs wrote")
     options = parser.parse_args()
+    found: dict[str, dict[str, Any]] = {}
+    for path in options.earlier:
+        found |= json.loads(path.read_text(encoding="utf-8"))
     names = [name for name in options.only.split(",") if name]
-    model, found = load_model("joint-fine"), {}
+    asked = {} if options.earlier and not names else {**real(names, options.home), **synthetic(names)}
+    model, estimates = load_model("joint-fine"), between_all() if asked and not options.home else []
     with threadpool_limits(1):
-        estimates = between_all()
-        for name, collection in {**real(names), **synthetic(names)}.items():
+        for name, collection in asked.items():
             start = time.process_time()
-            between = learn_between([one for one in estimates if one.source != SOURCES.get(name)])
-            found[name] = play(
-                name, collection, replace(model, between=between), options.parts, options.measure, options.jobs
+            between = (
+                learn_between([one for one in estimates if one.source != SOURCES.get(name)]) if estimates else None
             )
+            one = replace(model, between=between, training=None)
+            found[name] = play(name, collection, one, options)
             print(f"{name:20} {time.process_time() - start:.0f} s", flush=True)
-            drawn = draw_parts(
-                collection,
-                options.parts,
-                np.random.default_rng(0),
-                queries=min(QUERIES.get(name, 20), len({query for run in collection.runs for query in run.rankings})),
-                held_out="queries",
-            )
-            for budget, row in at_random(collection, drawn).items():
-                print(
-                    f"{name:20} {budget:5d}  at random: "
-                    + "  ".join(f"{key} {value:.3f}" for key, value in row.items())
-                )
+            if options.out:
+                options.out.write_text(json.dumps(found), encoding="utf-8")
+    if options.plot:
+        plot(found, options.plot)
     wrong = verdict(found)
     for line in wrong:
         print(f"NOT AS STATED  {line}")
-    if options.out:
-        options.out.write_text(json.dumps(found))
     sys.exit(1 if wrong and options.check else 0)
 
 

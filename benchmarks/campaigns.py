@@ -29,10 +29,10 @@ from audiosim.relevance.model_check import MOST
 from audiosim.relevance.prequential import Prequential
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection
-from audiosim.simulate import draw_parts, synthetic_collection
-from audiosim.simulate.parts import queries_of
-from audiosim.simulate.replay import right, true_scores
-from audiosim.simulate.trials import selections
+from audiosim.simulation import draw_parts, synthetic_collection
+from audiosim.simulation.parts import queries_of
+from audiosim.simulation.replay import right, true_scores
+from audiosim.simulation.trials import selections
 from audiosim.training.between_collections import learn_between
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train

@@ -18,20 +18,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from figures import Figures
 from scipy.linalg import lstsq
 
 from audiosim import Collection, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.mfcc import Parameters
+from audiosim.audio.parameters import STANDARD_FRAMES, Parameters
 from audiosim.corpus.formats import read_documents
 from audiosim.corpus.model import BINARY, Document, Judgment, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.features import neighbourhood
 from audiosim.features.evidence import evidence_columns
 from audiosim.relevance.consensus import covariates
-from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
-from audiosim.simulate import draw_parts
+from audiosim.simulation import draw_parts
 from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
@@ -68,9 +70,10 @@ def without(collection: Collection, unknown: Sequence[str]) -> Collection:
 
 
 def patterns(mirex: Path, splits: int) -> None:
-    """Print errors where columns of metadata are removed from the half of the queries that is predicted."""
+    """Errors where columns of metadata are unknown of half of the queries, which is predicted, and as it is judged."""
     collection = Collection.load(mirex)
     found: dict[tuple[str, ...], list[float]] = {}
+    judged: dict[float, list[float]] = {}
     for part in draw_parts(collection, splits, np.random.default_rng(7), held_out="queries"):
         model = train([part.rest(collection)], Plan(parse_terms("joint"), folds=0, joint=True)).model
         for count in range(len(KNOWN) + 1):
@@ -80,10 +83,20 @@ def patterns(mirex: Path, splits: int) -> None:
                 truth = pool.spread(own.grades())
                 error = squares(pool, np.full(len(truth), np.nan), truth, model)
                 found.setdefault(unknown, []).append(float(np.sqrt(error.mean())))
-    print(f"\nMIREX 2011, nothing judged, learned on the other half of the queries, {splits} splits")
-    for unknown, errors in found.items():
-        spread = statistics.stdev(errors) / len(errors) ** 0.5 if len(errors) > 1 else float("nan")
-        print(f"  without {', '.join(unknown) or 'nothing':24} {statistics.mean(errors):.4f} ± {spread:.4f}")
+                for share in SHARES[1:] if not unknown else ():
+                    seen = np.where(draw(pool.query, share, 0), truth, np.nan)
+                    of = np.sqrt(np.nanmean(squares(pool, seen, truth, model)))
+                    judged.setdefault(share, []).append(float(of))
+    with Figures("evidence", "patterns") as figures:
+        rows = [[", ".join(unknown) or "nothing", *mean_and_error(errors)] for unknown, errors in found.items()]
+        figures.table("unknown, nothing judged", ["unknown", "error", "standard error"], rows)
+        rows = [[f"{share:.0%}", *mean_and_error(errors)] for share, errors in judged.items()]
+        figures.table("judged, all known", ["judged", "error", "standard error"], rows)
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of some values, and its standard error."""
+    return statistics.mean(values), statistics.stdev(values) / len(values) ** 0.5
 
 
 def clips(folder: Path, place: Path) -> Collection:
@@ -123,19 +136,30 @@ def heard(folder: Path, place: Path) -> Iterator[tuple[str, Collection]]:
         print(f"clips skipped: no {folder}")
 
 
-def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, float, str]:
-    """Stated and true accuracy of the ranking, nothing judged, and the least confidence that who listens is better."""
+def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, np.ndarray, float]:
+    """Stated accuracy of the ranking, nothing judged; the true one, of all queries and of draws of them.
+
+    And the least confidence that a system which listens is better than one that draws lots.
+    """
     expected = expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool)
     ranking = estimate_pool(expected, estimator_of(pool, "joint"), np.full(len(truth), np.nan)).to_dict()
-    scores = dict(zip(pool.systems, pool.retrieved @ truth, strict=True))
-    right = [(scores[pair["a"]] - scores[pair["b"]]) * pair["expectation"] > 0 for pair in ranking["pairs"]]
+    belief = estimator_of(pool, "joint").predict(np.full(len(truth), np.nan)).expectation
+    by_query = [
+        np.array([np.bincount(pool.query, row * of, len(pool.queries)) for row in pool.retrieved.toarray()])
+        for of in (belief, truth)
+    ]
+    count = len(pool.queries)
+    draws = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), BOOTSTRAPS)
+    lots = np.vstack([np.ones((1, count)), draws])
+    said, true = (of @ lots.T for of in by_query)
+    first, second = np.triu_indices(len(pool.systems), 1)
+    right = np.mean((said[first] - said[second]) * (true[first] - true[second]) > 0, axis=0)
     beside = [
         pair["confidence"] if pair["b"].startswith("lot") else 1 - pair["confidence"]
         for pair in ranking["pairs"]
         if pair["a"].startswith("lot") != pair["b"].startswith("lot")
     ]
-    least = f", listening above lots at {min(beside):.3f} at least" if beside else ""
-    return ranking["confidence"], float(np.mean(right)), least
+    return ranking["confidence"], right, min(beside, default=float("nan"))
 
 
 def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
@@ -151,33 +175,48 @@ def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
 
 
 def sound(folder: Path, splits: int) -> None:
-    """Print what an index of sounds is worth where sound and relevance are both known."""
-    print("\nsound: error without and with the index, and the difference")
-    with TemporaryDirectory() as place:
+    """Worth of an index of sounds where sound and relevance are both known."""
+    with TemporaryDirectory() as place, Figures("evidence", "sound") as figures:
+        rows, rankings, slopes = [], [], []
         for name, collection in heard(folder, Path(place)):
             pools = [build_pool(replace(collection, sounds=None)), build_pool(collection)]
             truth = pools[0].spread(collection.grades())
-            print(f"{name}: slope of closeness {'{:.3f} ± {:.3f}'.format(*slope(pools[1], truth))}")
+            slopes.append([name, *slope(pools[1], truth)])
             for share in SHARES:
                 seen = [
                     np.where(draw(pools[0].query, share, seed), truth, np.nan) for seed in range(splits if share else 1)
                 ]
                 both = [np.nanmean([squares(pool, one, truth) for one in seen], axis=0) for pool in pools]
-                print_difference(share, pools[0].query, *both)
-            for what, pool in zip(("without", "with"), pools, strict=True):
-                stated, true, least = accuracy(pool, truth)
-                print(f"  {what} the index, nothing judged: stated {stated:.3f}, true {true:.3f}{least}")
+                rows.append([f"{name}, {share:.0%} judged", *difference(pools[0].query, *both)])
+            found = [accuracy(pool, truth) for pool in pools]
+            more = np.percentile(found[1][1][1:] - found[0][1][1:], [2.5, 97.5])
+            rankings.append([name, *(value for stated, true, _ in found for value in (float(true[0]), stated))])
+            gain = float(found[1][1][0] - found[0][1][0])
+            rankings[-1].append(f"{gain:+.3f} ({more[0]:+.3f} to {more[1]:+.3f})")
+            rankings[-1].append("" if np.isnan(found[1][2]) else f"{found[1][2]:.3f}")
+        figures.table("slope of closeness", ["", "slope", "standard error"], slopes)
+        figures.table("error without and with sound", ["", "without", "with", "difference, 95 % over queries"], rows)
+        columns = [
+            "",
+            "true without",
+            "stated",
+            "true with",
+            "stated",
+            "more, 95 % over queries",
+            "listening above lots",
+        ]
+        figures.table("accuracy of the ranking, nothing judged", columns, rankings)
 
 
-def print_difference(share: float, query: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
-    """Print two errors, and an interval of their difference over draws of queries."""
+def difference(query: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[float, float, str]:
+    """Two errors, and their difference with an interval over draws of queries."""
     known = ~np.isnan(before)
     sums = [np.bincount(query[known], of[known], query.max() + 1) for of in (before, after, np.ones(len(query)))]
     lots = np.random.default_rng(0).multinomial(len(sums[0]), np.full(len(sums[0]), 1 / len(sums[0])), BOOTSTRAPS)
     first, second = (np.sqrt((lots @ of) / (lots @ sums[2])) for of in sums[:2])
     low, high = np.percentile(second - first, [2.5, 97.5])
     one, two = (float(np.sqrt(of.sum() / sums[2].sum())) for of in sums[:2])
-    print(f"  {share:4.0%} judged  {one:.4f}  {two:.4f}  {two - one:+.4f} ({low:+.4f} to {high:+.4f})")
+    return one, two, f"{two - one:+.4f} ({low:+.4f} to {high:+.4f})"
 
 
 def cost(bare: Collection, more: Collection, judged: int, seed: int) -> tuple[float, float, float]:
@@ -196,18 +235,19 @@ def cost(bare: Collection, more: Collection, judged: int, seed: int) -> tuple[fl
     return errors[1] - errors[0], held[0], held[1]
 
 
-def print_costs(what: str, bare: Collection, others: Sequence[Collection]) -> None:
-    """Print what evidence costs on average over collections that differ in it alone."""
+def costs(bare: Collection, others: Sequence[Collection]) -> Iterator[list[str | float]]:
+    """Cost of evidence on average over collections that differ in it alone, for some numbers of judgments."""
     for judged in (0, 50, 100):
         found = np.array([cost(bare, more, judged, seed) for seed, more in enumerate(others)])
         mean, error = found.mean(axis=0), found[:, 0].std(ddof=1) / len(found) ** 0.5
-        held = f"{mean[1]:.2f}, {mean[2]:.2f}"
-        print(f"  {what}, {judged:3} judged: {mean[0]:+.4f} ± {error:.4f}; intervals of systems hold {held}")
+        yield [f"{judged} judged", f"{mean[0]:+.4f} ± {error:.4f}", mean[1], mean[2]]
+
+
+COSTS = ("", "excess error", "intervals hold without", "with")
 
 
 def indifferent(mirex: Path, seeds: int) -> None:
     """Print what sound costs where listeners do not care for it: MIREX 2011 with recordings that are noise."""
-    print("\nsound that tells nothing, MIREX 2011, 25 of its queries")
     collection = Collection.load(mirex)
     (part,) = draw_parts(collection, 1, np.random.default_rng(0), held_out="queries", queries=25)
     own = part.of(collection)
@@ -215,7 +255,8 @@ def indifferent(mirex: Path, seeds: int) -> None:
     with TemporaryDirectory() as place:
         indexes = [noise(documents, Path(place) / f"{seed}.index", seed) for seed in range(seeds)]
         others = [replace(own, sounds=index) for index in indexes]
-        print_costs("with the index", own, others)
+        with Figures("evidence", "indifferent") as figures:
+            figures.table("sound that nobody cares for", COSTS, list(costs(own, others)))
 
 
 def noise(names: Sequence[str], folder: Path, seed: int) -> Path:
@@ -230,7 +271,6 @@ def noise(names: Sequence[str], folder: Path, seed: int) -> Path:
 
 def useless(mirex: Path, seeds: int) -> None:
     """Print what random vectors and random numbers cost."""
-    print("\nevidence that tells nothing, MIREX 2011, 25 of its queries")
     collection = Collection.load(mirex)
     (part,) = draw_parts(collection, 1, np.random.default_rng(0), held_out="queries", queries=25)
     own = part.of(collection)
@@ -240,31 +280,60 @@ def useless(mirex: Path, seeds: int) -> None:
         rng = np.random.default_rng(seed)
         vectors.append(own.with_evidence("noise", (documents, rng.normal(size=(len(documents), 32)))))
         numbers.append(own.with_evidence("noise", (documents, rng.normal(size=len(documents)))))
-    print_costs("random vectors", own, vectors)
-    print_costs("random numbers", own, numbers)
+    with Figures("evidence", "useless") as figures:
+        figures.table("random vectors", COSTS, list(costs(own, vectors)))
+        figures.table("random numbers", COSTS, list(costs(own, numbers)))
+
+
+def described(names: Sequence[str], folder: Path) -> Path:
+    """An index of made-up recordings, of as many dimensions as `extract` gives."""
+    from audiosim.stats.gaussian import Gaussian
+
+    rng, d = np.random.default_rng(0), STANDARD_FRAMES.dimension
+    made = {}
+    for name in names:
+        frames = rng.normal(size=(d, 2 * d))
+        made[name] = Gaussian(2 * rng.normal(size=d), frames @ frames.T / (2 * d))
+    AudioIndex.of(made).save(folder)
+    return folder
 
 
 def times(mirex: Path) -> None:
-    """Print processor time of opening, and of telling and asking, with sound known for all pairs."""
+    """Processor time of opening, and of telling and asking, with sound known for all pairs."""
     collection = Collection.load(mirex)
     pool = build_pool(collection)
     documents = sorted({pair.document for pair in pool.pairs} | set(pool.query_documents))
-    with TemporaryDirectory() as place:
-        for name, one in (
-            ("without", collection),
-            ("with", replace(collection, sounds=noise(documents, Path(place) / "i", 0))),
-        ):
-            pool, start = build_pool(one), time.process_time()
-            estimator = estimator_of(pool, "joint")
-            opened = time.process_time() - start
-            selection = Selection.start(pool, parse_measure("CG@5"), estimator, batch=1)
-            truth, spent = pool.spread(one.grades()), []
-            for _ in range(60):
-                start = time.process_time()
-                (pair,) = selection.ask(1)
-                selection = selection.tell(Judgment(*pair, grade=float(truth[pool.positions[pair]])))
-                spent.append(time.process_time() - start)
-            print(f"{name} sound: opening {opened:.2f} s, ask and tell {1000 * statistics.median(spent):.1f} ms")
+    with TemporaryDirectory() as place, Figures("evidence", "times") as figures:
+        more = replace(collection, sounds=described(documents, Path(place) / "i"))
+        opening(collection)  # what is read once in a process
+        opened = [opening(collection), opening(more), opening(collection), opening(more)]
+        without = statistics.mean([opened[0][0], opened[2][0]])
+        figures.add("opening the pool without an index", without, "s")
+        figures.add("more with an index of 4,018 recordings, the first time", opened[1][0] - without, "s")
+        figures.add("more, from the second time on", opened[3][0] - without, "s", limit=0.2)
+        for name, (_, pool, estimator) in (("without", opened[2]), ("with", opened[3])):
+            limit = 5.0 if name == "with" else None
+            figures.add(f"ask and tell, {name} sound", 1000 * asking(collection, pool, estimator), "ms", limit=limit)
+
+
+def opening(collection: Collection) -> tuple[float, Pool, RelevanceEstimator]:
+    """Processor time of making the estimator, in a process that remembers nothing of an index."""
+    neighbourhood._MEMORIES.clear()
+    pool, start = build_pool(collection), time.process_time()
+    estimator = estimator_of(pool, "joint")
+    return time.process_time() - start, pool, estimator
+
+
+def asking(collection: Collection, pool: Pool, estimator: RelevanceEstimator) -> float:
+    """Median processor time of asking for a pair and telling its judgment."""
+    selection = Selection.start(pool, parse_measure("CG@5"), estimator, batch=1)
+    truth, spent = pool.spread(collection.grades()), []
+    for _ in range(100):
+        start = time.process_time()
+        (pair,) = selection.ask(1)
+        selection = selection.tell(Judgment(*pair, grade=float(truth[pool.positions[pair]])))
+        spent.append(time.process_time() - start)
+    return statistics.median(spent)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What measures are expected to be while judgments are missing, beside simulation, and what it costs.
+"""Expected measures while judgments are missing, beside simulation, and their cost.
 
     python benchmarks/expected.py [FOLDER] [--draws 10000]
 
@@ -82,7 +82,7 @@ def compare(found: Moments, scores: np.ndarray) -> str:
 
 
 def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Belief]]:
-    """What is known after some pairs were judged, drawn at random."""
+    """Beliefs after some pairs were judged, drawn at random."""
     order, estimator, found = np.random.default_rng(0).permutation(len(pool.pairs)), estimator_of(pool, MODEL), []
     for judged in JUDGED:
         grades = np.full(len(pool.pairs), np.nan)
@@ -106,7 +106,7 @@ def forms(pool: Pool, known: list[tuple[int, Belief]], draws: int) -> None:
 
 
 def row(pool: Pool, state: Belief, written: str, form: Ideal, scores: np.ndarray) -> str:
-    """What one form says beside simulation, and how long it takes from scratch and after one more judgment."""
+    """One form beside simulation, and its time from scratch and after one more judgment."""
     expected = RatioScores(parse_measure(written), pool, form)
     found, index = expected.scores(state), int(np.flatnonzero(~state.judged)[0])
     told = state.condition(index, pool.scale.maximum)

@@ -1,4 +1,4 @@
-"""What the features of sound are worth on real music, and what following the judgments costs.
+"""Worth of the features of sound on real music, and the cost of following the judgments.
 
     python benchmarks/features.py [FOLDER]
 
@@ -65,7 +65,7 @@ def worth(folder: Path) -> None:
 
 
 def following(folder: Path) -> None:
-    """What one more judgment costs, feature by feature, beside computing the column from nothing."""
+    """Cost of one more judgment, feature by feature, beside computing the column from nothing."""
     collection = Collection.load(folder)
     pool = build_pool(collection)
     truth = pool.spread(collection.grades())

@@ -100,7 +100,7 @@ def memory(work: Callable[[], BlockNormal]) -> None:
 
 
 def starts(n: int, count: int) -> np.ndarray:
-    """Where each block starts, and where the last ends."""
+    """Starts of the blocks, and the end of the last."""
     return np.cumsum([0, *(len(rows) for rows in np.array_split(np.arange(n), count))])
 
 

@@ -1,4 +1,4 @@
-"""What paired tests of all pairs of systems cost, beside the limits, and scipy on one pair for scale.
+"""Costs of paired tests of all pairs of systems, beside the limits, and scipy on one pair for scale.
 
     python benchmarks/inference.py [--systems 50] [--queries 1000] [--samples 10000] [--runs 3]
 

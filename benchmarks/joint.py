@@ -1,4 +1,4 @@
-"""How good joint models are where they have not learned, beside models that look at pairs one by one; what they cost.
+"""Accuracy of joint models where they have not learned, beside models that look at pairs one by one; and their cost.
 
     python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10] [--seeds 10] [--sounds FOLDER]
 
@@ -31,8 +31,8 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
-from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
-from audiosim.simulate.parts import HeldOutKind, Part, queries_of, teams_of
+from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
+from audiosim.simulation.parts import HeldOutKind, Part, queries_of, teams_of
 from audiosim.training.examples import judged_pools, place_levels
 from audiosim.training.folds import draw
 from audiosim.training.joint_validation import KNOWN, NOMINAL, means
@@ -121,7 +121,7 @@ def table(folder: Path, splits: int) -> None:
 
 
 def figures(collection: Collection, parts: Sequence[Part]) -> dict[str, dict[tuple[str, float], list[float]]]:
-    """By model, and by figure and share, the value of each split."""
+    """Errors by model, and by figure and share: the value of each split."""
     found: dict[str, dict[tuple[str, float], list[float]]] = {name: {} for name in MODELS}
     for seed, part in enumerate(parts):
         models = {features: learned(part.rest(collection), features) for features, _ in MODELS.values()}
@@ -133,7 +133,7 @@ def figures(collection: Collection, parts: Sequence[Part]) -> dict[str, dict[tup
 
 
 def limit(what: str, share: float) -> str:
-    """What a figure is held against."""
+    """Limit that a figure is held against."""
     if what in INTERVALS:
         return f" ({INTERVALS[what]})"
     if what == PAIRS[-1]:

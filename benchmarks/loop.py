@@ -23,7 +23,7 @@ from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.plugins import make_estimator
 from audiosim.selection import SELECTION_RULES
-from audiosim.simulate import Design, Replay, replay, synthetic_collection
+from audiosim.simulation import Design, Replay, replay, synthetic_collection
 
 RUNS = 5
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
@@ -56,7 +56,7 @@ def whole_process(*arguments: str) -> float:
 
 
 def on_real_judgments(folder: Path, seeds: int) -> None:
-    """What each model and each rule needs, and how long it takes."""
+    """Judgments and time that each model and each rule needs."""
     collection = Collection.load(folder)
     pool = build_pool(collection, 5)
     truth = pool.spread(collection.grades())

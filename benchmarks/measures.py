@@ -1,4 +1,4 @@
-"""What it costs to score runs from files, beside trec_eval (pytrec_eval), ir_measures and ranx.
+"""Cost of scoring runs from files, beside trec_eval (pytrec_eval), ir_measures and ranx.
 
     python benchmarks/measures.py [--systems 50] [--queries 1000] [--documents 100] [--runs 3] [--slow]
 

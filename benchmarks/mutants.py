@@ -1,4 +1,4 @@
-"""What becomes of damaged sound files: seeded mutants of real clips in six formats, each described in a worker.
+"""Outcomes of damaged sound files: seeded mutants of real clips in six formats, each described in a worker.
 
     python benchmarks/mutants.py [FOLDER] [--mutants 2052] [--seed 0] [--jobs 2]
 
@@ -63,7 +63,7 @@ def set_extremes(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
 
 
 def cut_end(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """What a transfer that broke off leaves."""
+    """The file that a transfer leaves which broke off."""
     return data[: int(len(data) * rng.uniform())]
 
 
@@ -146,7 +146,7 @@ def write_mutants(folder: Path, originals: dict[str, list[bytes]], count: int, s
 
 
 def judge(outcome: Described | Failure) -> str:
-    """Which of the outcomes it is."""
+    """Outcome that it is."""
     if isinstance(outcome, Failure):
         if "took more than" in outcome.error or "\n" in outcome.error:
             return "hung"

@@ -1,4 +1,4 @@
-"""What fitting an ordinal model costs, beside statsmodels and skordinal; and E and Var of a million rows.
+"""Cost of fitting an ordinal model, beside statsmodels and skordinal; and E and Var of a million rows.
 
     python benchmarks/ordinal.py [--runs 5]
 

@@ -1,4 +1,4 @@
-"""How long the judging page takes from Enter to the next pair that plays, in a real browser on loopback.
+"""Time that the judging page takes from Enter to the next pair that plays, in a real browser on loopback.
 
     python benchmarks/pages.py [PAIRS]
 

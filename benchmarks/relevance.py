@@ -1,4 +1,4 @@
-"""How good trained models are on queries they never saw, each figure beside what is expected of it.
+"""Accuracy of trained models on queries they never saw, each figure beside what is expected of it.
 
     python benchmarks/relevance.py [COLLECTION]
 
@@ -77,7 +77,7 @@ def judged(collection: Collection) -> Iterator[str]:
 
 
 def own_judgment(collection: Collection) -> Iterator[str]:
-    """What M_jud seems to be with the pair's own judgment among its features, and what it is."""
+    """Accuracy that M_jud seems to have with the pair's own judgment among its features, and what it is."""
     yield "\nM_jud in sample, by the pair's own judgment"
     for row in findings(collection, "judgment", folds=0).versions:
         squared, error = VERSIONS.get(row.own_judgment, (None, None))

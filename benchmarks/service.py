@@ -1,4 +1,4 @@
-"""How fast the service answers, against MLServer serving a model of the same size, and what it bears.
+"""Speed of the service, against MLServer serving a model of the same size, and what it bears.
 
     python benchmarks/service.py [FOLDER] [--mlserver PYTHON]
 
@@ -50,7 +50,7 @@ joblib.dump(LogisticRegression(max_iter=500).fit(rng.random((2000, 5)), np.arang
 
 @dataclass(frozen=True)
 class Load:
-    """What a closed loop of requests found."""
+    """Findings of a closed loop of requests."""
 
     per_second: float
     times_ms: list[float]
@@ -261,7 +261,7 @@ def pairs(collection: Collection, count: int) -> bytes:
 
 
 def health_under(name: str, port: int, work: Callable[[], object]) -> None:
-    """How long health takes to answer while a process of its own does something else."""
+    """Time that health takes to answer while a process of its own does something else."""
     other = multiprocessing.get_context("fork").Process(target=work)
     times: list[float] = []
     other.start()
@@ -276,7 +276,7 @@ def health_under(name: str, port: int, work: Callable[[], object]) -> None:
 
 
 def most_rows(port: int) -> int:
-    """How many rows the service takes at once, as its OpenAPI document says."""
+    """Number of rows that the service takes at once, as its OpenAPI document says."""
     with connected(port) as (one,):
         one.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         document = json.loads(receive(one)[1])
@@ -308,7 +308,7 @@ def under_load(collection: Collection, port: int) -> None:
 
 
 def scrape(port: int) -> None:
-    """How long a scrape of the figures takes."""
+    """Time of a scrape of the figures."""
     with connected(port) as (one,):
         times = [ask(one, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") for _ in range(50)]
     print(f"/metrics: p50 {statistics.median(times):.1f} ms (limit 10)", flush=True)

@@ -25,9 +25,9 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.model_check import MOST, ModelCheck
 from audiosim.relevance.prequential import Grouping
 from audiosim.selection.stopping import CAUTION, CHECKED
-from audiosim.simulate.effort import Effort
-from audiosim.simulate.remaining import drawn_grades, played
-from audiosim.simulate.trials import selections
+from audiosim.simulation.effort import Effort
+from audiosim.simulation.remaining import drawn_grades, played
+from audiosim.simulation.trials import selections
 from audiosim.stats.multivariate import Moments
 
 GOALS = (0.9, 0.95, 0.975)

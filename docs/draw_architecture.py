@@ -30,7 +30,7 @@ def room_of(module: str, known: list[str]) -> str | None:
 
 
 def lines(known: list[str]) -> dict[str, int]:
-    """How many lines of Python each room has."""
+    """Number of lines of Python in each room."""
     count: Counter[str] = Counter()
     for path, module in sources():
         room = room_of(module, known)
@@ -45,7 +45,7 @@ def sources() -> list[tuple[Path, str]]:
 
 
 def imports(known: list[str]) -> Counter[tuple[str, str]]:
-    """How many import statements lead from one room to another."""
+    """Number of import statements that lead from one room to another."""
     found: Counter[tuple[str, str]] = Counter()
     for path, module in sources():
         own = room_of(module, known)

@@ -24,7 +24,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection
-from audiosim.simulate import Design, Effects, replay, synthetic_collection
+from audiosim.simulation import Design, Effects, replay, synthetic_collection
 from audiosim.training.plan import LISTS, Plan
 from audiosim.training.train import train
 

@@ -57,13 +57,13 @@ def main(folders: Sequence[str]) -> None:
 
 
 def estimates(collections: Sequence[Collection]) -> list[Estimates]:
-    """What each collection says."""
+    """Estimates of each collection."""
     pools = [pool for collection in collections for pool in judged_pools([collection])]
     return [estimates_of(pool, grades, SOURCES.get(pool.collection)) for pool, grades in pools]
 
 
 def between_of(found: Sequence[Estimates], without: str | None = None) -> Between:
-    """How collections vary.
+    """Distribution of collections.
 
     without  a source that is left out
     """

@@ -13,7 +13,8 @@ from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.selection.stopping import Confidence, StoppingRule
+from audiosim.selection.stopping import Confidence
+from audiosim.selection.stopping_definition import StoppingRule
 from service.questions import Question
 
 LISTEN_S = 5.0
@@ -26,7 +27,7 @@ class Judging:
 
     database  URL of the logs; in memory where None: they end with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
-    goal      when judging may stop; nothing stops by itself
+    stopping_rule  says when judging may stop; nothing stops by itself
     questions the organiser's own, asked of every pair beside its grade
     settings  the rest
     sounds    folders, beside the collections' own, whose files may be heard
@@ -35,7 +36,7 @@ class Judging:
 
     database: str | None = None
     measure: str | None = None
-    goal: StoppingRule = field(default_factory=lambda: Confidence(0.95))
+    stopping_rule: StoppingRule = field(default_factory=lambda: Confidence(0.95))
     questions: tuple[Question, ...] = ()
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
     sounds: tuple[Path, ...] = ()

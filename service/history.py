@@ -106,7 +106,7 @@ class History:
         selection = self._selection(place)
         number = self._changes[place - 1].number if place else 0
         time = self._one.campaign.record(number).event.time if number else ""
-        reached = selection.reached(self._one.judging.goal)
+        reached = selection.reached(self._one.judging.stopping_rule)
         scores = tuple(selection.ranking.scores.mean.tolist())
         return Moment(number, time, selection.judged, selection.confidence, reached, scores)
 

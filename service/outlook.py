@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from audiosim.campaign import Standing
-from audiosim.simulate.remaining import REMAINING_DRAWS, Remaining, remaining
+from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
 from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
 from service.served import ServedCollection
@@ -66,7 +66,10 @@ class Outlook:
                 rng = np.random.default_rng([self._one.judging.settings.seed, standing.number])
                 now = standing.selection
                 chosen = replace(now, batch=max(COARSE, now.batch))
-                self._last = standing, remaining(chosen, self._one.judging.goal, rng, REMAINING_DRAWS, Leisure(seconds))
+                self._last = (
+                    standing,
+                    remaining(chosen, self._one.judging.stopping_rule, rng, REMAINING_DRAWS, Leisure(seconds)),
+                )
             return self._last
 
     def leanings(self) -> tuple[int, dict[str, Leaning]]:

@@ -29,6 +29,8 @@ NAMES = (
     "shared",
     "shape",
     "stretch",
+    "width",
+    "worth",
     "evidence",
     "spoke",
 )
@@ -45,7 +47,7 @@ def encode_prior(belief: Belief) -> bytes:
     data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Belief`; (0,) where it has none
-    stretch        as of `Belief`
+    stretch, width, worth  as of `Belief`
     evidence       as of `Belief`
     spoke          (n,) as of `Belief`; (0,) where it is None
 
@@ -72,6 +74,8 @@ def encode_prior(belief: Belief) -> bytes:
         shared=prior.shared,
         shape=np.empty(0) if belief.shape is None else belief.shape,
         stretch=np.array(belief.stretch),
+        width=np.array(belief.width),
+        worth=np.array(belief.worth),
         evidence=np.array(belief.evidence, dtype=np.str_),
         spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
     )
@@ -88,12 +92,12 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
     try:
         parts = _arrays(body)
         models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
-        shape, stretch = _shape(parts["shape"], len(parts["levels"])), _stretch(parts["stretch"])
+        shape, stretch = _shape(parts["shape"], len(parts["levels"])), _above_zero("stretch", parts["stretch"])
         marginals, model = parts["marginals"], parts["model"]
+        width, worth = (_above_zero(what, parts[what]) for what in ("width", "worth"))
         evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
-        return Belief(
-            parts["levels"], marginals, models, model, prior, grades, maximum, shape, stretch, evidence, spoke
-        )
+        levels, said = parts["levels"], (shape, stretch, evidence, spoke, width, worth)
+        return Belief(levels, marginals, models, model, prior, grades, maximum, *said)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
 
@@ -110,12 +114,19 @@ def _arrays(body: bytes) -> dict[str, Any]:
 
 
 def _shape(shape: Array, levels: int) -> Array | None:
-    """What the file says of the ends of the levels; None where it says nothing."""
+    """Ends of the levels as the file has them; None where it says nothing."""
     if shape.shape == (0,):
         return None
     if shape.dtype != np.float64 or shape.shape != (levels - 1,) or not np.all(np.isfinite(shape)):
         raise InputError(f"its shape must be {levels - 1} finite numbers, one for each level but the highest")
     return shape
+
+
+def _above_zero(what: str, number: Array) -> float:
+    """A number above 0; only `worth` may be infinite."""
+    if number.dtype != np.float64 or number.shape != () or not number > 0 or (number == np.inf and what != "worth"):
+        raise InputError(f"its {what} must be one {'' if what == 'worth' else 'finite '}number above 0")
+    return float(number)
 
 
 def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[str, ...], Integers | None]:
@@ -128,12 +139,6 @@ def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[
     if not right or np.any(spoke < 0) or np.any(spoke >= len(names)):
         raise InputError(f"it must say for each of {count} pairs which of {len(names)} combinations of evidence spoke")
     return names, spoke
-
-
-def _stretch(stretch: Array) -> float:
-    if stretch.dtype != np.float64 or stretch.shape != () or not 0 < stretch < np.inf:
-        raise InputError("its stretch must be one finite number above 0")
-    return float(stretch)
 
 
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:

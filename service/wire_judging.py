@@ -178,6 +178,7 @@ class StatusOut(Wire):
 class QuestionsOut(Wire):
     """Questions about each pair to assessors of a collection, in this order, and `reasons` why one cannot be judged.
 
+    `task` is what grades say, empty where nothing is said of it.
     `listen_s` is how long each clip is to be heard before; an answer after less is marked.
     """
 
@@ -185,10 +186,12 @@ class QuestionsOut(Wire):
     questions: list[Question]
     reasons: list[str]
     listen_s: float
+    task: str
 
     @classmethod
-    def from_domain(cls, collection: str, asked: Sequence[Question], listen_s: float) -> "QuestionsOut":
-        return cls(collection, list(asked), list(REASONS), listen_s)
+    def from_domain(cls, served: ServedCollection, asked: Sequence[Question]) -> "QuestionsOut":
+        collection = served.collection
+        return cls(collection.identifier, list(asked), list(REASONS), served.listen_s, collection.task)
 
 
 class AnswersOut(Wire):

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import Standing
-from audiosim.simulate.remaining import Remaining
+from audiosim.simulation.remaining import Remaining
 from audiosim.users.drift import Leaning
 from service.exchange import Strict, Wire
 from service.history import Course, Moment
@@ -56,7 +56,7 @@ class HistoryOut(Wire):
     def from_domain(cls, one: ServedCollection, course: Course) -> "HistoryOut":
         met = None if course.met is None else MomentOut.from_domain(course.met)
         moments = list(map(MomentOut.from_domain, course.moments))
-        goal = str(one.judging.goal)
+        goal = str(one.judging.stopping_rule)
         systems = list(one.campaign.selection.pool.systems)
         return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, met)
 
@@ -86,7 +86,7 @@ class RemainingOut(Wire):
         return cls(
             collection=one.collection.identifier,
             state=standing.number,
-            goal=str(one.judging.goal),
+            goal=str(one.judging.stopping_rule),
             model=selection.estimator.name,
             draws=len(found.counts),
             median=found.quantile(0.5),

@@ -6,6 +6,8 @@ from msgspec import field
 
 from audiosim.campaign import Campaign, Progress
 from audiosim.campaign.event import write_time
+from audiosim.expected.ranking import PREDICTED
+from audiosim.relevance.speaking import evidence_counts
 from audiosim.selection import Selection
 from service.exchange import Wire
 from service.served import ServedCollection
@@ -43,11 +45,11 @@ class DifferenceOut(Wire):
 class RankingOut(Wire, omit_defaults=True):
     """The ranking as `audiosim estimate` has it, in one state of the campaign.
 
-    `basis` is "predicted", or the number of judgments that it rests on. `groups` of systems cannot be told apart, at
-    the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says whether the
-    judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED. Where it fails, `fit_against` says what
-    speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they rest on
-    what collections in general are like, and on the judgments.
+    `basis` is "predicted, nothing judged", or the number of judgments that it rests on. `groups` of systems cannot be
+    told apart, at the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says
+    whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED. Where it fails, `fit_against`
+    says what speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they
+    rest on what collections in general are like, and on the judgments.
     """
 
     collection: str
@@ -63,7 +65,7 @@ class RankingOut(Wire, omit_defaults=True):
     family_wise: float | None = None
     about: str = ""
     sentence: str = ""
-    basis: str | int = "predicted"
+    basis: str | int = PREDICTED
     fit: str = "NOT CHECKED"
     fit_evidence: float = 1.0
     fit_against: str = ""
@@ -118,6 +120,10 @@ class CampaignOut(Wire):
 
     `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
     pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
+    `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
+    `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
+    what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
+    be judged or were dropped a part is shown; `totals` says how many there are of each.
     """
 
     collection: str
@@ -131,6 +137,7 @@ class CampaignOut(Wire):
     leased: int
     twice: int
     confidence: float
+    basis: str | int
     goal: GoalOut
     pace: PaceOut
     assessors: dict[str, PaceOut]
@@ -140,10 +147,11 @@ class CampaignOut(Wire):
     leases: list[HeldOut]
     sounds: str
     totals: dict[str, int]
+    evidence: dict[str, int]
 
     @classmethod
     def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
-        campaign, goal = served.campaign, served.judging.goal
+        campaign, rule = served.campaign, served.judging.stopping_rule
         progress, selection = _at_rest(campaign)
         names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
@@ -159,7 +167,8 @@ class CampaignOut(Wire):
             leased=progress.leased,
             twice=progress.twice,
             confidence=selection.confidence,
-            goal=GoalOut(str(goal), goal.level(selection), selection.reached(goal)),
+            basis=selection.ranking.basis,
+            goal=GoalOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=PaceOut(**campaign.pace().to_dict()),
             assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
@@ -168,6 +177,7 @@ class CampaignOut(Wire):
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
+            evidence=evidence_counts(selection.belief),
         )
 
 
@@ -192,7 +202,7 @@ class ChangeOut(Wire):
             pool=progress.pool,
             judgments=progress.judgments,
             confidence=selection.confidence,
-            reached=selection.reached(served.judging.goal),
+            reached=selection.reached(served.judging.stopping_rule),
         )
 
 

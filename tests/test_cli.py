@@ -549,7 +549,18 @@ def test_differences_may_be_normal_wherever_a_confidence_is_stated(run):
             for which in ("t", "normal")
         )
         assert t < normal  # Student's t has the heavier tails
-    played = ("simulate", DEMO, "--judgments", TRUTH, "--model", "mout", "--stop", "judgments=1", "--format", "json")
+    played = (
+        "simulate",
+        DEMO,
+        "--judgments",
+        TRUTH,
+        "--model",
+        "mout",
+        "--stopping-rule",
+        "judgments=1",
+        "--format",
+        "json",
+    )
     t, normal = (parsed(run(*played, "--distribution", which))["confidence"] for which in ("t", "normal"))
     assert t < normal
 

@@ -10,7 +10,7 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.selection import SELECTION_RULES
-from audiosim.simulate import Design, draw_parts, synthetic_collection
+from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def ask(run, folder):
-    """What a command says of the collection as JSON."""
+    """Answer of a command about the collection, as JSON."""
 
     def call(command, *options):
         code, out, err = run(command, folder, *options, "--format", "json")
@@ -43,17 +43,29 @@ def grades_of(folder):
 def test_simulate_says_how_a_campaign_went(ask, folder):
     found = ask("simulate", "--target", "0.9", "--batch", "5")
     assert list(found)[:7] == ["measure", "model", "judged", "pool", "confidence", "accuracy", "tau"]
-    assert list(found)[7:] == ["rule", "error", "turns", "curve"]
+    assert list(found)[7:] == ["rho", "rmse", "rmse_differences", "rule", "error", "turns", "curve"]
     assert found["pool"] == len(grades_of(folder))
     assert [point["judged"] for point in found["curve"]] == list(range(found["judged"] + 1))
     assert found["confidence"] >= 0.9 > max(point["confidence"] for point in found["curve"][:-1])
 
 
+def test_the_old_names_of_the_stopping_rule_work_and_say_so(run, folder):
+    told = [
+        run("simulate", folder, option, "judgments=7", "--format", "json") for option in ("--stopping-rule", "--stop")
+    ]
+    assert told[0][:2] == told[1][:2]
+    note = "note: --stop is deprecated and goes with audiosim 0.2: use --stopping-rule\n"
+    assert told[1][2] == note + told[0][2]
+    code, _, said = run("plan", folder, "--goal=soon")
+    assert (code, said.split("\n")[0]) == (1, note.replace("--stop ", "--goal ").strip())
+
+
 def test_simulate_stops_at_whichever_goal_is_met_first(ask):
-    both = ("--stop", "judgments=7", "--stop", "confidence=0.999")
+    both = ("--stopping-rule", "judgments=7", "--stopping-rule", "confidence=0.999")
     assert ask("simulate", *both)["judged"] == 7
-    assert ask("simulate", "--stop", "judgments=300", "--stop", "confidence(floor=0)=0.6")["judged"] < 30
-    assert ask("simulate", "--stop", "judgments=9", "--target", "0.5")["judged"] == 9  # --stop takes its place
+    either = ("--stopping-rule", "judgments=300", "--stopping-rule", "confidence(floor=0)=0.6")
+    assert ask("simulate", *either)["judged"] < 30
+    assert ask("simulate", "--stopping-rule", "judgments=9", "--target", "0.5")["judged"] == 9  # not at .5
 
 
 @pytest.mark.slow
@@ -61,12 +73,12 @@ def test_simulate_stops_at_whichever_goal_is_met_first(ask):
     "goal", ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"]
 )
 def test_simulate_takes_every_goal(ask, goal):
-    assert ask("simulate", "--stop", goal)["judged"] >= 0
+    assert ask("simulate", "--stopping-rule", goal)["judged"] >= 0
 
 
 @pytest.mark.slow
 def test_simulate_compares_every_rule(ask, run, folder):
-    rows = ask("simulate", "--compare", "--stop", "judgments=20", "--batch", "10")
+    rows = ask("simulate", "--compare", "--stopping-rule", "judgments=20", "--batch", "10")
     assert [(row["rule"], row["by_query"]) for row in rows] == [
         *((name, False) for name in SELECTION_RULES),
         ("drawn", True),
@@ -89,9 +101,9 @@ def test_simulate_compares_every_rule(ask, run, folder):
     # Each row is what the rule alone gives.
     for row in (rows[2], rows[-1]):
         options = ["--selection-rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
-        alone = ask("simulate", "--stop", "judgments=20", "--batch", "10", *options)
+        alone = ask("simulate", "--stopping-rule", "judgments=20", "--batch", "10", *options)
         assert {key: alone[key] for key in keys[2:]} == {key: row[key] for key in keys[2:]}
-    code, out, _ = run("simulate", folder, "--compare", "--stop", "judgments=20", "--batch", "10")
+    code, out, _ = run("simulate", folder, "--compare", "--stopping-rule", "judgments=20", "--batch", "10")
     assert code == 0
     assert "drawn, by query" in out
     assert "judgments=20" in out
@@ -145,8 +157,8 @@ def test_simulate_gives_rows_for_csv(run, folder):
         assert code == 0
         return list(csv.DictReader(io.StringIO(out)))
 
-    assert len(rows("--stop", "judgments=4")) == 5
-    assert len(rows("--compare", "--stop", "judgments=4")) == len(SELECTION_RULES) + 1
+    assert len(rows("--stopping-rule", "judgments=4")) == 5
+    assert len(rows("--compare", "--stopping-rule", "judgments=4")) == len(SELECTION_RULES) + 1
     repeated = rows("--repeat", "2", "--jobs", "1", "--target", "0.7")
     assert [row["moment"] for row in repeated] == ["start"] * 7 + ["end"] * 7
     followed = rows("--repeat", "2", "--jobs", "1", "--at", "0,30")
@@ -166,7 +178,7 @@ FOLLOW = ("simulate", "--repeat", "4", "--at", "0,25,60")
 
 @pytest.mark.slow
 def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
-    goals = ("--stop", "confidence=0.9", "--stop", "judgments=10")
+    goals = ("--stopping-rule", "confidence=0.9", "--stopping-rule", "judgments=10")
     found = ask(*FOLLOW, *goals, "--jobs", "1", "--near", "0.05")
     said = ["measure", "model", "learn", "rule", "repeats", "queries", "teams", "held_out", "near", "curve", "goals"]
     assert list(found) == said
@@ -211,7 +223,9 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
     for name, some in (("part", part.of(whole)), ("rest", part.rest(whole))):
         some.save(tmp_path / name)
     assert run("train", tmp_path / "rest", "--features", "fSYS,aSYS", "--folds", "0", "-o", model)[0] == 0
-    code, out, _ = run("simulate", tmp_path / "part", "--model", model, "--stop", "judgments=60", "--format", "json")
+    code, out, _ = run(
+        "simulate", tmp_path / "part", "--model", model, "--stopping-rule", "judgments=60", "--format", "json"
+    )
     assert code == 0
     alone = json.loads(out)["curve"]
     found = ask("simulate", "--repeat", "1", "--learn", "fSYS,aSYS", "--at", "0,25,60")["curve"]
@@ -229,7 +243,7 @@ def test_two_rules_are_compared_on_the_same_parts(ask):
 
 @pytest.mark.slow
 def test_simulate_shows_moments_and_goals_as_tables(run, folder):
-    options = ("--stop", "confidence=0.9", "--stop", "every=1.5", "--jobs", "1")
+    options = ("--stopping-rule", "confidence=0.9", "--stopping-rule", "every=1.5", "--jobs", "1")
     code, out, _ = run(FOLLOW[0], folder, *FOLLOW[1:], *options)
     assert code == 0
     assert "4 random parts of 6 queries and 4 teams: CG@5, joint, rule drawn." in out
@@ -263,8 +277,11 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--stop", "enough=1"], "unknown stopping rule 'enough=1', expected confidence=0.95, every=0.95, "),
-        (["--stop", "judgments=5", "--stop", "difference=1"], "the size of a stopping rule must be a number, got none"),
+        (["--stopping-rule", "enough=1"], "unknown stopping rule 'enough=1', expected confidence=0.95, every=0.95, "),
+        (
+            ["--stopping-rule", "judgments=5", "--stopping-rule", "difference=1"],
+            "the size of a stopping rule must be a number, got none",
+        ),
         (["--compare", "--repeat", "2"], "--compare and --repeat cannot be combined; repeat one rule after the other"),
         (
             ["--selection-rule", "luck"],
@@ -290,7 +307,10 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
             ["--repeat", "2", "--learn", "fSYS", "--held-out", "teams", "--teams", "4", "--jobs", "2"],
             "a part of all 4 teams leaves none to learn from; draw fewer teams",
         ),
-        (["--measure", "nDCG@5", "--stop", "users(share=0.1)=0.8"], "satisfaction follows from user-oriented scores: "),
+        (
+            ["--measure", "nDCG@5", "--stopping-rule", "users(share=0.1)=0.8"],
+            "satisfaction follows from user-oriented scores: ",
+        ),
         (["--judgments", "none"], "330 of the pool's 330 pairs have no judgment, such as query d0, "),
     ],
 )
@@ -409,7 +429,10 @@ def test_a_wrong_option_of_estimate_is_exit_code_2(run, folder, options):
     ("command", "example"),
     [
         ("simulate", "audiosim simulate mirex2011 --repeat 100 --selection-rule doubts"),
-        ("simulate", "audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stop confidence=0.9"),
+        (
+            "simulate",
+            "audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stopping-rule confidence=0.9",
+        ),
         ("simulate", "two models or two rules are compared on the same parts"),
         ("next", "audiosim next mirex2011 -n 20 --judgments none --by-query"),
         ("estimate", "audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none"),

@@ -1,4 +1,4 @@
-"""What the README and the pages of docs/ show works as it is shown."""
+"""Everything that the README and the pages of docs/ show works as it is shown."""
 
 import os
 import re

@@ -16,7 +16,7 @@ from scipy import stats
 from audiosim.errors import InputError
 from audiosim.record import Pooled, record_of
 from audiosim.report.bundle import bundle, write_bundle, zipped
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.users.satisfaction import published_mapping
 
 DAY = date(2026, 1, 2)

@@ -10,7 +10,7 @@ from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce import PrintedRow, rows
 from audiosim.reproduce.low_cost import paper_without_judgments
 from audiosim.selection import Selection
-from audiosim.simulate import moment, true_scores
+from audiosim.simulation import moment, true_scores
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 CHAPTERS = ("section 3.3", "Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2", "Table 4.3", "section 4.1")

@@ -13,16 +13,16 @@ from audiosim.report.plots import MARKS, Point, agreement_plot, bands_plot, cali
 from audiosim.report.simulation import followed_view
 from audiosim.report.simulation_page import followed_page
 from audiosim.selection import parse_stopping_rule
-from audiosim.simulate import Part
-from audiosim.simulate.observations import Observation
-from audiosim.simulate.trials import Followed, TrialCourse
+from audiosim.simulation import Part
+from audiosim.simulation.observations import Observation
+from audiosim.simulation.trials import Followed, TrialCourse
 
 SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}
 
 
 def observation(judged, stated, right):
     inside = {"systems": (19, 20), "differences": (18, 20), "queries": (17, 20)}
-    return Observation(judged, np.array(stated), np.array(right), np.full(len(stated), 0.1), 0.02, inside)
+    return Observation(judged, np.array(stated), np.array(right), np.full(len(stated), 0.1), 0.02, 0.01, inside)
 
 
 ENDS = ("middle", "end")  # how the numbers along the x and the y axis are set
@@ -37,7 +37,7 @@ LATER = (observation(50, [0.8] * 4, [1, 1, 1, 0]), observation(50, [0.9] * 4, [1
 
 
 def result(*moments, goals=("confidence=0.7", "every=2")):
-    """What campaigns seen at some moments, one observation of each part, are as plain values."""
+    """Campaigns seen at some moments, one observation of each part, are as plain values."""
     stops = tuple(map(parse_stopping_rule, goals))
     courses = tuple(TrialCourse(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))
     parts = tuple(Part(frozenset({"q1", "q2"}), frozenset({"a", "b"}), "queries") for _ in courses)

@@ -1,4 +1,4 @@
-"""Identity of what a log was written about: its collection's scale and pairs, so that another one is noticed."""
+"""Identity of what a log was written about: its collection's scale, task and pairs, so that another is noticed."""
 
 import base64
 import hashlib
@@ -24,18 +24,21 @@ class Identity:
     levels  of the scale
     cutoff  of the collection; that of a campaign's measure is another thing
     pairs   of its pool down to that cutoff
+    task    of those who judge; empty where it is not said
     """
 
     scale: str
     levels: tuple[float, ...]
     cutoff: int
     pairs: frozenset[Pair]
+    task: str = ""
 
     @classmethod
     def of(cls, collection: Collection) -> "Identity":
         """The identity of a collection as it is now."""
         pool = build_pool(collection, collection.cutoff)
-        return cls(collection.scale.name, collection.scale.levels, collection.cutoff, frozenset(pool.pairs))
+        scale, pairs = collection.scale, frozenset(pool.pairs)
+        return cls(scale.name, scale.levels, collection.cutoff, pairs, collection.task)
 
     @property
     def digest(self) -> str:
@@ -45,19 +48,16 @@ class Identity:
     def dump(self) -> str:
         """The identity as text: JSON, the pairs packed."""
         packed = base64.b85encode(zlib.compress(json.dumps(sorted(self.pairs)).encode(), 9)).decode()
-        levels = list(self.levels)
-        return json.dumps(
-            {"scale": self.scale, "levels": levels, "cutoff": self.cutoff, "pool": self.digest, "pairs": packed}
-        )
+        said = {"scale": self.scale, "levels": list(self.levels), "cutoff": self.cutoff, "task": self.task}
+        return json.dumps(said | {"pool": self.digest, "pairs": packed})
 
     @classmethod
     def load(cls, text: str) -> "Identity":
         """Content that `dump` wrote."""
         said: dict[str, Any] = json.loads(text)
         pairs = json.loads(zlib.decompress(base64.b85decode(said["pairs"])))
-        return cls(
-            said["scale"], tuple(said["levels"]), said["cutoff"], frozenset(Pair(query, name) for query, name in pairs)
-        )
+        known = frozenset(Pair(query, name) for query, name in pairs)
+        return cls(said["scale"], tuple(said["levels"]), said["cutoff"], known, said.get("task", ""))
 
 
 def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
@@ -68,6 +68,8 @@ def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
     changes = []
     if (then.scale, then.levels) != (now.scale, now.levels):
         changes.append(f"it was judged on the {then.scale} scale, this one is on the {now.scale} scale")
+    if then.task and now.task and then.task != now.task:
+        changes.append(f"its task was {then.task!r:.200}, that of this one is {now.task!r:.200}")
     if gone := then.pairs - now.pairs:
         lost = sum(pair in judged for pair in gone)
         one = min(gone)

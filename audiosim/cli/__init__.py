@@ -42,10 +42,12 @@ COMMANDS = {
     "study": "studying.app",
     "reproduce": "evaluating.reproduce",
     "serve": "serving.serve",
+    "worth": "worth_of_evidence.worth",
     "join": "joining.join",
     "backup": "keeping.backup",
     "verify": "keeping.verify_logs",
     "restore": "keeping.restore",
+    "import": "keeping.import_judgments",
     "token": "access_tokens.app",
 }
 
@@ -122,7 +124,8 @@ def common(
     """Rank music-similarity systems honestly from as few human judgments as will do."""
 
 
-FORMER = {"--rule": "--selection-rule"}  # options by the names they have up to the next version
+# Options by the names they have up to the next version.
+FORMER = {"--rule": "--selection-rule", "--stop": "--stopping-rule", "--goal": "--stopping-rule"}
 
 
 def main() -> None:

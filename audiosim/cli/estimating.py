@@ -1,9 +1,8 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -24,17 +23,13 @@ from audiosim.cli.options import (
     SelectionRuleName,
     known_pairs,
     open_collection,
-    opened,
     print_result,
 )
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Pair
-from audiosim.corpus.pool import Pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
+from audiosim.functions import predicted_rows
 from audiosim.plugins import find_measure, find_selection_rule
-from audiosim.relevance.any_pair import portions
 from audiosim.report.views import ranking_view, rows_view, verdict_view
 from audiosim.selection import Selection
 
@@ -67,7 +62,7 @@ def predict(
     prediction = estimator.predict(grades)
     rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
     if pairs is not None:
-        rows = _rows_of(known_pairs(pairs, collection), collection, pool, model)
+        rows = predicted_rows(known_pairs(pairs, collection), collection, pool, model)
     if form is Format.csv:
         levels = [f"p{level:g}" for level in prediction.levels]
         rows = [
@@ -77,17 +72,6 @@ def predict(
         ]
     best = sorted(rows, key=lambda row: -row["expectation"])
     print_result(form, rows, rows, lambda: rows_view(best, left_out=["probabilities"]))
-
-
-def _rows_of(pairs: Sequence[Pair], collection: Collection, pool: Pool, model: str | None) -> list[dict[str, Any]]:
-    """Predictions for pairs, in their order; the pool need not have all of them."""
-    rows: dict[Pair, dict[str, Any]] = {}
-    for portion in portions(pool, pairs):
-        _, wider, estimator = opened(collection, model, pool.cutoff, portion)
-        asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
-        found = estimator.predict(wider.spread(collection.grades())).rows(wider.pairs, wider.locate(asked).tolist())
-        rows.update(zip(asked, found, strict=True))
-    return [rows[pair] for pair in pairs]
 
 
 def estimate(

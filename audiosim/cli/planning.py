@@ -22,8 +22,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
-from audiosim.simulate.effort import SIMULATED_CAMPAIGNS
-from audiosim.simulate.effort import plan as plan_effort
+from audiosim.simulation.effort import SIMULATED_CAMPAIGNS
+from audiosim.simulation.effort import plan as plan_effort
 
 
 def plan(
@@ -31,7 +31,7 @@ def plan(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     goal: Annotated[
-        str, typer.Option("--goal", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
+        str, typer.Option("--stopping-rule", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
     ] = "confidence=0.95",
     listeners: Annotated[int, typer.Option(help="Who judge at the same time.", min=1)] = 1,
     seconds: Annotated[
@@ -53,7 +53,7 @@ def plan(
     Campaigns are played on to the goal with grades that the model draws; it is the model's own opinion. Pairs of
     systems that stay open are named with the number of queries that would tell them apart.
 
-    Example: `audiosim plan mirex2011 --goal confidence=0.95 --listeners 6 --judgments none`
+    Example: `audiosim plan mirex2011 --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what = find_measure(measure)
     collection = load_collection(folder, judgments)

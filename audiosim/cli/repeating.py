@@ -17,7 +17,7 @@ from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
 from audiosim.report.simulation_page import followed_page
 from audiosim.selection import StoppingRule
-from audiosim.simulate import HeldOutKind, Part, Trial, follow, repeat
+from audiosim.simulation import HeldOutKind, Part, Trial, follow, repeat
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 

@@ -11,7 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.corpus.formats import SystemFrom
+from audiosim.deprecation import UNTIL
 from audiosim.errors import InputError, did_you_mean
+
+FORMER_SETTINGS = {"goal": "stopping_rule", "rule": "selection_rule"}  # by the names up to the next version
 
 
 class LogForm(StrEnum):
@@ -38,7 +41,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from None
     known = {str(parameter.name): parameter for parameter in context.command.params if parameter.name != "config"}
-    settings = {name.replace("-", "_"): value for name, value in said.items()}
+    settings = {_named_now(name.replace("-", "_"), path): value for name, value in said.items()}
     for name, value in settings.items():
         if name not in known:
             expected = ", ".join(other.replace("_", "-") for other in known)
@@ -47,6 +50,14 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
             raise InputError(f"{path}: {name} must be {'one value' if isinstance(value, list) else 'a list'}")
     context.default_map = settings
     return path
+
+
+def _named_now(name: str, path: Path) -> str:
+    """The name that a setting has now; who uses the old one is told."""
+    if name in FORMER_SETTINGS:
+        new = FORMER_SETTINGS[name].replace("_", "-")
+        sys.stderr.write(f"note: {path}: {name} is deprecated and goes with audiosim {UNTIL}: use {new}\n")
+    return FORMER_SETTINGS.get(name, name)
 
 
 def kept(url: str | None, option: str) -> str | None:
@@ -136,7 +147,13 @@ Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, ma
 MeasureName = Annotated[
     str | None, _option("MEASURE", "What the systems are ranked by; CG at the collection's cutoff if not given.")
 ]
-Goal = Annotated[str, _option("GOAL", "When judging may stop, as for `audiosim simulate --stop`.")]
+StoppingRuleText = Annotated[
+    str,
+    typer.Option(
+        help="When judging may stop, as for `audiosim simulate`.",
+        envvar=["AUDIOSIM_STOPPING_RULE", "AUDIOSIM_GOAL"],  # the second up to version 0.2
+    ),
+]
 Batch = Annotated[int, _option("BATCH", "Judgments between two predictions.", min=1)]
 Lease = Annotated[float, _option("LEASE", "How long a pair stays with its assessor.", metavar="SECONDS", min=1)]
 Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor judges too.", min=0, max=1)]

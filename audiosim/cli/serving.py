@@ -83,7 +83,7 @@ def serve(
     trusted_proxy: settings.TrustedProxies = None,
     port: settings.Port = 8000,
     measure: settings.MeasureName = None,
-    goal: settings.Goal = "confidence=0.95",
+    stopping_rule: settings.StoppingRuleText = "confidence=0.95",
     batch: settings.Batch = 1,
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
@@ -126,7 +126,7 @@ def serve(
     going = CampaignSettings(
         batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S, unasked=unasked.value, adopt=adopt
     )
-    judging = Judging(db, measure, find_stopping_rule(goal), own, going, tuple(sounds or ()), listen)
+    judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])

@@ -44,14 +44,14 @@ from audiosim.report.views import replay_view
 from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
 from audiosim.selection.stopping import AnyOf, Confidence
-from audiosim.simulate import Replay, Trial, draw_parts, replay
-from audiosim.simulate.trials import NEAR
+from audiosim.simulation import Replay, Trial, draw_parts, replay
+from audiosim.simulation.trials import NEAR
 
 Goals = Annotated[
     list[str] | None,
     typer.Option(
-        "--stop",
-        metavar="GOAL",
+        "--stopping-rule",
+        metavar="RULE",
         help="When to stop, in place of --target: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95, "
         "success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever "
         "comes first, or with --at for each by itself.",
@@ -98,8 +98,8 @@ def simulate(
 
     Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`,
     `audiosim simulate mirex2011 --repeat 100 --selection-rule doubts`,
-    `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stop confidence=0.9`,
-    `audiosim simulate mirex2011 --compare --stop judgments=200`
+    `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stopping-rule confidence=0.9`,
+    `audiosim simulate mirex2011 --compare --stopping-rule judgments=200`
     """
     if compare and repeats is not None:
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from audiosim.corpus import formats
 from audiosim.corpus.arrivals import Arrivals
-from audiosim.corpus.evidence_files import Evidence, Key, read_evidence, spelled
+from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
+from audiosim.corpus.evidence_files import Evidence, Key, packed, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
@@ -23,6 +24,7 @@ class Collection:
 
     identifier       the folder's name; the service serves it under this
     name             for people
+    task             of those who judge: what grades say, such as "how similar the two sound"; empty: nothing is said
     scale            the grades an assessor may give
     cutoff           how deep a ranking counts when a measure does not say
     runs             one per system, at least one, no two of one system
@@ -34,7 +36,7 @@ class Collection:
     guesses          one sentence for each thing that the files leave open and that was guessed
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
-    evidence         what the user knows beside, each of its own name; `save` does not write it
+    evidence         what the user knows beside, each of its own name
     """
 
     identifier: str
@@ -51,6 +53,7 @@ class Collection:
     readings: tuple[Reading, ...] = ()
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
+    task: str = ""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -127,7 +130,8 @@ class Collection:
             guesses=(*notes, *_guesses(settings, scale, bool(judged), deepest)),
             readings=files.readings(runs, documents, query_documents, teams, judged),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
-            evidence=read_evidence(folder),
+            evidence=read_evidence(folder, settings.evidence),
+            task=settings.task or "",
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 
@@ -145,12 +149,15 @@ class Collection:
     def save(self, folder: str | Path) -> None:
         """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.
 
-        All files are written or none. Sound files stay where they are: a relative `path` counts from the folder.
+        All files are written or none. Results by a query's own artist are to be kept, as they are there.
+        Sound files stay where they are: a relative `path` counts from the folder.
         """
         plain = formats.fits_qrels(self.judgments)
         judgments = "judgments.qrels" if plain else "judgments.csv"
         spell_judgments = formats.qrels_lines if plain else formats.judgments_csv_lines
-        settings = formats.Settings(self.name, self.scale, self.cutoff, self.not_artists)
+        settings = formats.Settings(
+            self.name, self.scale, self.cutoff, self.not_artists, same_artist="keep", task=self.task or None
+        )
         texts = {
             "documents.tsv": formats.document_lines(self.documents.values()) if self.documents else None,
             "queries.tsv": formats.query_lines(self.query_documents) if self.query_documents else None,
@@ -159,7 +166,8 @@ class Collection:
             judgments: spell_judgments(self.judgments) if self.judgments else None,
             "collection.toml": formats.settings_lines(settings),
         }
-        files = {name: lines for name, lines in texts.items() if lines is not None}
+        files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}
+        files |= {f"{EVIDENCE}/{piece.name}.npz": packed(piece) for piece in self.evidence}
         folder = formats.prepare_folder(folder, set(files))
         formats.write_texts({folder / name: lines for name, lines in files.items()})
 

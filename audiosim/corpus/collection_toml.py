@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
@@ -13,13 +14,16 @@ from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "scale", "cutoff", "not_artists", "system_from", "same_artist")
+KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist", "evidence")
 DEEPEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings that a collection.toml gives; what is None it leaves open."""
+    """Settings that a collection.toml gives; what is None it leaves open.
+
+    evidence  file of each piece of evidence by its name, relative to the folder
+    """
 
     name: str | None = None
     scale: Scale | None = None
@@ -27,6 +31,8 @@ class Settings:
     not_artists: frozenset[str] = frozenset()
     system_from: SystemFrom | None = None
     same_artist: SameArtist | None = None
+    task: str | None = None
+    evidence: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -42,12 +48,14 @@ def read_settings(path: str | Path) -> Settings:
             raise FormatError(path, _line_of(text, key), f"unknown key {key}, {expected}")
     try:
         return Settings(
-            name=_name(table.get("name")),
+            name=_text("name", table.get("name")),
+            task=_text("task", table.get("task")),
             scale=_scale(table.get("scale")),
             cutoff=_cutoff(table.get("cutoff")),
             not_artists=_not_artists(table.get("not_artists", [])),
             system_from=_system_from(table.get("system_from")),
             same_artist=_same_artist(table.get("same_artist")),
+            evidence=_evidence(table.get("evidence", {})),
         )
     except _WrongValueError as error:
         raise FormatError(path, _line_of(text, error.key), str(error)) from None
@@ -82,9 +90,9 @@ def _line_of(text: str, key: str) -> int:
     return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
 
 
-def _name(value: object) -> str | None:
+def _text(key: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise _WrongValueError("name", f"expected text, found {value!r}")
+        raise _WrongValueError(key, f"expected text, found {value!r}")
     return value
 
 
@@ -123,6 +131,12 @@ def _same_artist(value: object) -> SameArtist | None:
     return cast("SameArtist | None", value)
 
 
+def _evidence(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(path, str) and path for path in value.values()):
+        raise _WrongValueError("evidence", f"expected a table of names and files, found {shortened(repr(value))}")
+    return {str(name): path for name, path in value.items()}
+
+
 def _not_artists(value: object) -> frozenset[str]:
     if not isinstance(value, list) or not all(isinstance(artist, str) for artist in value):
         raise _WrongValueError("not_artists", f"expected a list of texts, found {value!r}")
@@ -134,6 +148,8 @@ def settings_lines(settings: Settings) -> list[str]:
     lines = []
     if settings.name is not None:
         lines.append(f"name = {_quote(settings.name)}")
+    if settings.task is not None:
+        lines.append(f"task = {_quote(settings.task)}")
     if settings.scale is not None:
         named = SCALES.get(settings.scale.name) == settings.scale
         levels = ", ".join(map(repr, settings.scale.levels))
@@ -142,6 +158,8 @@ def settings_lines(settings: Settings) -> list[str]:
         lines.append(f"cutoff = {settings.cutoff}")
     if settings.not_artists:
         lines.append(f"not_artists = [{', '.join(map(_quote, sorted(settings.not_artists)))}]")
+    if settings.same_artist is not None:
+        lines.append(f"same_artist = {_quote(settings.same_artist)}")
     return lines
 
 

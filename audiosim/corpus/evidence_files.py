@@ -8,13 +8,15 @@ It lies in the folder `evidence/` of a collection, one file a piece or several c
     clicks.csv               header; `query`, `document`, and columns of numbers; or `system`, and columns of numbers
     lyrics.parquet           the same columns, or `document` and a column `vector` of lists
 
-A piece is called after its file, or where a table has several columns of numbers after file and column, `clicks-count`.
+`[evidence]` in collection.toml names further files, `clap = "../embeddings/clap.npy"`, or these by other names. Else a
+piece is called after its file, or where a table has several columns of numbers after file and column, `clicks-count`.
 """
 
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -120,25 +122,48 @@ def spelled(key: Key) -> str:
     return key if isinstance(key, str) else f"query {key[0]}, document {key[1]}"
 
 
-def read_evidence(folder: Path) -> tuple[Evidence, ...]:
-    """All evidence of a collection's folder, in the order of the names of files; none where there is no such folder."""
-    place = folder / FOLDER
-    if not place.is_dir():
-        return ()
-    files = sorted(path for path in place.iterdir() if not path.name.startswith(".") and path.suffix != ".ids")
-    by_name: dict[str, Path] = {}
-    found: list[Evidence] = []
-    for path in files:
-        if path.suffix not in READERS:
-            raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
-        for piece in READERS[path.suffix](path):
-            if piece.name in by_name:
-                raise InputError(
-                    f"{path}: evidence {piece.name} is in {by_name[piece.name]} already, expected one of a name"
-                )
-            by_name[piece.name] = path
-            found.append(piece)
-    return tuple(found)
+def read_evidence(folder: Path, named: Mapping[str, str] | None = None) -> tuple[Evidence, ...]:
+    """All evidence of a collection: what it names, then the files of its folder `evidence/` that it does not.
+
+    named  a file for each name, relative to the collection's folder
+    """
+    place, files = folder / FOLDER, {name: folder / path for name, path in (named or {}).items()}
+    taken = {path.resolve() for path in files.values()}
+    others = sorted(place.iterdir()) if place.is_dir() else []
+    found: list[tuple[Path, Evidence]] = []
+    for name, path in files.items():
+        if not path.is_file():
+            raise InputError(f"{path}: no such file, expected evidence {name} as collection.toml says")
+        found += [(path, _renamed(piece, path.stem, name)) for piece in _read_file(path)]
+    for path in others:
+        if not path.name.startswith(".") and path.suffix != ".ids" and path.resolve() not in taken:
+            found += [(path, piece) for piece in _read_file(path)]
+    first: dict[str, Path] = {}
+    for path, piece in found:
+        if (other := first.setdefault(piece.name, path)) is not path:
+            raise InputError(f"{path}: evidence {piece.name} is in {other} already, expected one of a name")
+    return tuple(piece for _, piece in found)
+
+
+def _read_file(path: Path) -> Iterator[Evidence]:
+    if path.suffix not in READERS:
+        raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
+    return READERS[path.suffix](path)
+
+
+def _renamed(piece: Evidence, stem: str, name: str) -> Evidence:
+    """A piece called after the name of its file's contents, not after the file."""
+    return replace(piece, name=name + piece.name.removeprefix(stem))
+
+
+def packed(piece: Evidence) -> bytes:
+    """The npz file of a piece."""
+    columns = next(keys for keys, about in KEYS.items() if about == piece.about)
+    parts = np.array([key if isinstance(key, tuple) else (key,) for key in piece.keys], dtype=np.str_)
+    file = BytesIO()
+    named = dict(zip(columns, parts.reshape(-1, len(columns)).T, strict=True))
+    np.savez(file, allow_pickle=False, **named, **{"vector" if piece.is_vector else "value": piece.values})
+    return file.getvalue()
 
 
 def _made(path: Path, name: str, about: About, keys: Sequence[Key], values: object) -> Evidence:
@@ -204,6 +229,8 @@ def _read_table(path: Path) -> Iterator[Evidence]:
 
 
 def _keys_of(path: Path, header: Sequence[str]) -> tuple[tuple[str, ...], About]:
+    if twice := [name for place, name in enumerate(header) if name in header[:place]]:
+        raise FormatError(path, 1, f"the header names column {twice[0]} twice, expected it once")
     for keys, about in KEYS.items():
         if set(keys) <= set(header):
             if len(header) > len(keys):

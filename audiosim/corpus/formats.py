@@ -8,6 +8,7 @@ from pathlib import Path
 
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
+from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.corpus.judgments import (
     fits_qrels,
     judgments_csv_lines,
@@ -153,8 +154,12 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
         for name in (part, f"{part}.gz"):
             if name not in names and (folder / name).exists():
                 raise InputError(f"{folder / name}: would become part of the collection to write, expected it gone")
+    for path in sorted((folder / EVIDENCE).iterdir()) if (folder / EVIDENCE).is_dir() else ():
+        if f"{EVIDENCE}/{path.name}" not in names:
+            raise InputError(f"{path}: would become part of the collection to write, expected it gone")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for place in {folder, *((folder / name).parent for name in names)}:
+            place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     return folder

@@ -125,9 +125,9 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def write_texts(texts: Mapping[Path, Iterable[str]]) -> None:
-    """Write several files, each as `write_text` does; none is replaced before all are on the disk."""
-    ready = {path: _encode(path, lines) for path, lines in texts.items()}
+def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
+    """Write several files, as `write_text` does, bytes as they are; none is replaced before all are on the disk."""
+    ready = {path: text if isinstance(text, bytes) else _encode(path, text) for path, text in texts.items()}
     beside: dict[Path, Path] = {}
     path = Path()
     try:

@@ -20,6 +20,7 @@ from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.model_check import Reserved, check_model
 from audiosim.relevance.relearning import after_grades
 from audiosim.stats.multivariate import Moments, MultivariateNormal
+from audiosim.users.satisfaction import SatisfactionMapping
 
 
 class ExpectedScores(Protocol):
@@ -39,6 +40,10 @@ class ExpectedScores(Protocol):
 
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores, with their full covariance."""
+        ...
+
+    def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
+        """(s,) moments of the mean over the queries of the shares of users whom the scores satisfy."""
         ...
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:

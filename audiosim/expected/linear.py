@@ -15,6 +15,7 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import Moments, MultivariateNormal
+from audiosim.users.satisfaction import SatisfactionMapping
 
 
 def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
@@ -72,6 +73,32 @@ class LinearScores:
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
         return self.gains(belief).project(self.weights)
+
+    def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
+        """(s,) moments of the mean over the queries of the shares of users whom the scores satisfy.
+
+            E[f(x)] = a0 + a1 m + a2 (m^2 + v) + a3 (m^3 + 3 m v),   f the mapping, x a query's score with moments m, v
+            Cov[f(x), f(y)] = E f'(x) E f'(y) c + E f"(x) E f"(y) c^2 / 2 + (6 a3)^2 c^3 / 6,   c = Cov[x, y]
+
+        Exact for a cubic of normal scores, by Hermite polynomials; between queries, whose scores hang together little,
+        only the first term of the covariance counts. It is the mean of f, not f of the mean: Urbano (2013), equation
+        4.4.
+        """
+        gains, count, weights = self.gains(belief), len(self.pool.queries), self.weights.tocsc()
+        _, first, second, third = mapping.coefficients
+        mean, covariance = np.zeros(weights.shape[0]), np.zeros((weights.shape[0],) * 2)
+        slopes = np.zeros(weights.shape)
+        order, ends = np.argsort(self.pool.query, kind="stable"), np.cumsum(np.bincount(self.pool.query))[:-1]
+        for rows in np.split(order, ends):
+            own = weights[:, rows].toarray() * count
+            score, among = own @ gains.mean[rows], own @ gains.among(rows) @ own.T
+            variance, bend = np.diagonal(among), 2 * second + 6 * third * score
+            mean += mapping.cubic(score) + variance * bend / 2
+            slope = first + 2 * second * score + 3 * third * (score**2 + variance)
+            slopes[:, rows] = slope[:, None] * own / count
+            covariance += np.outer(bend, bend) * among**2 / 2 + 6 * third**2 * among**3
+        linear = gains.project(sparse.csr_array(slopes)).covariance
+        return settled(mean / count, linear + covariance / count**2)
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged, of what they were before: a rank-one update.

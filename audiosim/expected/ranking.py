@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,12 +10,15 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.arrays import Array, Integers
 from audiosim.measures.measure import Measure
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
+from audiosim.showing import notebook_html
 from audiosim.stats.multivariate import Moments
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 DifferenceDistribution = Literal["t", "normal"]
+PREDICTED = "predicted, nothing judged"  # right over collections, not on each
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +62,21 @@ class Ranking:
     def __repr__(self) -> str:
         best = self.order[0]
         return (
-            f"{self.measure} of {len(self.systems)} systems, {self.judged:,} of {self.pool:,} pairs judged, the others "
-            f"predicted by {self.model}: confidence {self.confidence:.3f}, best {self.systems[best]} "
-            f"at {self.scores.mean[best]:.3f}"
+            f"{self.measure} of {len(self.systems)} systems, {self.resting}: confidence {self.confidence:.3f}, "
+            f"best {self.systems[best]} at {self.scores.mean[best]:.3f}"
         )
 
     def _repr_html_(self) -> str:
         """The ranking as notebooks show it: one line, and the systems as a table."""
-        table = self.to_frame().to_html(
-            float_format=lambda value: f"{value:.3f}", columns=["expectation", "low", "high"]
-        )
-        return f"<p>{escape(repr(self))}</p>{table}"
+        return notebook_html(repr(self), self.to_frame()[["expectation", "low", "high"]])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The expected score of each system with its 95 % interval, best on top; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        rows = self.system_rows()
+        low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
+        return draw_intervals([row["system"] for row in rows], low, middle, high, f"expected {self.measure}", axes)
 
     @cached_property
     def order(self) -> Integers:
@@ -184,8 +190,15 @@ class Ranking:
 
     @property
     def basis(self) -> str | int:
-        """Basis of the scores: "predicted" where nothing is judged, else how many judged pairs."""
-        return self.judged or "predicted"
+        """Basis of the scores: PREDICTED where nothing is judged, else how many judged pairs."""
+        return self.judged or PREDICTED
+
+    @property
+    def resting(self) -> str:
+        """The basis of the scores in words: a prediction where nothing is judged, and called one."""
+        if not self.judged:
+            return f"{PREDICTED}: all {self.pool:,} pairs are as {self.model} expects them"
+        return f"{self.judged:,} of {self.pool:,} pairs judged, the others predicted by {self.model}"
 
     @property
     def freedom(self) -> int:

@@ -26,6 +26,7 @@ from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import IndependentNormal, Moments, MultivariateNormal
+from audiosim.users.satisfaction import SatisfactionMapping
 
 Ideal = Literal["ordered", "correlated", "independent"]
 
@@ -117,6 +118,9 @@ class RatioScores:
         linear = self.gains(belief).project(sparse.csr_array(drawn.slopes)).covariance
         return settled(drawn.mean, linear + drawn.residual)
 
+    def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
+        raise InputError(f"users are satisfied by scores that do not depend on what was judged, not by {self.measure}")
+
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query's are replaced, all where it says
         something of other queries.
@@ -145,7 +149,7 @@ class RatioScores:
             draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
             gains = ((rows, gain(grades) / highest) for rows, grades in draws)
             values = gain(belief.levels) / highest
-            mean = np.where(belief.judged, gain(belief.grades) / highest, belief.probabilities @ values)
+            mean = np.where(belief.judged, gain(belief.grades) / highest, belief.drawn_mean(values))
             weights = np.asarray(self._weights.toarray())
             self._last[:] = [(belief, drawn_ratios(gains, mean, self.pool.query, weights, self._discounts))]
         return self._last[0][1]

@@ -1,5 +1,6 @@
 """Expectation of any measure: by drawing grades from the level probabilities and scoring them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +15,12 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import Moments, MultivariateNormal
+from audiosim.users.satisfaction import SatisfactionMapping
 
 DRAWS = 1000
+RELEVANT = 0.4  # of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
+
+MapScores = Callable[[Array], Array]  # scores (s, draws) for a query -> what is made of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +62,37 @@ class SampledScores:
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
         self._check_relevant(belief)
+        return self._moments(belief, lambda scores: scores)
+
+    def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
+        """(s,) moments of the mean shares of satisfied users: each drawn score of a query is mapped by itself."""
+        self._check_relevant(belief)
+        return self._moments(belief, mapping.probability)
+
+    def _moments(self, belief: Belief, seen: MapScores) -> Moments:
         if belief.prior.correlated:
-            return self._correlated(belief)
-        sums = [self._query(belief, code) for code in range(len(self.pool.queries))]
+            return self._correlated(belief, seen)
+        sums = [self._query(belief, code, seen) for code in range(len(self.pool.queries))]
         means, covariances = zip(*sums, strict=True)
         return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
 
     def _check_relevant(self, belief: Belief) -> None:
-        """An error where a model has no level for the irrelevant grades of the scale: every score would be 1."""
+        """An error where pairs are predicted by a model that has no level for the irrelevant grades of the scale: every
+        score would be 1.
+        """
         takes = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
-        lowest = self.pool.scale.levels[0]
-        if takes and lowest < belief.levels[0] >= self.measure.number("min"):
+        lowest, predicted = self.pool.scale.levels[0], not belief.judged.all()
+        if takes and predicted and lowest < belief.levels[0] >= self.measure.number("min"):
             name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
             raise InputError(
                 f"{self.measure} takes every level of the model as relevant, the lowest being {least:g}; "
-                f"expected a higher min, such as {name}(min=40)@{cutoff}"
+                f"expected a higher min, such as {name}(min={self._possible_min(belief):g})@{cutoff}"
             )
+
+    def _possible_min(self, belief: Belief) -> float:
+        """The grade of the scale nearest to RELEVANT of its highest, above the lowest level of a model."""
+        possible = np.array([grade for grade in self.pool.scale.levels if grade > belief.levels[0]])
+        return float(possible[np.argmin(np.abs(possible - RELEVANT * self.pool.scale.maximum))])
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged: its query is drawn again, all where it says something
@@ -81,7 +101,8 @@ class SampledScores:
         if before.prior.correlated:
             return self.scores(belief)
         code = int(self.pool.query[index])
-        (old_mean, old_covariance), (mean, covariance) = (self._query(known, code) for known in (before, belief))
+        both = (self._query(known, code, lambda scores: scores) for known in (before, belief))
+        (old_mean, old_covariance), (mean, covariance) = both
         mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
         return settled(scores.mean + mean, scores.covariance + covariance)
 
@@ -101,19 +122,19 @@ class SampledScores:
         count = len(self.pool.queries)
         return mean / count, covariance / count**2
 
-    def _query(self, belief: Belief, code: int) -> tuple[Array, Array]:
-        """(s,) mean and (s, s) covariance of the scores for one query."""
+    def _query(self, belief: Belief, code: int, seen: MapScores) -> tuple[Array, Array]:
+        """(s,) mean and (s, s) covariance of what the scores for one query are seen as."""
         rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
-        return _moments(self._scores(code, rows, belief.grades_at(rows, chance)))
+        return _moments(seen(self._scores(code, rows, belief.grades_at(rows, chance))))
 
-    def _correlated(self, belief: Belief) -> Moments:
+    def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
         """Moments where queries are not drawn independently of each other."""
         rng, total = np.random.default_rng(self.seed), np.zeros((len(self.pool.systems), self.draws))
         for rows, grades in belief.draw(rng, self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
-                total += self._scores(code, rows[own], grades[:, own])
+                total += seen(self._scores(code, rows[own], grades[:, own]))
         return settled(*_moments(total / len(self.pool.queries)))
 
     def _scores(self, code: int, rows: Integers, grades: Array) -> Array:

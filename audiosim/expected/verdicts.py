@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
 from string import ascii_lowercase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
+from audiosim.showing import notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 DRAWS = 10_000  # the error of a 95 % quantile's level is then .002
 SHOWN = 4  # systems that a sentence names one by one
@@ -307,6 +312,29 @@ class TwoSystems:
         if self.verdict == "not told apart":
             return f"{self.a} and {self.b} cannot be told apart: {between}, confidence {self.confidence:.3f}."
         return f"{self.a} is {self.verdict} than {self.b}: {between}, confidence {self.confidence:.3f}."
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """The verdict as notebooks show it."""
+        return notebook_html(self.sentence, self.to_frame())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The verdict as a pandas table of one row."""
+        import pandas as pd
+
+        return pd.DataFrame([self.to_dict()])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The expected difference with its interval, and the 0 that it is held against; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        low, high = self.interval
+        across = f"{self.ranking.measure}: {self.a} less {self.b}, {100 * self.level:g} %"
+        axes = draw_intervals([self.verdict], [low], [self.expectation], [high], across, axes)
+        axes.axvline(0, color="0.4", linestyle="--")
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, ready for JSON."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.feature import once_per_pool
+from audiosim.features.feature import Feature, once_per_pool
 from audiosim.features.neighbourhood import Neighbourhood
 from audiosim.features.systems import ratio_or_nan
 
@@ -227,3 +227,8 @@ def _mean_by_closeness(apart: Array, grades: Array, chosen: Booleans) -> Array:
     least = distance.min(axis=1, keepdims=True)
     weights = np.exp(np.where(np.isfinite(least), least, 0.0) - distance)
     return ratio_or_nan((weights * np.nan_to_num(grades)).sum(axis=1), weights.sum(axis=1))
+
+
+qSIM = Feature("qSIM", "audio", "nothing", 2, "closeness to the query as a rank in the index", query_proximity)
+aSIM = Feature("aSIM", "audio", "own query", 1, "grade of the nearest other document", GradeOfNearest())
+kSIM = Feature("kSIM", "audio", "own query", 1, "mean grade of the others, weighted by closeness", MeanByCloseness())

@@ -14,7 +14,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import UNKNOWN, Groups, Pool
-from audiosim.features.feature import once_per_pool
+from audiosim.features.feature import Feature, once_per_pool
 from audiosim.features.systems import mean_of_systems_elsewhere, pairs_of_same_systems, ratio_or_nan, systems_of_pairs
 
 STEP = 2.0**-26
@@ -153,3 +153,32 @@ def _split(grades: Array) -> tuple[Array, Array]:
     """Indicator of each pair, 1 if it is judged, and its grade, 0 where it is not."""
     judged = ~np.isnan(grades)
     return judged.astype(np.float64), np.where(judged, exact(grades), 0.0)
+
+
+aSYS = Feature("aSYS", "judgment", "all queries", 1, "mean grade of what its systems retrieved", MeanOfSystems())
+aDOC = Feature("aDOC", "judgment", "own query", 1, "mean grade of the query's other documents", MeanOfGroup(queries))
+aGEN = Feature(
+    "aGEN",
+    "judgment",
+    "own query",
+    1,
+    "mean grade of the query's other documents of this genre",
+    MeanOfGroup(genres),
+)
+aART = Feature(
+    "aART",
+    "judgment",
+    "own query",
+    1,
+    "mean grade of the query's other documents by this artist",
+    MeanOfGroup(artists),
+)
+oSYS = Feature("oSYS", "judgment", "other queries", 1, "mean grade its systems get on other queries", EffectOfSystems())
+oGEN = Feature(
+    "oGEN",
+    "judgment",
+    "other queries",
+    1,
+    "mean grade of this genre on other queries of the query's genre",
+    MeanElsewhere(genre_pairs, genres),
+)

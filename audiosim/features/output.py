@@ -8,6 +8,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import UNKNOWN, Groups, Pool
+from audiosim.features.feature import Feature
 from audiosim.features.systems import mean_of_systems_elsewhere, ratio_or_nan
 
 
@@ -104,3 +105,17 @@ def _coherence(pool: Pool, groups: Groups) -> Array:
     same = np.bincount(pool.query[first], sizes * (sizes - 1.0))
     known = np.bincount(pool.query, groups.known & pool.found)
     return ratio_or_nan(same, known * (known - 1))[pool.query]
+
+
+fSYS = Feature("fSYS", "output", "nothing", 1, "share of systems that retrieved the document", system_share)
+fTEAM = Feature("fTEAM", "output", "nothing", 1, "share of teams that retrieved the document", team_share)
+OV = Feature("OV", "output", "nothing", 1, "distinct pairs over the most possible, in the collection", overlap)
+aRANK = Feature("aRANK", "output", "nothing", 1, "mean rank at which systems retrieved the document", mean_rank)
+sGEN = Feature("sGEN", "output", "nothing", 1, "1 if document and query are of one genre, else 0", same_genre)
+fGEN = Feature("fGEN", "output", "nothing", 1, "share of the query's documents of this genre", genre_share)
+fART = Feature("fART", "output", "nothing", 1, "share of the query's documents by this artist", artist_share)
+fPOOL = Feature("fPOOL", "output", "nothing", 1, "the query's documents over the most possible", pool_share)
+cGEN = Feature("cGEN", "output", "nothing", 1, "chance that two of the query's are of one genre", genre_coherence)
+cART = Feature("cART", "output", "nothing", 1, "chance that two of the query's are by one artist", artist_coherence)
+cSYS = Feature("cSYS", "output", "nothing", 1, "mean fSYS of its systems for other queries", consensus_of_systems)
+fHUB = Feature("fHUB", "output", "nothing", 1, "share of other queries with the document retrieved", hubness)

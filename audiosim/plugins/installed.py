@@ -16,8 +16,8 @@ from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, 
 from audiosim.relevance.published import model_names
 from audiosim.selection import stopping_definition
 from audiosim.selection.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
-from audiosim.selection.stopping import StoppingRule
-from audiosim.selection.stopping_definition import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
+from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule
+from audiosim.selection.stopping_rules import STOPPING_RULES, parse_stopping_rule
 
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -140,8 +140,8 @@ def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int
 
 
 def find_stopping_rule(text: str) -> StoppingRule:
-    """The stopping rule that a `--stop` says: one of audiosim's, or an installed one."""
-    parts = stopping_definition.WRITTEN.fullmatch(text.replace(" ", ""))
+    """The stopping rule that a `--stopping-rule` says: one of audiosim's, or an installed one."""
+    parts = stopping_definition.RULE_WRITTEN.fullmatch(text.replace(" ", ""))
     if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
         return parse_stopping_rule(text)
     return parse_stopping_rule(text, {parts["name"]: STOPPING_RULE_POINT.find(parts["name"])})

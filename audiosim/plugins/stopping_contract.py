@@ -13,8 +13,8 @@ from audiosim.expected.estimation import ExpectedScores
 from audiosim.plugins.points import one_line
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.selection import Selection
-from audiosim.selection.stopping import StoppingRule
-from audiosim.selection.stopping_definition import StoppingDefinition, parse_stopping_rule
+from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule
+from audiosim.selection.stopping_rules import parse_stopping_rule
 
 
 def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores, rng: np.random.Generator) -> None:

@@ -6,22 +6,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtr, ndtri, stdtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
+from audiosim.relevance.level_chances import FREEDOM, between_ends, log_likelihood, shape_of, with_counts
 from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
 from audiosim.stats.ordinal import expectation, variance
 
-FREEDOM = 10  # 5 to 30 predict single grades about as well
 FEW = 8  # judgments that are cheaper to condition on one by one than all at once
 WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
-REACH = 4.0  # deviations that the end of a level may be off
-HALVINGS = 30
 STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
+WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equal likelihood the first
 SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
-LEAST = 1e-9  # chance of a level that none is taken to fall below
 SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
 
@@ -39,6 +37,10 @@ class Belief:
     shape      (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
                deviations before any judgment; see `probabilities`. None: not at all
     stretch    by how much less surely than by the gains levels are told apart
+    width      of the levels, in deviations before any judgment over those of the marginals: less than 1 where the prior
+               is wider for what is not known of the collection
+    worth      judged pairs of its query that what the gains say of a pair's level counts for, beside their own levels;
+               infinite: those levels count for nothing more
     evidence   combinations of what spoke, such as "output, genre"
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
 
@@ -57,6 +59,8 @@ class Belief:
     stretch: float = 1.0
     evidence: tuple[str, ...] = ()
     spoke: Integers | None = None
+    width: float = 1.0
+    worth: float = np.inf
 
     def __post_init__(self) -> None:
         _check_marginals(self.levels, self.marginals, self.maximum)
@@ -91,7 +95,9 @@ class Belief:
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
         _check_models(models, model, len(mean))
         grades = _checked_grades(grades, len(mean), maximum)
-        return cls._checked(levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke)
+        return cls._checked(
+            levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke, 1.0, np.inf
+        )
 
     @classmethod
     def _checked(cls, *parts: object) -> "Belief":
@@ -118,21 +124,34 @@ class Belief:
         The marginals where no pair says anything of another. Where pairs do,
 
             P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
-            end_l = expectation by the marginals + deviation before any judgment x (normal quantile of P(level <= l)
-                    + shape_l)
+            end_l = expectation by the marginals + deviation before any judgment x (width normal quantile of
+                    P(level <= l) + shape_l)
 
         mean and deviation being those of the gain, for a judged pair given all judgments but its own. Gains that move
         shift and stretch what the marginals say, and it stays on the scale. The tails are those of FREEDOM degrees of
-        freedom, heavier than normal ones: some queries vary more than others, and a single grade shows it.
+        freedom, heavier than normal ones: some queries vary more than others, and a single grade shows it. How the
+        grades of a query are spread over the levels shows in no gain; the judged ones of the query, c of n, count too:
+
+            P(level) = (worth P + c) / (worth + n)
         """
         if not self.prior.correlated:
             return self.marginals
-        reached = np.zeros((len(self.marginals), len(self.levels) + 1))
-        reached[:, 1:-1] = stdtr(FREEDOM, self._ends)
-        reached[:, -1] = 1
-        probabilities = np.diff(reached, axis=1)
+        probabilities = between_ends(self._ends)
+        if np.isfinite(self.worth):
+            probabilities = with_counts(probabilities, self._counts, self.worth)
         probabilities.flags.writeable = False
         return probabilities
+
+    @property
+    def _counts(self) -> Array:
+        """(n, l) judged pairs of the query of each pair, but for itself, by their nearest level."""
+        judged, block = np.flatnonzero(self.judged), self.prior.block
+        level = np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, self.grades[judged])
+        counts = np.zeros((int(block.max()) + 1, len(self.levels)))
+        np.add.at(counts, (block[judged], level), 1)
+        counts = counts[block]
+        counts[judged, level] -= 1
+        return counts
 
     @cached_property
     def _ends(self) -> Array:
@@ -144,7 +163,7 @@ class Belief:
         own = expectation(self.marginals, self.levels) / self.maximum
         shape = np.zeros(len(self.levels) - 1) if self.shape is None else self.shape
         ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * np.maximum.accumulate(
-            ndtri(below) + shape, axis=1
+            self.width * ndtri(below) + shape, axis=1
         )
         return np.asarray((ends - mean[:, None]) / (self.stretch * np.sqrt(spread))[:, None])
 
@@ -164,28 +183,29 @@ class Belief:
             mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
 
         each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
-        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
-        beforehand. A grade between two levels is of the nearer one.
+        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being
+        normal with SPREAD beforehand, and of WORTHS the same, 1 / worth being exponential with mean 1 / WEIGHT. A grade
+        between two levels is of the nearer one.
         """
         judged = np.flatnonzero(self.judged)
-        plain = replace(self, shape=None, stretch=1.0)
+        plain = replace(self, shape=None, stretch=1.0, worth=np.inf)
         ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
         ratio = (own / np.sqrt(self.prior.held_out(judged, self.grades[judged] / self.maximum)[1]))[:, None]
         middles = (self.levels[1:] + self.levels[:-1]) / 2
         below = self.grades[judged][:, None] <= middles
         target = (WEIGHT * stdtr(FREEDOM, ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(judged))
-        best, found = -np.inf, (np.zeros(len(middles)), 1.0)
+        best, found, level = -np.inf, (np.zeros(len(middles)), 1.0), len(middles) - below.sum(axis=1)
+        chances = np.empty((len(judged), len(self.levels)))
         for stretch in STRETCHES:
-            shape = _shape(ends / stretch, ratio / stretch, target)
-            reached = np.zeros((len(judged), len(self.levels) + 1))
-            reached[:, 1:-1] = stdtr(FREEDOM, np.maximum.accumulate(ends + ratio * shape, axis=1) / stretch)
-            reached[:, -1] = 1
-            chance = np.diff(reached, axis=1)[np.arange(len(judged)), len(middles) - below.sum(axis=1)]
-            likely = np.log(np.maximum(chance, LEAST)).sum() - (np.log(stretch) / SPREAD) ** 2 / 2
+            shape = shape_of(ends / stretch, ratio / stretch, target)
+            chance = between_ends(np.maximum.accumulate(ends + ratio * shape, axis=1) / stretch)
+            likely = log_likelihood(chance, level) - (np.log(stretch) / SPREAD) ** 2 / 2
             if likely > best:
-                best, found = likely, (shape, stretch)
+                best, found, chances = likely, (shape, stretch), chance
+        counts = plain._counts[judged]
+        fits = [log_likelihood(with_counts(chances, counts, worth), level) - WEIGHT / worth for worth in WORTHS]
         after = plain.revise(self.grades)
-        vars(after).update(shape=found[0], stretch=found[1])
+        vars(after).update(shape=found[0], stretch=found[1], worth=WORTHS[int(np.argmax(fits))])
         return after
 
     def condition(self, index: int, grade: float) -> "Belief":
@@ -210,7 +230,7 @@ class Belief:
         """
         grades = _checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        return self._checked(*parts, self.shape, self.stretch, self.evidence, self.spoke)
+        return self._checked(*parts, self.shape, self.stretch, self.evidence, self.spoke, self.width, self.worth)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -266,6 +286,16 @@ class Belief:
                 level += standard > end
             yield rows, np.where(self.judged[rows], self.grades[rows], self.levels[level])
 
+    def drawn_mean(self, values: Array) -> Array:
+        """(n,) the mean, over draws, of what the level of each pair is worth; without the heavier tails of
+        `probabilities`, as `draw` has them.
+
+        values  (l,) of the levels
+        """
+        if not self.prior.correlated:
+            return self.probabilities @ values
+        return np.asarray(values[-1] - ndtr(self._ends) @ np.diff(values))
+
     def grades_at(self, rows: Integers, chance: Array) -> Array:
         """(count, m) grades of some pairs: of a judged one its own, of any other the level that a chance falls on.
 
@@ -279,7 +309,7 @@ class Belief:
         return np.where(self.judged[rows], self.grades[rows], self.levels[level])
 
     def evidence_of(self, place: int) -> str | None:
-        """What spoke for a pair, such as "output, genre"; None where the estimator does not say."""
+        """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
         return None if self.spoke is None else self.evidence[self.spoke[place]]
 
     def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
@@ -296,23 +326,6 @@ class Belief:
             | {"model": self.models[self.model[i]], "evidence": self.evidence_of(i)}
             for i in chosen
         ]
-
-
-def _shape(ends: Array, ratio: Array, target: Array) -> Array:
-    """(l - 1,) by how much ends (k, l - 1) move for their mean chances to be those of a target (l - 1,).
-
-    ratio  (k, 1) by how much the ends of each row move with the shape; no end falls below the one before
-    """
-    shape, reached = np.zeros(len(target)), np.full(len(ends), -np.inf)
-    for level, wanted in enumerate(target.tolist()):
-        low, high = -REACH, REACH
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            above = stdtr(FREEDOM, np.maximum(reached, ends[:, level] + ratio[:, 0] * middle)).mean() > wanted
-            low, high = (low, middle) if above else (middle, high)
-        shape[level] = (low + high) / 2
-        reached = np.maximum(reached, ends[:, level] + ratio[:, 0] * shape[level])
-    return shape
 
 
 def _check_array(what: str, value: object, kind: str) -> None:

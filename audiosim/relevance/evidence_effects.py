@@ -1,4 +1,4 @@
-"""What evidence counts for in a joint model: a slope for each piece, and what documents that are alike in it share.
+"""Effects of evidence in a joint model: a slope for each piece, and what documents that are alike in it share.
 
     deviations += sum over pieces of  slope e  +  likeness,   slope ~ N(centre, spread^2),  e as in `features.evidence`
 
@@ -86,7 +86,7 @@ class EvidenceEffects:
         return replace(layout, kernels={**self.kernels, **layout.kernels}, trend=trend)
 
     def spoken(self, ordinal: Belief) -> tuple[tuple[str, ...], Integers]:
-        """What spoke for each pair: output, what an ordinal model knew of it, and each piece of evidence; see
+        """Evidence that spoke for each pair: output, what an ordinal model knew of it, and each piece of evidence; see
         `speaking.in_words`.
         """
         of_models = [set(words.split(", ")) for words in ordinal.evidence]

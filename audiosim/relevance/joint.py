@@ -199,7 +199,10 @@ class JointEstimator:
         gains = self._prior.layout.normal(sizes, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
         words, spoke = self._spoken
-        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke)
+        # By how much collections vary in level, trend and sizes says nothing of how wide a level is.
+        wider = np.mean(np.sqrt(gains.variance) / self._prior.layout.scale)
+        width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
+        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, width=width)
 
     @property
     def name(self) -> str:
@@ -234,7 +237,7 @@ class JointEstimator:
         other._taught, other._reserve = grades, None
         other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
         shaped = other._start.revise(grades).shaped()
-        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch)
+        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
         return other
 
     def in_reserve(self) -> "JointEstimator | None":

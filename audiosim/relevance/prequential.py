@@ -9,7 +9,8 @@ from scipy.special import ndtri, stdtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.relevance.belief import FREEDOM, Belief
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.level_chances import FREEDOM
 from audiosim.stats.ordinal import expectation
 
 ROUNDING = 1e-6  # a spread of predictions below this is none
@@ -111,7 +112,11 @@ def _predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
 def _reached(
     belief: Belief, order: Integers, mean: Array, deviation: Array, shape: Array | None, stretch: float
 ) -> Array:
-    """(k, l + 1) P(grade < level) of each judged pair given the judgments before it; as in `Belief.probabilities`."""
+    """(k, l + 1) P(grade < level) of each judged pair given the judgments before it.
+
+    As in `Belief.probabilities`, but for its width and worth, which would forgive a field that is wrong about which
+    pairs are alike.
+    """
     below = np.clip(np.cumsum(belief.marginals[order], axis=1)[:, :-1], 0, 1)
     if belief.prior.correlated:
         shape = np.zeros(len(belief.levels) - 1) if shape is None else shape

@@ -24,11 +24,7 @@ def campaign_page(name: str, ranking: Ranking, curve: Sequence[tuple[int, float]
 
     curve  (judged, confidence) as the judgments were made; empty where there are none
     """
-    share = ranking.judged / ranking.pool
-    said = (
-        f"{ranking.judged:,} of {ranking.pool:,} pairs are judged ({share:.1%}); the others are predicted by "
-        f"{ranking.model}. Confidence in the ranking: {ranking.confidence:.3f}."
-    )
+    said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Confidence in the ranking: {ranking.confidence:.3f}."
     rows = ranking.system_rows()
     bars = [
         (row["system"], row["low"], row["expectation"], row["high"], f"{row['system']}: {row['expectation']:.3f}")

@@ -10,6 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from audiosim.showing import shortened_to
+
 Setting = Literal["left", "whole", "right", "bar"]
 GAP = 2  # characters between columns
 SHORTEST = 8  # characters that a name keeps
@@ -67,14 +69,6 @@ def _whole(widths: list[int], kept: list[int]) -> int:
     return sum(widths[column] for column in kept) + GAP * (len(kept) - 1)
 
 
-def shortened_to(text: str, width: int) -> str:
-    """A text of at most so many characters, at least 3: its beginning and its end, with … between."""
-    if len(text) <= width:
-        return text
-    tail = (width - 1) // 2
-    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
-
-
 def console(stderr: bool = False, record: bool = False) -> Console:
     """Console as wide as the terminal, or as wide as anything where there is none: a file has every column in full."""
     shown = Console(stderr=stderr, record=record, highlight=False, soft_wrap=False)
@@ -93,7 +87,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(),
         console=shown,
         transient=True,
-        disable=not shown.is_terminal,
+        disable=not (shown.is_terminal or shown.is_jupyter),
     )
     task = bar.add_task(what, total=None, rate="")
     with bar:

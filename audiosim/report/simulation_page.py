@@ -22,7 +22,7 @@ def followed_page(name: str, result: Mapping[str, Any]) -> str:
     """The report on campaigns on many parts of a collection: plots, and the tables and notes of the screen.
 
     name    of the collection
-    result  see `simulate.Followed.to_dict`, with what was played beside it, as for `followed_view`
+    result  see `simulation.Followed.to_dict`, with what was played beside it, as for `followed_view`
     """
     curve, (said, *shown, note) = result["curve"], _on_screen(result)
     parts = [

@@ -13,7 +13,7 @@ from audiosim.report.screen import PlainTable
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
-    from audiosim.simulate.effort import Effort
+    from audiosim.simulation.effort import Effort
 
 ROWS_SHOWN = 20
 TWINS_SHOWN = 20
@@ -39,10 +39,9 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     sure = int((ranking.confidences >= 0.95).sum())
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
-    judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
     fit = ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
     notes = ["" if verdicts is None else verdicts.sentence, fit, _drawn(ranking), note]
-    return Group(table, Text(confident), Text(judged), *(Text(one) for one in notes if one))
+    return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 
 
 def effort_view(found: "Effort") -> RenderableType:
@@ -87,8 +86,12 @@ def _ranks(low: int, high: int) -> str:
 def verdict_view(found: TwoSystems) -> RenderableType:
     """The verdict on two systems, and on how many judgments it rests."""
     ranking = found.ranking
-    judged = f"{ranking.judged:,} of {ranking.pool:,} pairs judged, the others predicted by {ranking.model}."
-    return Group(Text(f"{ranking.measure}: {found.sentence}"), Text(judged))
+    return Group(Text(f"{ranking.measure}: {found.sentence}"), Text(_rests_on(ranking)))
+
+
+def _rests_on(ranking: Ranking) -> str:
+    """Judgments that a ranking rests on, or that there are none, as a sentence."""
+    return f"{ranking.resting[0].upper()}{ranking.resting[1:]}."
 
 
 def _drawn(ranking: Ranking) -> str:

@@ -18,7 +18,7 @@ from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Error
-from audiosim.simulate import Replay, ReplayMoment, moment, replay, true_scores
+from audiosim.simulation import Replay, ReplayMoment, moment, replay, true_scores
 
 
 @dataclass(frozen=True, slots=True)

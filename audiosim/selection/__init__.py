@@ -10,8 +10,8 @@ from audiosim.selection.rules import (
     make_selection_rule,
 )
 from audiosim.selection.selection import Selection, confidences
-from audiosim.selection.stopping import StoppingRule
-from audiosim.selection.stopping_definition import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
+from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule
+from audiosim.selection.stopping_rules import STOPPING_RULES, parse_stopping_rule
 
 __all__ = [
     "SELECTION_RULES",

@@ -19,7 +19,8 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
-from audiosim.selection.stopping import Confidence, StoppingRule
+from audiosim.selection.stopping import Confidence
+from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.stats.multivariate import Moments
 
 
@@ -153,9 +154,9 @@ class Selection:
         return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
 
     def reached(self, stop: float | StoppingRule) -> bool:
-        """True if judging may stop: a goal is met, or no judgment is worth anything any more.
+        """True if judging may stop: a stopping rule is met, or no judgment is worth anything any more.
 
-        stop  a goal, or a mean confidence
+        stop  the rule, or a mean confidence
         """
         stop = stop if isinstance(stop, StoppingRule) else Confidence(stop)
         return stop.reached(self) or not self.weights[~self.belief.judged].any()

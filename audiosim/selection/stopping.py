@@ -19,53 +19,32 @@ by a statement that would not meet it when widened for a model that does not fit
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection.correction import corrected_deviation
-from audiosim.stats.multivariate import Moments
+from audiosim.selection.stopping_definition import (
+    CHECKED,
+    LoopState,
+    StoppingDefinition,
+    StoppingRule,
+    check_floor,
+    checked,
+    floor_in,
+    number_of,
+    spelled_parameters,
+    spelled_target,
+    target_above,
+    whole_number,
+    yes_or_no,
+)
 from audiosim.users.satisfaction import published_mapping
 
-CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
-SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
 CAUTION = 1.15  # learned on campaigns of other collections than it is held against: benchmarks/verdicts.py
 LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
-
-
-class LoopState(Protocol):
-    """State that a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
-
-    @property
-    def ranking(self) -> Ranking: ...
-
-    @property
-    def checked(self) -> Ranking:
-        """The ranking, wider where the judgments so far speak against the model."""
-        ...
-
-    @property
-    def pool(self) -> Pool: ...
-
-
-@runtime_checkable
-class StoppingRule(Protocol):
-    """Says when enough is judged.
-
-    Entry-point group `audiosim.stopping_rules`, see `StoppingDefinition`.
-    """
-
-    def level(self, standing: LoopState) -> float:
-        """Level that judging has reached, in the unit of the rule's target."""
-        ...
-
-    def reached(self, standing: LoopState) -> bool:
-        """True if enough is judged."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +61,25 @@ class Confidence:
     def __post_init__(self) -> None:
         check_floor(self.floor)
 
-    def level(self, standing: LoopState) -> float:
-        return level_at_stop(standing, self._of, self.target)
+    def level(self, state: LoopState) -> float:
+        return level_at_stop(state, self._of, self.target)
 
-    def reached(self, standing: LoopState) -> bool:
-        return checked(standing, self.floor) and self.level(standing) >= self.target
+    def reached(self, state: LoopState) -> bool:
+        return checked(state, self.floor) and self.level(state) >= self.target
 
     def _of(self, ranking: Ranking) -> float:
         return ranking.confidence
 
     def __str__(self) -> str:
         return f"confidence{spelled_parameters(floor=self.floor)}={spelled_target(self.target)}"
+
+
+CONFIDENCE = StoppingDefinition(
+    "confidence",
+    lambda of, target: Confidence(target_above("confidence", target), floor_in(of)),
+    "confidence=0.95",
+    ("floor",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +92,11 @@ class EveryConfidence:
     def __post_init__(self) -> None:
         check_floor(self.floor)
 
-    def level(self, standing: LoopState) -> float:
-        return level_at_stop(standing, self._of, self.target)
+    def level(self, state: LoopState) -> float:
+        return level_at_stop(state, self._of, self.target)
 
-    def reached(self, standing: LoopState) -> bool:
-        return checked(standing, self.floor) and self.level(standing) >= self.target
+    def reached(self, state: LoopState) -> bool:
+        return checked(state, self.floor) and self.level(state) >= self.target
 
     def _of(self, ranking: Ranking) -> float:
         known = ranking.differences[1] == 0
@@ -117,6 +104,11 @@ class EveryConfidence:
 
     def __str__(self) -> str:
         return f"every{spelled_parameters(floor=self.floor)}={spelled_target(self.target)}"
+
+
+EVERY = StoppingDefinition(
+    "every", lambda of, target: EveryConfidence(target_above("every", target), floor_in(of)), "every=0.95", ("floor",)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +130,25 @@ class Difference:
         if not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
-    def level(self, standing: LoopState) -> float:
-        return level_at_stop(standing, self._of, self.target)
+    def level(self, state: LoopState) -> float:
+        return level_at_stop(state, self._of, self.target)
 
-    def reached(self, standing: LoopState) -> bool:
-        return checked(standing, self.floor) and self.level(standing) >= self.target
+    def reached(self, state: LoopState) -> bool:
+        return checked(state, self.floor) and self.level(state) >= self.target
 
     def _of(self, ranking: Ranking) -> float:
         return _mean(ranking.settled(self.size))
 
     def __str__(self) -> str:
         return f"difference{spelled_parameters(size=self.size, floor=self.floor)}={spelled_target(self.target)}"
+
+
+DIFFERENCE = StoppingDefinition(
+    "difference",
+    lambda of, target: Difference(number_of("size", of.get("size")), target_above("difference", target), floor_in(of)),
+    "difference(size=0.02)=0.95",
+    ("size", "floor"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,8 @@ class Users:
     share   of users that matters, 0 or more
     target  above 0
 
-    The share is that of the mean score by the published mapping (Urbano 2013, Table 4.3), its variance that of the
-    score times the square of the mapping's slope there; sections 4.1 and 8.5. Needs a measure that has a mapping.
+    The share is the mean over the queries of that of the query's score, by the published mapping (Urbano 2013, Table
+    4.3); sections 4.1.1 and 8.5. Needs a measure that has a mapping.
     """
 
     share: float
@@ -171,17 +171,28 @@ class Users:
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
-    def level(self, standing: LoopState) -> float:
-        scale = standing.pool.scale.name
-        return level_at_stop(
-            standing, lambda ranking: _mean(satisfied_users(ranking, scale).settled(self.share)), self.target
-        )
+    def level(self, state: LoopState) -> float:
+        shares, doubt = satisfied_users(state), float(state.ranking.scores.variance.sum())
 
-    def reached(self, standing: LoopState) -> bool:
-        return checked(standing, self.floor) and self.level(standing) >= self.target
+        def settled(ranking: Ranking) -> float:
+            wider = np.sqrt(float(ranking.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
+            return _mean(shares.wider(float(wider)).settled(self.share))
+
+        return level_at_stop(state, settled, self.target)
+
+    def reached(self, state: LoopState) -> bool:
+        return checked(state, self.floor) and self.level(state) >= self.target
 
     def __str__(self) -> str:
         return f"users{spelled_parameters(share=self.share, floor=self.floor)}={spelled_target(self.target)}"
+
+
+USERS = StoppingDefinition(
+    "users",
+    lambda of, target: Users(number_of("share", of.get("share")), target_above("users", target), floor_in(of)),
+    "users(share=0.05)=0.95",
+    ("share", "floor"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,26 +217,34 @@ class Error:
         if not self.size > 0:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
-    def level(self, standing: LoopState) -> float:
+    def level(self, state: LoopState) -> float:
         """The error that the rule counts with now: half the width of a 95 % interval, corrected if asked for."""
-        level = self._of(standing.ranking, standing)
-        return level if level > self.size else self._of(standing.checked, standing)
+        level = self._of(state.ranking, state)
+        return level if level > self.size else self._of(state.checked, state)
 
-    def reached(self, standing: LoopState) -> bool:
-        return checked(standing, self.floor) and self.level(standing) <= self.size
+    def reached(self, state: LoopState) -> bool:
+        return checked(state, self.floor) and self.level(state) <= self.size
 
-    def _of(self, ranking: Ranking, standing: LoopState) -> float:
-        return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(standing) * self.size
+    def _of(self, ranking: Ranking, state: LoopState) -> float:
+        return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(state) * self.size
 
-    def _deviation(self, standing: LoopState) -> float:
-        if self.corrected and standing.ranking.correlated:
+    def _deviation(self, state: LoopState) -> float:
+        if self.corrected and state.ranking.correlated:
             return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
-            return corrected_deviation(standing.ranking.measure, self.size)
-        return self.size / standing.ranking.quantile(LEVEL)
+            return corrected_deviation(state.ranking.measure, self.size)
+        return self.size / state.ranking.quantile(LEVEL)
 
     def __str__(self) -> str:
         return f"error{spelled_parameters(corrected=self.corrected, floor=self.floor)}={spelled_target(self.size)}"
+
+
+ERROR = StoppingDefinition(
+    "error",
+    lambda of, target: Error(target_above("error", target), yes_or_no(of.get("corrected")), floor_in(of)),
+    "error=0.05",
+    ("corrected", "floor"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +257,17 @@ class Judgments:
         if self.count < 0:
             raise InputError(f"a number of judgments must be 0 or more, got {self.count}")
 
-    def level(self, standing: LoopState) -> float:
-        return standing.ranking.judged
+    def level(self, state: LoopState) -> float:
+        return state.ranking.judged
 
-    def reached(self, standing: LoopState) -> bool:
-        return self.level(standing) >= self.count
+    def reached(self, state: LoopState) -> bool:
+        return self.level(state) >= self.count
 
     def __str__(self) -> str:
         return f"judgments={self.count}"
+
+
+JUDGMENTS = StoppingDefinition("judgments", lambda _, target: Judgments(whole_number(target)), "judgments=200")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,40 +276,31 @@ class AnyOf:
 
     rules: tuple[StoppingRule, ...]
 
-    def level(self, standing: LoopState) -> float:
+    def level(self, state: LoopState) -> float:
         """Level that judging has reached by the first rule."""
-        return self.rules[0].level(standing)
+        return self.rules[0].level(state)
 
-    def reached(self, standing: LoopState) -> bool:
-        return any(rule.reached(standing) for rule in self.rules)
+    def reached(self, state: LoopState) -> bool:
+        return any(rule.reached(state) for rule in self.rules)
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.rules))
 
 
-def satisfied_users(ranking: Ranking, scale: str) -> Ranking:
-    """The ranking with each score turned into the share of users it satisfies, by the published mapping of its measure.
-
-    scale  of the judgments, such as fine
+def satisfied_users(state: LoopState) -> Ranking:
+    """The ranking with each score turned into the share of users it satisfies: the mean over the queries of the
+    published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
     """
-    mapping = published_mapping(ranking.measure, scale)
-    _, a, b, c = mapping.coefficients
-    mean = ranking.scores.mean
-    slope = a + 2 * b * mean + 3 * c * mean**2
-    covariance = ranking.scores.covariance * np.outer(slope, slope)
-    return replace(ranking, scores=Moments(mapping.probability(mean), covariance))
-
-
-def spelled_target(number: float) -> str:
-    """A number with all its digits, so that what is printed is parsed as the same rule."""
-    return repr(float(number)).removesuffix(".0")
+    expected = state.expected
+    mapping = published_mapping(expected.measure, expected.pool.scale.name)
+    return replace(state.ranking, scores=expected.satisfied(state.belief, mapping))
 
 
 def _mean(probabilities: Array) -> float:
     return float(probabilities.mean()) if len(probabilities) else 1.0
 
 
-def level_at_stop(standing: LoopState, level: Callable[[Ranking], float], target: float) -> float:
+def level_at_stop(state: LoopState, level: Callable[[Ranking], float], target: float) -> float:
     """The level of a ranking that a stop may go by.
 
     level   of a ranking, rising as its deviations fall
@@ -296,26 +309,6 @@ def level_at_stop(standing: LoopState, level: Callable[[Ranking], float], target
     Of correlated gains with deviations CAUTION times as large. The model is checked only when the target is reached,
     since that takes long: short of it, what is told may be more than a model that does not fit allows.
     """
-    caution = CAUTION if standing.ranking.correlated else 1.0
-    found = level(standing.ranking.wider(caution))
-    return found if found < target else level(standing.checked.wider(caution))
-
-
-def checked(standing: LoopState, floor: int) -> bool:
-    """True if enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
-    ranking = standing.ranking
-    return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
-
-
-def check_floor(floor: int) -> None:
-    """An error for a floor below 0."""
-    if floor < 0:
-        raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
-
-
-def spelled_parameters(floor: int, corrected: bool = True, **numbers: float) -> str:
-    """The parameters as they are written, those at their default left out."""
-    parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
-    parts += [] if corrected else ["corrected=no"]
-    parts += [] if floor == CHECKED else [f"floor={floor}"]
-    return f"({','.join(parts)})" if parts else ""
+    caution = CAUTION if state.ranking.correlated else 1.0
+    found = level(state.ranking.wider(caution))
+    return found if found < target else level(state.checked.wider(caution))

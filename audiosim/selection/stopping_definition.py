@@ -1,27 +1,60 @@
-"""Stopping rules as they are written: a definition of each kind, by name, and how a rule is parsed."""
+"""Definitions of stopping rules: what a rule is, how each kind is written, and what they all need."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.selection.stopping import (
-    CHECKED,
-    Confidence,
-    Difference,
-    Error,
-    EveryConfidence,
-    Judgments,
-    StoppingRule,
-    Users,
-)
-from audiosim.selection.success import Success
+from audiosim.expected.estimation import ExpectedScores
+from audiosim.expected.ranking import Ranking
+from audiosim.relevance.belief import Belief
 
-WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
+CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
+SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
+RULE_WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
 
 Written = Mapping[str, str]
+
+
+class LoopState(Protocol):
+    """State that a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
+
+    @property
+    def ranking(self) -> Ranking: ...
+
+    @property
+    def checked(self) -> Ranking:
+        """The ranking, wider where the judgments so far speak against the model."""
+        ...
+
+    @property
+    def pool(self) -> Pool: ...
+
+    @property
+    def expected(self) -> ExpectedScores: ...
+
+    @property
+    def belief(self) -> Belief: ...
+
+
+@runtime_checkable
+class StoppingRule(Protocol):
+    """Says when enough is judged.
+
+    Entry-point group `audiosim.stopping_rules`, see `StoppingDefinition`.
+    """
+
+    def level(self, state: LoopState) -> float:
+        """Level that judging has reached, in the unit of the rule's target."""
+        ...
+
+    def reached(self, state: LoopState) -> bool:
+        """True if enough is judged."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +77,7 @@ class StoppingDefinition:
     parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        parts = WRITTEN.fullmatch(self.example)
+        parts = RULE_WRITTEN.fullmatch(self.example)
         if parts is None or parts["name"] != self.name:
             raise InputError(f"the example of stopping rule {self.name} must be NAME=TARGET, got {self.example!r}")
         self.parse(self.example, parts["parameters"])
@@ -64,60 +97,13 @@ class StoppingDefinition:
         return written
 
 
-CONFIDENCE = StoppingDefinition(
-    "confidence", lambda of, target: Confidence(_above("confidence", target), _floor(of)), "confidence=0.95", ("floor",)
-)
-EVERY = StoppingDefinition(
-    "every", lambda of, target: EveryConfidence(_above("every", target), _floor(of)), "every=0.95", ("floor",)
-)
-DIFFERENCE = StoppingDefinition(
-    "difference",
-    lambda of, target: Difference(_number("size", of.get("size")), _above("difference", target), _floor(of)),
-    "difference(size=0.02)=0.95",
-    ("size", "floor"),
-)
-USERS = StoppingDefinition(
-    "users",
-    lambda of, target: Users(_number("share", of.get("share")), _above("users", target), _floor(of)),
-    "users(share=0.05)=0.95",
-    ("share", "floor"),
-)
-SUCCESS = StoppingDefinition(
-    "success",
-    lambda of, target: Success(_number("share", of.get("share", "0.5")), _above("success", target), _floor(of)),
-    "success(share=0.5)=0.95",
-    ("share", "floor"),
-)
-ERROR = StoppingDefinition(
-    "error",
-    lambda of, target: Error(_above("error", target), _yes(of.get("corrected")), _floor(of)),
-    "error=0.05",
-    ("corrected", "floor"),
-)
-JUDGMENTS = StoppingDefinition("judgments", lambda _, target: Judgments(_whole(target)), "judgments=200")
-STOPPING_RULES: Mapping[str, StoppingDefinition] = {
-    definition.name: definition for definition in (CONFIDENCE, EVERY, DIFFERENCE, USERS, SUCCESS, ERROR, JUDGMENTS)
-}
+def floor_in(written: Written) -> int:
+    """Floor that is written, or the usual one."""
+    return whole_number(number_of("floor", written["floor"])) if "floor" in written else CHECKED
 
 
-def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
-    """The stopping rule that is written so, such as confidence=0.95 or difference(size=0.02)=0.95.
-
-    known  definitions by name; `audiosim.plugins.find_stopping_rule` knows those of installed packages too
-    """
-    parts = WRITTEN.fullmatch(text.replace(" ", ""))
-    if parts is None or parts["name"] not in known:
-        examples = ", ".join(definition.example for definition in known.values())
-        raise InputError(f"unknown stopping rule {text!r}, expected {examples}")
-    definition = known[parts["name"]]
-    return definition.make(definition.parse(text, parts["parameters"]), _number("target", parts["target"]))
-
-
-def _floor(written: Written) -> int:
-    return _whole(_number("floor", written["floor"])) if "floor" in written else CHECKED
-
-
-def _number(name: str, value: str | None) -> float:
+def number_of(name: str, value: str | None) -> float:
+    """Number that a text says; an error where it is none."""
     try:
         number = float(value or "")
     except ValueError:
@@ -127,19 +113,47 @@ def _number(name: str, value: str | None) -> float:
     return number
 
 
-def _above(name: str, target: float) -> float:
+def target_above(name: str, target: float) -> float:
+    """The target itself, if it is above 0."""
     if not target > 0:
         raise InputError(f"the target of {name} must be above 0, got {target:g}")
     return target
 
 
-def _whole(target: float) -> int:
+def whole_number(target: float) -> int:
+    """Whole number of judgments."""
     if target != int(target):
         raise InputError(f"a number of judgments must be whole, got {target:g}")
     return int(target)
 
 
-def _yes(value: str | None) -> bool:
+def yes_or_no(value: str | None) -> bool:
+    """True for yes, and where nothing is written."""
     if value not in {None, "yes", "no"}:
         raise InputError(f"corrected must be yes or no, got {value}")
     return value != "no"
+
+
+def spelled_target(number: float) -> str:
+    """A number with all its digits, so that what is printed is parsed as the same rule."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def checked(state: LoopState, floor: int) -> bool:
+    """True if enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
+    ranking = state.ranking
+    return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
+
+
+def check_floor(floor: int) -> None:
+    """An error for a floor below 0."""
+    if floor < 0:
+        raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
+
+
+def spelled_parameters(floor: int, corrected: bool = True, **numbers: float) -> str:
+    """The parameters as they are written, those at their default left out."""
+    parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
+    parts += [] if corrected else ["corrected=no"]
+    parts += [] if floor == CHECKED else [f"floor={floor}"]
+    return f"({','.join(parts)})" if parts else ""

@@ -7,7 +7,18 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.selection.stopping import CHECKED, LoopState, check_floor, checked, spelled_parameters, spelled_target
+from audiosim.selection.stopping_definition import (
+    CHECKED,
+    LoopState,
+    StoppingDefinition,
+    check_floor,
+    checked,
+    floor_in,
+    number_of,
+    spelled_parameters,
+    spelled_target,
+    target_above,
+)
 from audiosim.users.satisfaction import SatisfactionMapping, published_mapping, success_stretches
 
 
@@ -32,17 +43,27 @@ class Success:
         if not 0 <= self.share <= 1:
             raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
 
-    def level(self, standing: LoopState) -> float:
+    def level(self, state: LoopState) -> float:
         """Mean confidence in whether each system succeeds."""
-        chances = success_chances(standing.ranking, standing.pool.scale.name, self.share)
+        chances = success_chances(state.ranking, state.pool.scale.name, self.share)
         return float(np.maximum(chances, 1 - chances).mean())
 
-    def reached(self, standing: LoopState) -> bool:
+    def reached(self, state: LoopState) -> bool:
         """True if that is at its target."""
-        return checked(standing, self.floor) and self.level(standing) >= self.target
+        return checked(state, self.floor) and self.level(state) >= self.target
 
     def __str__(self) -> str:
         return f"success{spelled_parameters(share=self.share, floor=self.floor)}={spelled_target(self.target)}"
+
+
+SUCCESS = StoppingDefinition(
+    "success",
+    lambda of, target: Success(
+        number_of("share", of.get("share", "0.5")), target_above("success", target), floor_in(of)
+    ),
+    "success(share=0.5)=0.95",
+    ("share", "floor"),
+)
 
 
 def success_chances(ranking: Ranking, scale: str, share: float) -> Array:

@@ -68,6 +68,11 @@ class BlockNormal:
             block[rows], place[rows] = code, np.arange(len(rows))
         return block, place
 
+    @property
+    def block(self) -> Integers:
+        """(n,) number of the block of each unknown."""
+        return self._place[0]
+
     @cached_property
     def variance(self) -> Array:
         """(n,) the variance of each unknown, 0 for one that is known."""
@@ -95,6 +100,19 @@ class BlockNormal:
             column[rows] = loadings @ effects
         column[self.blocks[block]] += self.within[block][:, place]
         return column
+
+    def among(self, places: Integers) -> Array:
+        """(m, m) covariance of some unknowns.
+
+        places  (m,) different
+        """
+        block, place = (of[places] for of in self._place)
+        loadings, covariance = np.empty((len(places), len(self.shared))), np.zeros((len(places),) * 2)
+        for code in np.unique(block):
+            own = np.flatnonzero(block == code)
+            loadings[own] = self.loadings[code][place[own]]
+            covariance[np.ix_(own, own)] = self.within[code][np.ix_(place[own], place[own])]
+        return np.asarray(covariance + loadings @ self.shared @ loadings.T)
 
     def project(self, weights: sparse.csr_array) -> Moments:
         """Moments of weighted sums, with their full covariance.

@@ -1,4 +1,4 @@
-"""How well distributions fitted to some queries describe the others, over many random splits."""
+"""Trials of how well distributions fitted to some queries describe the others, over many random splits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
+from audiosim.showing import notebook_html
 from audiosim.stats.distribution_fit import fit_beta, fit_empirical, fit_normal, fit_truncated_normal, omega_squared
 from audiosim.stats.distributions import Distribution
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 FITS: Mapping[str, Callable[[ArrayLike], Distribution]] = {
     "normal": fit_normal,
@@ -40,6 +42,20 @@ class FitTrials:
     def means(self) -> dict[str, float]:
         """Mean omega over the systems, by distribution: as in Urbano (2013), Tables 4.4 and 4.5."""
         return dict(zip(FITS, np.nanmean(self.omega, axis=0).tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name} {value:.3f}" for name, value in self.means().items())
+
+    def _repr_html_(self) -> str:
+        """The distances as notebooks show them: the means, and each system's."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Mean distance of each distribution; new axes where None."""
+        from audiosim.drawing import draw_bars
+
+        means = self.means()
+        return draw_bars(list(means), list(means.values()), f"mean omega, fitted to {self.size} queries", axes)
 
     def to_frame(self) -> "pd.DataFrame":
         """Mean omega as a pandas table, a row for each system and a column for each distribution."""

@@ -58,8 +58,20 @@ class MultivariateNormal(Protocol):
         """True if one unknown may be correlated with another."""
         ...
 
+    @property
+    def block(self) -> Integers:
+        """(n,) number of the block of each unknown: those of one hang together as those of others do not."""
+        ...
+
     def column(self, index: int) -> Array:
         """(n,) covariance of one unknown with each; not to be written to."""
+        ...
+
+    def among(self, places: Integers) -> Array:
+        """(m, m) covariance of some unknowns.
+
+        places  (m,) different
+        """
         ...
 
     def project(self, weights: sparse.csr_array) -> Moments:
@@ -134,10 +146,17 @@ class IndependentNormal:
             raise InputError(f"variances must be {self.mean.shape} to match the mean, got {self.variance.shape}")
         _check_finite(self.mean, self.variance)
 
+    @property
+    def block(self) -> Integers:
+        return np.arange(len(self.mean))
+
     def column(self, index: int) -> Array:
         column = np.zeros(len(self.mean))
         column[index] = self.variance[index]
         return column
+
+    def among(self, places: Integers) -> Array:
+        return np.diag(self.variance[places])
 
     def project(self, weights: sparse.csr_array) -> Moments:
         covariance = _projected(weights, self.variance)

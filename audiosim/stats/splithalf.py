@@ -8,11 +8,13 @@ from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.showing import notebook_html
 from audiosim.stats.inference import SAMPLES, TESTS, p_values
 from audiosim.stats.score_matrix import check_scores, paired_differences
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 # The 32 significance levels of Urbano (2013), section 5.4.
 ALPHAS = (
@@ -47,6 +49,24 @@ class SplitHalf:
     lack_of_power: Integers
     minor_conflict: Integers
     major_conflict: Integers
+
+    def __repr__(self) -> str:
+        return f"{self.test} test on halves of the queries: {self.comparisons:,} comparisons, {len(self.alphas)} levels"
+
+    def _repr_html_(self) -> str:
+        """The study as notebooks show it: one line, and the rates."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Rates of success, lack of power and conflict by the level of significance; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        table = self.to_frame()
+        kinds = {"success": "success", "lack_of_power": "lack of power", "global_conflict": "conflict"}
+        lines = [Line(name, table["alpha"], table[column]) for column, name in kinds.items()]
+        axes = draw_curves(lines, f"level of significance, {self.test} test", "share of significant pairs", axes)
+        axes.set_xscale("log")
+        return axes
 
     def rows(self) -> list[dict[str, float | None]]:
         """The rates of `to_frame` as plain values; None where no difference is significant."""

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from audiosim.arrays import Array
 from audiosim.relevance.published import Model, model_fields
+from audiosim.showing import notebook_html
 from audiosim.stats.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Sample
 from audiosim.training.joint_validation import IntervalCoverage
@@ -17,6 +18,7 @@ from audiosim.training.validation import Calibrated, PredictionScore
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 TABLES = (
     "coefficients",
@@ -162,6 +164,28 @@ class Training:
     def to_frame(self) -> "pd.DataFrame":
         """The terms as a pandas table: coefficients and what each explains."""
         return self.findings.to_frame()
+
+    def __repr__(self) -> str:
+        found = self.findings
+        return (
+            f"{self.model.name}: {len(self.model.terms)} terms, fitted to {found.rows:,} of {found.judged:,} judgments"
+        )
+
+    def _repr_html_(self) -> str:
+        """The training as notebooks show it: one line, and the terms."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The coefficients with two standard errors to either side; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        rows = self.findings.coefficients
+        middle = np.array([row.coefficient for row in rows])
+        reach = 2 * np.array([row.robust_standard_error or row.standard_error for row in rows])
+        names = [row.term for row in rows]
+        axes = draw_intervals(names, middle - reach, middle, middle + reach, "coefficient", axes)
+        axes.axvline(0, color="0.4", linestyle="--")
+        return axes
 
 
 def coefficient_rows(sample: Sample, found: OrdinalFit) -> tuple[tuple[Coefficient, ...], tuple[Coefficient, ...]]:

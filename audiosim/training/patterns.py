@@ -37,7 +37,7 @@ def with_patterns(model: Model, examples: Examples) -> Model:
 
 
 def _unsure(term: str) -> set[str]:
-    """What a term is made of that may be unknown: not who retrieved a document."""
+    """Kinds of evidence in a term that may be unknown: not who retrieved a document."""
     return {kind for name in factors(term) for kind in kinds_of(FEATURES[name])} - {"output"}
 
 

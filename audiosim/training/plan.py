@@ -100,6 +100,11 @@ def is_joint(text: str) -> bool:
     return JOINT in _words(text)
 
 
+def plan_of(features: str) -> Plan:
+    """The plan of a list of features, everything else as it is by default."""
+    return Plan(parse_terms(features), joint=is_joint(features))
+
+
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 

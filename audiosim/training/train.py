@@ -1,29 +1,33 @@
 """Training of a model on the judgments of some collections: fit, validate, describe."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection import Collection, as_collection
 from audiosim.training.describing import describe_model
 from audiosim.training.findings import Training
 from audiosim.training.held_out import validate_model
 from audiosim.training.model_fit import fit_model
 from audiosim.training.notes import Notes
-from audiosim.training.plan import Plan
+from audiosim.training.plan import Plan, plan_of
 
 
 def train(
-    collections: Sequence[Collection],
-    plan: Plan,
+    collections: str | Path | Collection | Sequence[str | Path | Collection],
+    plan: str | Plan = "output",
     say: Callable[[str], None] = lambda _: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Training:
     """Fit a model to the judgments of some collections, pooled, and validate it.
 
-    collections  of one scale
+    collections  of one scale, judged, or their folders; one or several
+    plan         or only a list of features, such as "output", "joint" or "fSYS,fGEN,fSYS:fGEN"
     say          is told what is left out, and why
     progress     is told how many fits of the validation are done, and of how many
     """
+    several = [collections] if isinstance(collections, str | Path | Collection) else collections
+    plan = plan_of(plan) if isinstance(plan, str) else plan
     notes = Notes(say)
-    fitted = fit_model(collections, plan, notes)
+    fitted = fit_model([as_collection(one) for one in several], plan, notes)
     validated = validate_model(fitted, plan, progress, notes)
     return describe_model(fitted, validated, plan, notes)

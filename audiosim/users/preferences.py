@@ -9,11 +9,13 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
+from audiosim.showing import notebook_html
 from audiosim.users.answers import Answers
 from audiosim.users.satisfaction import SatisfactionMapping, user_form, user_scores
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 BINS = 10
 WIDTH = 1000 // BINS  # of a bin, in thousandths
@@ -192,6 +194,27 @@ class Preferences:
             "distance_from_agreement": self.distance_from_agreement,
             "distance_from_no_opposition": self.distance_from_no_opposition,
         }
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.measure} on the {self.scale} scale against {self.answers:,} answers, {self.ties:,} of them of ties"
+        )
+
+    def _repr_html_(self) -> str:
+        """The answers as notebooks show them: one line, and the bins."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The share of satisfied users by score, with its standard errors, and the cubic; new axes where None."""
+        from audiosim.drawing import Line, draw_curves, draw_points
+
+        across, up = f"{self.measure}, {self.scale} scale", "satisfied users"
+        axes = draw_points(MIDDLES, self.satisfied.shares, self.satisfied.errors, across, up, axes)
+        if self.cubic is not None:
+            x = np.linspace(0, 1, 101)
+            axes = draw_curves([Line("cubic", x, self.cubic.mapping.probability(x))], across, up, axes)
+        axes.set_ylim(0, 1)
+        return axes
 
     def to_frame(self) -> "pd.DataFrame":
         """The bins as a pandas table; NaN where one holds no answers."""

@@ -47,7 +47,11 @@ class SatisfactionMapping:
 
         scores  in [0, 1]; NaN is refused
         """
-        return np.clip(polynomial.polyval(_checked("scores", scores), self.coefficients), 0, 1)
+        return np.clip(self.cubic(_checked("scores", scores)), 0, 1)
+
+    def cubic(self, scores: Array) -> Array:
+        """The polynomial at any scores, uncut."""
+        return np.asarray(polynomial.polyval(scores, self.coefficients))
 
     def to_dict(self) -> dict[str, Any]:
         """The mapping as plain values, ready for JSON."""

@@ -74,7 +74,7 @@ def named_assessor(request: Request, one: ServedCollection, said: str | None) ->
 @router.get("/collections/{collection}/questions")
 def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
     """The questions that an assessor answers of each pair: what the judging page is made from."""
-    return QuestionsOut.from_domain(one.collection.identifier, one.questions.asked(ask), one.listen_s)
+    return QuestionsOut.from_domain(one, one.questions.asked(ask))
 
 
 @router.get("/collections/{collection}/status")

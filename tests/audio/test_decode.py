@@ -217,7 +217,7 @@ def test_a_file_that_lacks_little_is_accepted_with_a_note(write, music, name):
 
 
 def ogg_pages(data):
-    """Where each page of an Ogg file starts and ends: RFC 3533, section 6."""
+    """Start and end of each page of an Ogg file: RFC 3533, section 6."""
     pages, start = [], 0
     while start < len(data):
         assert data[start : start + 4] == b"OggS"

@@ -2,10 +2,17 @@
 
 import json
 import os
+import subprocess
 import sys
 
+import numpy as np
 import pytest
 import soundfile
+
+from audiosim.audio.index import AudioIndex
+
+if sys.platform != "win32":
+    import resource
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="such names cannot be made there")
@@ -39,3 +46,29 @@ def test_a_storage_that_is_not_installed_is_one_line(run, tmp_path):
     code, _, err = run("extract", "nothing://x", "-o", tmp_path / "index")
     assert code == 1
     assert err == "audiosim: nothing://x: cannot be listed (Protocol not known: nothing), expected a file or a folder\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_room(tmp_path, music):
+    """As on a full disk: no file of that process grows past so many bytes, first few, then some more."""
+    for n in range(6):
+        soundfile.write(tmp_path / f"{n}.wav", music(6, seed=n), 44_100)
+
+    def extract(room=None):
+        limit = (room or resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        command = [sys.executable, "-m", "audiosim.cli", "extract", tmp_path, "-o", tmp_path / "index", "-j", "1"]
+        before = None if room is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, preexec_fn=before)
+
+    for room in (100, 5000, 9000):
+        done = extract(room)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("audiosim: ")
+        assert "File too large" in done.stderr.splitlines()[-1]
+    done = extract()
+    assert (done.returncode, done.stderr) == (0, "")
+    index = AudioIndex.load(tmp_path / "index")
+    assert sorted(index.ids) == list(map(str, range(6)))
+    assert np.all(np.isfinite(index.divergence()))

@@ -252,7 +252,7 @@ with Appender(sys.argv[1], Parameters(coefficients=20)) as index:
 
 
 def replayed(folder, count):
-    """What the first lines leave, one after the other."""
+    """State that the first lines leave, one after the other."""
     known, numbers = {}, []
     for line in (folder / index_store.LINES).read_text().splitlines()[:count]:
         entry = json.loads(line)

@@ -46,7 +46,7 @@ def undisturbed(sounds, tmp_path_factory):
 
 
 def loaded(folder):
-    """How many recordings the index has; None where the kill came before there was one."""
+    """Number of recordings in the index; None where the kill came before there was one."""
     return len(AudioIndex.load(folder).ids) if (folder / "index.json").exists() else None
 
 

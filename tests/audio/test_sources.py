@@ -1,4 +1,4 @@
-"""Which recordings there are, given what a person points at."""
+"""Recordings that there are, given what a person points at."""
 
 import os
 import re
@@ -83,7 +83,7 @@ def sound(path, music, seed=0):
 
 
 def outcomes(folder):
-    """What becomes of each file that is found, by its path below the folder."""
+    """Outcome of each file that is found, by its path below the folder."""
     described = describe_all(listed(find_sounds(folder)), STANDARD_FRAMES)
     return {
         str(Path(one.path if isinstance(one, Failure) else one.recording.path).relative_to(folder)): getattr(

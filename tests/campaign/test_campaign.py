@@ -30,7 +30,7 @@ def cannot(assessor="ann", document="a", reason="silent", query="q1", **more):
 
 
 def same(one, other):
-    """Whether two campaigns stand at the same place and would ask for the same."""
+    """True if two campaigns stand at the same place and would ask for the same."""
     assert one.ranking.to_dict() == other.ranking.to_dict()
     assert one.ask(7) == other.ask(7)
     assert one.judgments() == other.judgments()

@@ -1,4 +1,4 @@
-"""What only a database can do, or fail to do."""
+"""Databases: all that only they can do, or fail to do."""
 
 import os
 import resource

@@ -1,12 +1,14 @@
-"""Who may judge what, under which name; and which collection a log is about."""
+"""Fairness: who may judge what, under which name; and which collection a log is about."""
 
+import hashlib
+import json
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, judgments_in
-from audiosim.corpus.model import BROAD, Judgment, Pair, Run
+from audiosim.corpus.model import BROAD, FINE, Judgment, Pair, Run
 from audiosim.errors import InputError, LeaseError
 
 
@@ -93,6 +95,10 @@ def coarse(tiny):
     return replace(tiny, scale=BROAD)
 
 
+def asked_otherwise(tiny):
+    return replace(tiny, task="is it the same song")
+
+
 def test_a_log_goes_on_with_a_collection_that_has_grown(tiny, database, said):
     with closing(DatabaseStore(database, "grown")) as store:
         opened(tiny, store).tell(said())
@@ -106,10 +112,12 @@ def test_a_log_goes_on_with_a_collection_that_has_grown(tiny, database, said):
     [
         (shrunk, "1 of its 7 pairs are not in this one, 0 of them judged, such as document b for query q1; 0 are new"),
         (coarse, "it was judged on the fine scale, this one is on the broad scale"),
+        (asked_otherwise, "its task was 'how alike they sound', that of this one is 'is it the same song'"),
     ],
 )
 def test_a_log_of_another_collection_is_refused_unless_it_is_adopted(tiny, database_to_make, said, change, message):
     with closing(DatabaseStore(database_to_make, "tiny")) as store:
+        tiny = replace(tiny, task="how alike they sound")
         opened(tiny, store)
         other = change(tiny)
         expected = f"the campaign in the database is of another collection: {message}; --adopt goes on with it"
@@ -127,3 +135,19 @@ def test_what_was_judged_is_counted_among_what_another_collection_lacks(tiny, sa
     opened(tiny, store).tell(said(document="b"))
     with pytest.raises(InputError, match="1 of its 7 pairs are not in this one, 1 of them judged"):
         opened(shrunk(tiny), store)
+
+
+def test_a_task_that_is_said_later_is_no_other_collection(tiny):
+    store = MemoryStore()
+    opened(tiny, store)
+    opened(asked_otherwise(tiny), store)
+    opened(tiny, store)
+
+
+def test_the_campaign_s_row_has_the_pool_s_hash_the_scale_and_the_task(tiny):
+    store = MemoryStore()
+    opened(asked_otherwise(tiny), store)
+    row = json.loads(store.described()[0])
+    pool = sorted({(q, d) for run in tiny.runs for q, top in run.rankings.items() for d in top[: tiny.cutoff]})
+    assert row["pool"] == hashlib.sha256(json.dumps(pool).encode()).hexdigest()
+    assert (row["scale"], row["levels"], row["task"]) == ("fine", list(FINE.levels), "is it the same song")

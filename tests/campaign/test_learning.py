@@ -7,7 +7,7 @@ import pytest
 
 from audiosim.campaign import Campaign, MemoryStore
 from audiosim.corpus.model import Judgment
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
 

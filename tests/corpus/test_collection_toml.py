@@ -24,11 +24,11 @@ def test_all_keys_are_read_and_all_are_optional(tmp_path):
 
 
 ERRORS = {
-    "": r":1: the file is empty, expected name, scale, cutoff, not_artists, system_from, same_artist$",
-    'name = "x"\n\ncutof = 5\n': r":3: unknown key cutof, expected name, scale, cutoff, not_artists, "
-    r"system_from, same_artist; did you mean cutoff\?$",
-    'name = "x"\n[defaults]\na = 1\n': r":2: unknown key defaults, expected name, scale, cutoff, not_artists, "
-    r"system_from, same_artist$",
+    "": r":1: the file is empty, expected name, task, scale, cutoff, not_artists, system_from, same_artist, evidence$",
+    'name = "x"\n\ncutof = 5\n': r":3: unknown key cutof, expected name, task, scale, cutoff, not_artists, "
+    r"system_from, same_artist, evidence; did you mean cutoff\?$",
+    'name = "x"\n[defaults]\na = 1\n': r":2: unknown key defaults, expected name, task, scale, cutoff, not_artists, "
+    r"system_from, same_artist, evidence$",
     'name = "x"\ncutoff = \n': r":2: not TOML: Invalid value$",
     'name = "x"\ncutoff = 1\nscale = [1,': r":3: not TOML: ",
     'name = "x"\nname = "y"\n': r":2: not TOML: Cannot overwrite a value$",
@@ -68,7 +68,11 @@ LEVELS = st.lists(st.floats(0, 1e6), min_size=2, max_size=5, unique=True).map(la
 SCALES = st.sampled_from([FINE, BROAD, BINARY]) | LEVELS.map(lambda levels: Scale("custom", levels))
 
 
-@given(settings=st.builds(Settings, TEXTS, SCALES, st.integers(1, 10**6), st.frozensets(TEXTS, max_size=3)))
+@given(
+    settings=st.builds(
+        Settings, TEXTS, SCALES, st.integers(1, 10**6), st.frozensets(TEXTS, max_size=3), task=st.none() | TEXTS
+    )
+)
 def test_settings_that_are_written_are_read_again(tmp_path_factory, settings):
     path = tmp_path_factory.mktemp("settings") / "collection.toml"
     write_text(path, settings_lines(settings))

@@ -142,3 +142,62 @@ def test_evidence_that_makes_no_sense_is_refused_in_python():
     one = Evidence.of("clap", {"d1": 1})
     with pytest.raises(InputError, match=r"^collection c has two pieces of evidence called clap$"):
         replace(bare, evidence=(one, one))
+
+
+def test_collection_toml_names_files_anywhere_and_others_are_found_beside(folder):
+    np.savez(folder / "mert-v1.npz", document=IDS, vector=VECTORS)
+    put(folder, "year.csv", "document,year\nd1,1970\n")
+    put(folder, "clicks.csv", "query,document,count,seconds\nq1,d1,3,20\n")
+    (folder / "collection.toml").write_text('[evidence]\nmert = "mert-v1.npz"\nlog = "evidence/clicks.csv"\n')
+    found = Collection.load(folder).evidence
+    assert [piece.name for piece in found] == ["mert", "log-count", "log-seconds", "year"]
+    np.testing.assert_array_equal(found[0].values, VECTORS)
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ('[evidence]\nmert = "no.npz"\n', "no.npz: no such file, expected evidence mert as collection.toml says"),
+        ("[evidence]\nmert = 3\n", "collection.toml:1: evidence: expected a table of names and files"),
+        ('evidence = "mert.npz"\n', "collection.toml:1: evidence: expected a table of names and files"),
+        ('[evidence]\ngenre = "year.csv"\n', "year.csv: no such file"),
+        ('[evidence]\ngenre = "evidence/year.csv"\n', "evidence 'genre': expected a name"),
+    ],
+)
+def test_what_collection_toml_names_wrongly_is_one_line(folder, toml, message):
+    put(folder, "year.csv", "document,year\nd1,1970\n")
+    (folder / "collection.toml").write_text(toml)
+    with pytest.raises(InputError, match=message):
+        Collection.load(folder)
+
+
+def test_evidence_is_saved_and_loaded_as_it_was(tmp_path):
+    runs = (Run("a", {"q": ("d1", "d2", "d3")}), Run("b", {"q": ("d2",)}))
+    evidence = (
+        Evidence("clap", "document", tuple(IDS), VECTORS),
+        Evidence("year", "document", ("d1", "d3"), np.array([1970.5, 2001.0])),
+        Evidence("clicks", "pair", (("q", "d1"), ("q", "d2")), np.array([3.0, 0.1])),
+        Evidence("price", "system", ("b",), np.array([9.0])),
+    )
+    Collection("c", "c", FINE, 3, runs, evidence=evidence).save(tmp_path / "saved")
+    found = {piece.name: piece for piece in Collection.load(tmp_path / "saved").evidence}
+    assert found.keys() == {piece.name for piece in evidence}
+    for piece in evidence:
+        assert (found[piece.name].about, found[piece.name].keys) == (piece.about, piece.keys)
+        np.testing.assert_array_equal(found[piece.name].values, piece.values)
+
+
+def test_a_collection_is_not_saved_where_other_evidence_would_join_it(folder):
+    np.savez(folder / "evidence" / "mert.npz", document=IDS, vector=VECTORS)
+    (folder / "runs.trec").unlink()
+    collection = Collection("c", "c", FINE, 3, (Run("a", {"q": ("d1",)}),))
+    with pytest.raises(InputError, match="mert.npz: would become part of the collection to write"):
+        collection.save(folder)
+    collection.with_evidence("mert", {"d1": 1.0}).save(folder)
+    assert Collection.load(folder).evidence[0].keys == ("d1",)
+
+
+def test_a_column_that_stands_twice_is_said(folder):
+    put(folder, "year.csv", "document,year,year\nd1,1970,1971\n")
+    with pytest.raises(InputError, match="year.csv:1: the header names column year twice"):
+        Collection.load(folder)

@@ -83,7 +83,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
 
 
 def read_elsewhere(path):
-    """What is said of a file by a process of its own, and the megabytes that reading it took."""
+    """Complaint about a file by a process of its own, and the megabytes that reading it took."""
     done = subprocess.run([sys.executable, "-c", MEMORY, path], capture_output=True, text=True, check=True)
     said, memory = done.stdout.splitlines()
     return said, int(memory)

@@ -19,7 +19,7 @@ ODD = Scale("odd", (1.0, 2.0, 5.0))  # not evenly spaced, and even the lowest gr
 
 @pytest.fixture(scope="session")
 def definitions():
-    """What each measure is, as loops over ranks, by name: those that test_scores.py proves the scores with."""
+    """Each measure as loops over ranks, by name: those that test_scores.py proves the scores with."""
     spec = importlib.util.spec_from_file_location(
         "definitions", Path(__file__).parents[1] / "measures" / "test_scores.py"
     )
@@ -29,7 +29,7 @@ def definitions():
 
 
 def known(pool, probabilities, grades=None):
-    """What some level probabilities and grades say of a pool's pairs."""
+    """Belief of some level probabilities and grades about a pool's pairs."""
     count = len(pool.pairs)
     grades = np.full(count, np.nan) if grades is None else np.asarray(grades, dtype=float)
     return Belief.independent(np.array(pool.scale.levels), probabilities, grades, pool.scale.maximum, ("drawn",))

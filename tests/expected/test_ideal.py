@@ -1,4 +1,4 @@
-"""What the ideal ranking is expected to gain, against brute force over every way the grades can turn out."""
+"""Expected gain of the ideal ranking, against brute force over every way the grades can turn out."""
 
 from itertools import product
 from math import log2, prod

@@ -13,7 +13,7 @@ from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 
 COLLECTION = synthetic_collection(np.random.default_rng(0), Design(5, 3, 6, 4, 9))
@@ -22,7 +22,7 @@ N = len(POOL.pairs)
 
 
 def known(mean, deviation, shares=(0.4, 0.3)):
-    """What a prediction with correlated pairs says: an effect of the query, two of all, and what is a pair's own.
+    """A prediction with correlated pairs: an effect of the query, two of all, and what is a pair's own.
 
     mean, deviation  (n,) of the gains, in shares of the highest
     shares           of the variance: the query's, and those of effects of all queries

@@ -1,4 +1,4 @@
-"""How sure the order of systems is, against scipy's distributions and against draws."""
+"""Confidence in the order of systems, against scipy's distributions and against draws."""
 
 import numpy as np
 import pytest

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim.corpus.model import Run
+from audiosim.corpus.model import Run, Scale
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Definition, Measure, parse_measure
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, uniform
 
 MEASURES = [
@@ -213,5 +214,13 @@ def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimu
         )
         with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
             SampledScores(parse_measure(written), pool).scores(belief)
+    # A min that the scale has, where the scale has others: 40 is no grade of four.
+    few = replace(tiny, scale=Scale("few", (0.0, 1.0, 2.0, 3.0)))
+    high = Belief.independent(np.array([1.0, 2.0, 3.0]), np.full((7, 3), 1 / 3), np.full(7, np.nan), 3.0, ("high",))
+    with pytest.raises(InputError, match=rf"the lowest being 1; expected a higher min, such as {name}\(min=2\)@2$"):
+        SampledScores(parse_measure(f"{name}(min=1)@2"), build_pool(few)).scores(high)
+    # Where all is judged no level is predicted, and nothing need be asked.
+    everything = belief.revise(np.linspace(0, 90, len(pool.pairs)))
+    assert not SampledScores(parse_measure(f"{name}@2"), pool).scores(everything).covariance.any()
     # From the second level on the model knows of one that is not relevant, and some are in doubt.
     assert np.all(SampledScores(parse_measure(f"{name}(min=6)@2"), pool).scores(belief).variance > 0)

@@ -38,7 +38,7 @@ def ideal_of(measure, scale, judged):
 
 
 def most(measure, number):
-    """How many relevant documents count: equations 2.6 and 2.11, 3.1 and 3.5, 5.6 and 5.7."""
+    """Number of relevant documents that count: equations 2.6 and 2.11, 3.1 and 3.5, 5.6 and 5.7."""
     if measure.word("ideal") == "user":
         return measure.cutoff
     return number if measure.word("form") == "original" else min(number, measure.cutoff)

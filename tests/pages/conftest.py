@@ -23,7 +23,7 @@ PATIENCE_MS = 60_000  # with a page: how long it takes on a busy machine says no
 
 
 def _service_tests() -> ModuleType:
-    """What the service's tests start servers with; they are not a package that could be imported."""
+    """Fixtures that the service's tests start servers with; they are not a package that could be imported."""
     path = Path(__file__).parents[1] / "service" / "conftest.py"
     spec = importlib.util.spec_from_file_location("service_conftest", path)
     assert spec is not None

@@ -139,12 +139,12 @@ def answers_by(server, token):
 
 
 def starts(broad):
-    """Where the slider starts: the middle of a third."""
+    """Start of the slider: the middle of a third."""
     return [17, 50, 83][broad]
 
 
 def audit(page):
-    """What axe-core finds wrong in either theme, on a wide and on a narrow screen, once colours have ceased to fade."""
+    """Faults found by axe-core in either theme, on a wide and on a narrow screen, once colours have ceased to fade."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
     wrong = []

@@ -75,7 +75,7 @@ def live(demo, commanded, tmp_path_factory):
     crowd().save(root / "crowd")
     folders.append(root / "crowd")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--goal", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
+    options = ("--db", database, "--stopping-rule", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
     with commanded(folders, root / "log", *options) as running:
         yield running
 
@@ -111,7 +111,7 @@ def percent(text):
 
 
 def agrees(page, campaign):
-    """Whether the page shows the ranking and the confidence that the service tells now."""
+    """True if the page shows the ranking and the confidence that the service tells now."""
     ranking = campaign.get("ranking")
     rows = [(row[1], row[2], row[3]) for row in cells(page, "#ranking")]
     said = [(s["system"], f"{s['expectation']:.3f}", f"{s['low']:.3f}–{s['high']:.3f}") for s in ranking["systems"]]
@@ -275,7 +275,7 @@ LOOKS = list(product((DESK, PHONE), ("light", "dark")))
 
 
 def audit(page, looks=LOOKS):
-    """What axe-core finds wrong in either theme, on a desk and on a phone, where all has to fit the width."""
+    """Faults that axe-core finds in either theme, on a desk and on a phone, where all has to fit the width."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     wrong = []

@@ -13,7 +13,7 @@ AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 
 
 def wrong(page):
-    """What axe-core finds wrong on a wide and on a narrow screen, in either theme."""
+    """Faults that axe-core finds on a wide and on a narrow screen, in either theme."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = []
     for width, scheme in ((1000, "light"), (360, "dark")):
@@ -29,7 +29,7 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
     expect(page.locator("#status-demo")).to_have_text("Open")
     campaign = http.get("/v1/collections/demo/campaign").json()
     said = page.inner_text("#state-demo")
-    assert f"0 of {campaign['pool']} pairs judged. Nothing is judged yet" in said
+    assert f"0 of {campaign['pool']} pairs judged. Predicted, nothing judged" in said
     assert f"{int(campaign['confidence'] * 1000) / 10}" in said
     assert wrong(page) == []
     hrefs = {link.inner_text(): link.get_attribute("href") for link in page.locator("#collections a").all()}

@@ -1,4 +1,4 @@
-"""What others wrote is here as they published it: each file with its hash, its version and its licence."""
+"""Files that others wrote are here as they published them: each file with its hash, its version and its licence."""
 
 import hashlib
 import json

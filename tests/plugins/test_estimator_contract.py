@@ -17,7 +17,7 @@ def pool(tiny):
 
 
 def right(pool):
-    """What anybody may answer: every level equally likely."""
+    """Answer that anybody may give: every level equally likely."""
     n = len(pool.pairs)
     return {
         "levels": LEVELS,

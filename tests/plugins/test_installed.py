@@ -1,4 +1,4 @@
-"""What other packages install, and what is said when it is wrong; `install` leaves what pip leaves."""
+"""Things that other packages install, and what is said when it is wrong; `install` leaves what pip leaves."""
 
 from pathlib import Path
 

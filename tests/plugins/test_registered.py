@@ -1,4 +1,4 @@
-"""What comes with audiosim is registered where other packages register theirs."""
+"""Everything that comes with audiosim is registered where other packages register theirs."""
 
 import tomllib
 from importlib.metadata import EntryPoint

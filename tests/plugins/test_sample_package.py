@@ -108,7 +108,10 @@ def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_n
     written = ["audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
     found = parsed(command(*written, "--model", "uniform", "--format", "json"))
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
-    code, out, err = command(*written)
+    # Where all is judged nothing is predicted.
+    found = parsed(command(*written, "--format", "json"))
+    assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
+    code, out, err = command("audiosim.cli", "estimate", DEMO, "--measure", "HIT@5")
     assert (code, out) == (1, "")
     assert err.endswith(
         "audiosim: HIT@5 takes every level of the model as relevant, the lowest being 5; "
@@ -193,7 +196,7 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
 
 @pytest.mark.slow
 def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(command):
-    options = ["--judgments", TRUTH, "--selection-rule", "even", "--stop", "winner=0.8", "--format", "json"]
+    options = ["--judgments", TRUTH, "--selection-rule", "even", "--stopping-rule", "winner=0.8", "--format", "json"]
     found = parsed(command("audiosim.cli", "simulate", DEMO, *options))
     assert found["rule"] == "even"
     assert 0 < found["judged"] < found["pool"]

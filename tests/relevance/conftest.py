@@ -1,4 +1,4 @@
-"""What pairs have in common, looked up pair by pair in the collection itself: the reference of the joint model."""
+"""Effects that pairs have in common, looked up pair by pair in the collection itself: the reference."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -10,12 +10,12 @@ from scipy.stats import norm
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model, Trend
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 
 
 class InCommon:
-    """How much of an effect of each kind two pairs share, as the head of relevance/random_effects.py defines it."""
+    """Share of an effect of each kind that two pairs have in common, see relevance/random_effects.py."""
 
     def __init__(self, collection, most=256):
         pool = build_pool(collection)
@@ -45,7 +45,7 @@ class InCommon:
         return set(several[:most])
 
     def share(self, kind, one, other):
-        """What of an effect of unit variance two pairs of query and document have in common."""
+        """Share of an effect of unit variance that two pairs of query and document have in common."""
         query = one.query == other.query
         if kind in {"query", "rest"}:
             return float(query if kind == "query" else one == other)
@@ -77,7 +77,7 @@ class InCommon:
         return np.log(len({self.collection.team(system) for system in self.systems[pair]}))
 
     def _bands(self):
-        """How many of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of each pair."""
+        """Number of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of each pair."""
         every = [self.teams(pair) for pair in self.pairs]
         ends = [np.quantile(every, share) for share in (0.5, 0.8, 0.95)]
         return {pair: sum(own > end for end in ends) for pair, own in zip(self.pairs, every, strict=True)}
@@ -114,7 +114,7 @@ class InCommon:
 
 @pytest.fixture(scope="session")
 def in_common():
-    """What the pairs of a collection have in common."""
+    """Effects that the pairs of a collection have in common."""
     return InCommon
 
 

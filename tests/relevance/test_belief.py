@@ -10,8 +10,9 @@ from scipy.stats import norm, t
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.belief import FREEDOM, Belief
+from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.level_chances import FREEDOM
 from audiosim.stats.block_normal import BlockNormal
 
 ODD = np.array([1.0, 2.0, 5.0])

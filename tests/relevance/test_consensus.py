@@ -1,4 +1,4 @@
-"""What the number of teams tells, against the runs themselves, looked up pair by pair."""
+"""The number of teams as a covariate, against the runs themselves, looked up pair by pair."""
 
 import numpy as np
 import pytest

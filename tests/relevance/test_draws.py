@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from audiosim.relevance.belief import Belief
-from audiosim.simulate.remaining import drawn_grades
+from audiosim.simulation.remaining import drawn_grades
 
 DRAWS = 20_000
 

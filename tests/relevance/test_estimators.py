@@ -67,7 +67,7 @@ def test_judged_pairs_are_certain_in_units_of_gain(pool):
 
 
 def drawn(levels, grades, maximum):
-    """What made-up level probabilities say of as many pairs as there are grades."""
+    """Belief of made-up level probabilities about as many pairs as there are grades."""
     probabilities = np.random.default_rng(6).dirichlet(np.ones(len(levels)), len(grades))
     return Belief.independent(np.array(levels), probabilities, np.array(grades), maximum, ("drawn",))
 

@@ -1,4 +1,4 @@
-"""What evidence counts for in a joint model, against covariances written out in full."""
+"""Effects of evidence in a joint model, against covariances written out in full."""
 
 from dataclasses import replace
 

@@ -19,9 +19,10 @@ from audiosim.errors import InputError
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator
-from audiosim.relevance.belief import FEW, FREEDOM
+from audiosim.relevance.belief import FEW, WEIGHT, WORTHS
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Trend, fallbacks
 from audiosim.relevance.random_effects import SOUND
@@ -107,7 +108,7 @@ def truth(some_hundreds, pool):
 
 
 def assert_is(dense, found, grades):
-    """What an estimator predicts given some grades, and the CG of the systems, against the reference."""
+    """Predictions of an estimator given some grades, and the CG of the systems, against the reference."""
     mean, covariance = dense.given(grades)
     np.testing.assert_allclose(found.gains.mean, mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.gains.variance, np.diagonal(covariance), rtol=0, atol=1e-9)
@@ -425,6 +426,18 @@ def test_a_model_that_reads_judgments_itself_is_refused(pool, joined, term, deep
         estimator(pool, model)
 
 
+def test_the_mean_of_drawn_levels_is_known_without_drawing(pool, joined, truth):
+    grades = np.where(np.arange(len(truth)) % 7 == 0, truth, np.nan)
+    belief = estimator(pool, joined()).predict(grades)
+    worth = np.cumsum(np.random.default_rng(3).random(len(belief.levels)))
+    drawn, count = np.empty(len(truth)), 4000
+    for rows, values in belief.draw(np.random.default_rng(4), count):
+        drawn[rows] = worth[np.searchsorted(belief.levels, values).clip(max=len(worth) - 1)].mean(axis=0)
+    open_ = ~belief.judged
+    # A level is worth less than ten: five standard errors of the mean of 4,000 draws, of some hundreds of pairs.
+    np.testing.assert_allclose(belief.drawn_mean(worth)[open_], drawn[open_], atol=5 * 10 / 2 / np.sqrt(count))
+
+
 def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, truth):
     # Grades of two levels only: each is predicted from the others as often as it was judged, and ten judgments' worth
     # of what was held before.
@@ -432,7 +445,10 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
     grades = np.where(rng.random(len(truth)) < 0.4, np.where(truth > 50, 95.0, 5.0), np.nan)
     before = estimator(pool, joined()).predict(grades)
     after, judged = before.shaped(), ~np.isnan(grades)
-    held, found = (np.cumsum(one.probabilities[judged], axis=1)[:, :-1].mean(axis=0) for one in (before, after))
+    held, found = (
+        np.cumsum(replace(one, worth=np.inf).probabilities[judged], axis=1)[:, :-1].mean(axis=0)
+        for one in (before, after)
+    )
     low = np.mean(grades[judged] == 5.0)
     count = judged.sum()
     np.testing.assert_allclose(found, (10 * held + count * low) / (10 + count), atol=1e-6)
@@ -441,3 +457,34 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
     np.testing.assert_array_equal(after.shaped().shape, after.shape)
     assert after.stretch == after.shaped().stretch
     np.testing.assert_array_equal(after.gains.mean, before.gains.mean)
+
+
+def test_judged_levels_of_a_query_count_beside_what_the_gains_say_of_it(pool, joined, truth):
+    # By hand, pair by pair: (worth P + c) / (worth + n), c of the n other judged pairs of the query being of a level.
+    grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
+    field = estimator(pool, joined()).predict(grades)
+    both = replace(field, worth=5.0)
+    judged, level = ~np.isnan(grades), np.abs(field.levels[None] - grades[:, None]).argmin(axis=1)
+    for place in range(0, len(truth), 11):
+        others = judged & (pool.query == pool.query[place])
+        others[place] = False
+        counts = np.bincount(level[others], minlength=len(field.levels))
+        expected = (5 * field.probabilities[place] + counts) / (5 + others.sum())
+        np.testing.assert_allclose(both.probabilities[place], expected, rtol=1e-12)
+    np.testing.assert_array_equal(both.gains.mean, field.gains.mean)
+
+
+@pytest.mark.parametrize("alike", [True, False], ids=["levels of a query are alike", "any level in any query"])
+def test_judged_levels_of_a_query_count_where_that_predicts_them_better(pool, joined, alike):
+    # Grades of even queries are 45 or 55, those of odd ones 5 or 95: means alike, levels not. Or all four anywhere.
+    rng = np.random.default_rng(6)
+    inner, outer = rng.choice([45.0, 55.0], len(pool.query)), rng.choice([5.0, 95.0], len(pool.query))
+    even = pool.query % 2 == 0 if alike else rng.random(len(pool.query)) < 0.5
+    belief = estimator(pool, joined()).predict(np.where(even, inner, outer)).shaped()
+    assert belief.worth <= 10 if alike else belief.worth >= 40
+    fits = {}
+    for worth in WORTHS:
+        chances = replace(belief, worth=worth).probabilities
+        level = np.searchsorted((belief.levels[1:] + belief.levels[:-1]) / 2, belief.grades)
+        fits[worth] = np.log(chances[np.arange(len(level)), level]).sum() - WEIGHT / worth
+    assert belief.worth == max(fits, key=fits.get)

@@ -29,7 +29,7 @@ from audiosim.relevance.model_check import (
 )
 from audiosim.relevance.prequential import Grouping, groupings, leaning
 from audiosim.relevance.published import load_model
-from audiosim.simulate import Design, Effects, draw_parts, synthetic_collection
+from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
 
@@ -154,7 +154,7 @@ def test_one_system_that_is_off_is_noticed_and_all_its_judgments_are_its_row(poo
 
 def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     rng = np.random.default_rng(4)
-    start = estimator.predict(np.full(len(pool.pairs), np.nan))
+    start = replace(estimator.predict(np.full(len(pool.pairs), np.nan)), width=1.0)
     truth, order = drawn(start, rng), rng.permutation(len(pool.pairs))[:25]
     grades = np.full(len(truth), np.nan)
     grades[order] = truth[order]
@@ -179,7 +179,8 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
 @pytest.mark.parametrize("kind", ["capricious", "harsh", "shuffled", "all or nothing"])
 def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, estimator, kind):
     rng = np.random.default_rng(6)
-    right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)), rng)
+    # Grades as frequent as they usually are: those of some collection, not of any.
+    right = drawn(replace(estimator.predict(np.full(len(pool.pairs), np.nan)), width=1.0), rng)
     truth = {
         "capricious": rng.integers(0, 101, len(right)).astype(float),
         "harsh": np.floor(right / 2),

@@ -1,4 +1,4 @@
-"""When a joint model learns from a campaign's own judgments, and what: against the order of judgments alone."""
+"""Learning of a joint model from a campaign's own judgments, when and what: against the order of judgments alone."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from audiosim.relevance import relearning
 from audiosim.relevance.estimators import estimator_of, uniform
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection import Selection
-from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.joint_fit import fit_joint
 
 

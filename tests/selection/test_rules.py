@@ -20,7 +20,7 @@ K = 4
 
 
 def discount(name, rank):
-    """What the thesis has a gain count at a rank: section 8.3."""
+    """Weight of a gain at a rank in the thesis: section 8.3."""
     return {"CG": 1.0, "DCG": 1 / np.log2(rank + 1), "nDCG": 1 / np.log2(rank + 1), "RBP": 0.8 ** (rank - 1)}[name]
 
 
@@ -93,7 +93,7 @@ def test_scores_takes_the_variances_from_the_ranking(draw_collection, state_of, 
 
 
 def slope(state, name, system, pair):
-    """How much a system's mean score rises with the gain of a pair, for a measure that is a plain sum."""
+    """Slope of a system's mean score with the gain of a pair, for a measure that is a plain sum."""
     rank = state.at.get((system, *pair))
     most = sum(discount(name, place) for place in range(1, K + 1)) * len(state.pool.queries)
     return 0.0 if rank is None else discount(name, rank) / most

@@ -228,7 +228,7 @@ def drawn_pools(wide_size=40):
 
 
 def fitted(wide, drawn):
-    """What was drawn, cut to the size of the pool."""
+    """Everything drawn, cut to the size of the pool."""
     weights, judged, allowed, count, seed = drawn
     n = len(wide[0].pairs)
     assert n <= len(weights)

@@ -148,7 +148,7 @@ class Server:
         return self.wait()
 
     def refuses(self) -> bool:
-        """Whether it takes no connections, or no longer."""
+        """True if it takes no connections, or no longer."""
         try:
             socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), PATIENCE_S).close()
         except ConnectionRefusedError:

@@ -1,4 +1,4 @@
-"""Who gets in over HTTP: roles, cookies, hosts, origins, guesses."""
+"""Access over HTTP: roles, cookies, hosts, origins, guesses."""
 
 import http.client
 import time

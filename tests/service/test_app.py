@@ -1,4 +1,4 @@
-"""How the service is put together, started and stopped."""
+"""The service put together, started and stopped."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""What the service says of itself."""
+"""Statements of the service about itself."""
 
 import msgspec
 import pytest

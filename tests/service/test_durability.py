@@ -1,4 +1,4 @@
-"""What was acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
+"""Everything acknowledged is kept: through kills, with several servers, on a full disk and on a read-only one."""
 
 import json
 import os
@@ -18,6 +18,8 @@ import sqlalchemy as sql
 
 from audiosim.campaign.tables import METADATA
 from audiosim.corpus.pool import build_pool
+
+pytestmark = pytest.mark.slow
 
 WRITERS = 8
 KILLS = int(os.environ.get("AUDIOSIM_KILLS", "12"))  # of one server; half as many of two: 100 makes that 50

@@ -1,4 +1,4 @@
-"""What the service answers hears the evidence that a collection has."""
+"""Answers of the service hear the evidence that a collection has."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from service.served import Served
 
 
 def answer(collection):
-    """What the endpoint says of all pairs, as it is sent."""
+    """Answer of the endpoint about all pairs, as it is sent."""
     pairs = build_pool(collection).pairs
     return encode(Served([collection], {}).collection("small").predictor().now().of(pairs))
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a database that a service stands on, and what the service makes of it; real servers all."""
+"""Faults of a database that a service stands on, and what the service makes of it; real servers all."""
 
 import json
 import shutil
@@ -18,8 +18,9 @@ import pytest
 
 from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 
 pytestmark = pytest.mark.slow
 
@@ -235,3 +236,39 @@ def test_invented_names_from_one_address_hold_half_of_the_pool_at_most(commanded
         assert refused.json()["detail"].startswith("those who ask from this address have half of the pairs")
         again = http.post(f"{COARSE}/next", json={"assessor": "N0", "count": 100}).json()["pairs"]
         assert len(again) == leased[0]  # who has pairs keeps them, however they write their name
+
+
+def test_thirty_dear_rankings_at_once_hold_up_nobody(commanded, mirexlike, tmp_path):
+    """Those by the campaign's own measure are answered at once, a few others are computed, the rest refused."""
+    with commanded([mirexlike], tmp_path / "log") as server, server.client() as http:
+        path = "/v1/collections/like"
+        own = http.get(f"{path}/ranking").json()
+        with ThreadPoolExecutor(32) as threads:
+
+            def ask(number):
+                return http.get(f"{path}/ranking", params={"measure": f"nDCG@{number % 15 + 6}"})
+
+            dear = [threads.submit(ask, number) for number in range(30)]
+            time.sleep(0.1)
+            answers = [timed(lambda: http.get(f"{path}/ranking")) for _ in range(5)]
+            answers.append(timed(lambda: http.get("/health/live")))
+            others = [one.result() for one in dear]
+        assert all(answer.status_code == 200 and took_s < SOON_S for answer, took_s in answers)
+        assert answers[0][0].json() == own
+        assert {answer.status_code for answer in others} <= {200, 503}
+        assert sum(answer.status_code == 200 for answer in others) >= 2
+        refused = [answer for answer in others if answer.status_code == 503]
+        assert refused
+        assert all("rankings are waiting already" in answer.json()["detail"] for answer in refused)
+        assert {answer.headers["retry-after"] for answer in refused} == {"1"}
+
+
+@pytest.fixture
+def mirexlike(tmp_path):
+    """A folder with a collection whose rankings by nDCG take a while: of 12 systems, by drawing."""
+    rng = np.random.default_rng(8)
+    names = [f"d{i:03}" for i in range(300)]
+    queries = [f"q{i:02}" for i in range(40)]
+    runs = [Run(f"S{i}", {q: tuple(map(str, rng.permutation(names)[:25])) for q in queries}) for i in range(12)]
+    Collection("like", "like", FINE, 5, tuple(runs)).save(tmp_path / "like")
+    return tmp_path / "like"

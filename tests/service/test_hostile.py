@@ -1,4 +1,4 @@
-"""What a hostile or broken client may send, and the answer it gets: a short refusal, never a failure."""
+"""Requests of hostile or broken clients, and the answers they get: a short refusal, never a failure."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ SHORT = 1000
 
 
 def detail(answer):
-    """What a refusal says; it must be short, and say that it is one."""
+    """Text of a refusal; it must be short, and say that it is one."""
     told = answer.json()
     assert len(answer.content) < SHORT
     assert answer.status_code >= 400

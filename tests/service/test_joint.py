@@ -15,8 +15,8 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
 from audiosim.selection import Selection
-from audiosim.selection.stopping_definition import parse_stopping_rule
-from audiosim.simulate.collections import Design, synthetic_collection
+from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.simulation.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
 from service.learning import Remembering
@@ -50,7 +50,7 @@ def get(server, path, **parameters):
 
 
 def predictions(server, pairs):
-    """What is predicted of pairs, by its columns."""
+    """Predictions of pairs, by its columns."""
     with server.client() as http:
         body = {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
         return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()
@@ -184,7 +184,7 @@ def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path
 
 def served(long, goal="confidence=0.95"):
     collection, store, _, _ = long
-    return ServedCollection(collection, None, Judging(goal=parse_stopping_rule(goal)), store=store)
+    return ServedCollection(collection, None, Judging(stopping_rule=parse_stopping_rule(goal)), store=store)
 
 
 @pytest.mark.slow

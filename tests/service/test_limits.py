@@ -1,4 +1,4 @@
-"""What goes beyond a limit is refused at once, and says so; what is within goes through whole."""
+"""Requests beyond a limit are refused at once, and told so; what is within goes through whole."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from service.connections import MOST_HEAD_BYTES, Connection
-from service.limits import Gate, Limited, Limits
+from service.limits import Gate, Limited, Limits, Shared
 from service.observed import Observed
 
 LIMITS = Limits(
@@ -103,7 +103,7 @@ def client(port):
 
 
 def talk(port, *pieces):
-    """What a server says to these bytes, until it hangs up."""
+    """Answer of a server to these bytes, until it hangs up."""
     said = b""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         for piece in pieces:
@@ -136,7 +136,7 @@ def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(po
 
 
 def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal(echo, gate):
-    # Long enough for him to send the rest: it ends with that.
+    # Long enough for it to send the rest: it ends with that.
     listening = Limited(echo, replace(LIMITS, linger_s=60), gate)
     with running(Observed(listening)) as port:
         answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=60)
@@ -294,3 +294,48 @@ def test_of_the_large_predictions_one_works_at_a_time():
 
     assert asyncio.run(most_at_once(large=True)) == 1
     assert asyncio.run(most_at_once(large=False)) == 3
+
+
+def test_the_same_dear_work_is_done_once_for_all_and_more_of_another_kind_is_refused():
+    """Thirty ask at once: ten for the same, twenty for a ranking each."""
+    done, go = [], threading.Event()
+
+    def work(what):
+        assert go.wait(60)
+        done.append(what)
+        return what
+
+    async def ask():
+        shared = Shared(Gate(2, 4, "rankings"))
+        asked = ["same"] * 10 + [f"own {i}" for i in range(20)]
+        tasks = [asyncio.create_task(shared.do(what, lambda what=what: work(what))) for what in asked]
+        await asyncio.sleep(0.2)
+        refused = [task for task in tasks if task.done()]
+        assert len(refused) == 15  # two are at work, four wait: six kinds of thirty wishes
+        for task in refused:
+            error = task.exception()
+            assert (error.status_code, error.headers["Retry-After"]) == (503, "1")
+            assert error.detail == "the service is busy: 4 rankings are waiting already; ask again later"
+        go.set()
+        answers = [await task for task in tasks if task not in refused]
+        assert answers == ["same"] * 10 + [f"own {i}" for i in range(5)]
+        assert sorted(done) == sorted(set(answers))
+        assert await shared.do("same", lambda: work("same")) == "same"  # later it is done anew
+        return len(done)
+
+    assert asyncio.run(ask()) == 7
+
+
+def test_who_goes_away_takes_nothing_from_those_who_share(wait_until):
+    go = threading.Event()
+
+    async def ask():
+        shared = Shared(Gate(1, 1))
+        first, second = (asyncio.create_task(shared.do("same", lambda: go.wait(60))) for _ in range(2))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        assert await second is True
+
+    asyncio.run(ask())

@@ -1,4 +1,4 @@
-"""What /metrics and the log tell of requests, read by Prometheus' own parser and by the JSON parser."""
+"""Statements of /metrics and the log about requests, read by Prometheus' own parser and by the JSON parser."""
 
 import io
 import json

@@ -38,7 +38,7 @@ def inputs(columns, shape=(-1,), binary=True):
 
 @pytest.fixture(scope="module")
 def expected(http):
-    """What our own address says of the columns; None where unknown."""
+    """Answer of our own address about the columns; None where unknown."""
     features = {name: [None if np.isnan(value) else value for value in column] for name, column in COLUMNS.items()}
     return http.post(
         "/v1/models/mjud-fine/predictions", json={"features": features, "include": ["probabilities"]}

@@ -1,4 +1,4 @@
-"""What an organiser sees of a campaign's course, of what is left and of the assessors; and invitations."""
+"""An organiser's view of a campaign's course, of what is left and of the assessors; and invitations."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from scipy import stats
 
 from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
-from audiosim.selection.stopping_definition import parse_stopping_rule
+from audiosim.selection.stopping_rules import parse_stopping_rule
 from service.campaigns import Judging
 from service.history import History
 from service.outlook import Leisure, Outlook, outlook_of
@@ -38,7 +38,7 @@ def plain_confidence(collection, pool, judged):
 
 
 def open_campaign(collection, goal="confidence=0.95", model="uniform", **more):
-    return ServedCollection(collection, model, Judging(goal=parse_stopping_rule(goal), **more))
+    return ServedCollection(collection, model, Judging(stopping_rule=parse_stopping_rule(goal), **more))
 
 
 def judge(one, count, rng):
@@ -154,7 +154,9 @@ def server(commanded, folders, tmp_path_factory):
     """Open to everybody on this machine; every grade as likely as any other."""
     root = tmp_path_factory.mktemp("organising")
     database = f"sqlite:///{root / 'campaign.db'}"
-    with commanded(folders, root / "log", "--db", database, "--model", "uniform", "--goal", "judgments=6") as running:
+    with commanded(
+        folders, root / "log", "--db", database, "--model", "uniform", "--stopping-rule", "judgments=6"
+    ) as running:
         yield running
 
 

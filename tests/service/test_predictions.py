@@ -1,4 +1,4 @@
-"""What the service predicts is what the library predicts: to the last bit, of the joint model but for rounding."""
+"""Predictions of the service are what the library predicts: to the last bit, of the joint model but for rounding."""
 
 from concurrent.futures import ThreadPoolExecutor
 

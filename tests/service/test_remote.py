@@ -19,7 +19,7 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.simulate import replay
+from audiosim.simulation import replay
 from service.client import Client, RemoteEstimator, remote
 from service.priors import decode_prior, encode_prior
 from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
@@ -125,6 +125,7 @@ def test_levels_learned_from_judgments_come_over_the_wire(small):
     found = decode_prior(encode_prior(learned), nothing, learned.maximum, "here").revise(grades)
     assert np.array_equal(found.shape, learned.shape)
     assert found.stretch == learned.stretch
+    assert found.worth == learned.worth
     assert np.array_equal(found.probabilities, learned.probabilities)
 
 
@@ -135,7 +136,9 @@ def test_a_prior_comes_over_the_wire_as_it_was(joint_belief):
         assert np.array_equal(getattr(found, name), getattr(joint_belief, name))
     assert found.models == joint_belief.models
     assert found.shape is joint_belief.shape is None
+    assert found.width == joint_belief.width < 1
     assert found.stretch == joint_belief.stretch == 1
+    assert found.worth == joint_belief.worth == np.inf
     ours, theirs = joint_belief.prior, found.prior
     assert np.array_equal(ours.mean, theirs.mean)
     assert np.array_equal(ours.shared, theirs.shared)
@@ -184,6 +187,8 @@ WRONG_PRIORS = {
     "a shape too short": (lambda b: changed_prior(b, shape=np.ones(2)), "its shape must be 9 finite numbers"),
     "a shape without end": (lambda b: changed_prior(b, shape=np.full(9, np.inf)), "its shape must be 9 finite num"),
     "no stretch": (lambda b: changed_prior(b, stretch=np.array(0.0)), "its stretch must be one finite number above 0"),
+    "no width": (lambda b: changed_prior(b, width=np.array(np.inf)), "its width must be one finite number above 0"),
+    "no worth": (lambda b: changed_prior(b, worth=np.array(np.nan)), "its worth must be one number above 0"),
     "two stretches": (lambda b: changed_prior(b, stretch=np.ones(2)), "its stretch must be one finite number above 0"),
 }
 

@@ -1,4 +1,4 @@
-"""How the service is set up: flags before the environment before the file."""
+"""Settings of the service: flags before the environment before the file."""
 
 import json
 
@@ -18,7 +18,7 @@ def config(tmp_path, folders):
 
 
 def test_a_flag_goes_before_the_environment_and_the_environment_before_the_file(commanded, folders, config, tmp_path):
-    path = config(collections=[str(folders[0])], measure="DCG@2", goal="judgments=7", batch=3)
+    path = config(collections=[str(folders[0])], measure="DCG@2", stopping_rule="judgments=7", batch=3)
     path.write_text(path.read_text(encoding="utf-8") + "\ncannot-limit = 1\n", encoding="utf-8")
     variables = {"AUDIOSIM_MEASURE": "DCG@3", "AUDIOSIM_MODEL": "mout", "AUDIOSIM_CONFIG": str(path)}
     with commanded([], tmp_path / "log", "--model", "uniform", **variables) as server, server.client() as http:
@@ -62,7 +62,7 @@ def test_a_file_that_is_no_toml_is_refused(run, tmp_path, folders):
 
 
 def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
-    assert run("serve", folders[0], "--goal", "soon")[2].startswith(
+    assert run("serve", folders[0], "--stopping-rule", "soon")[2].startswith(
         "audiosim: unknown stopping rule 'soon', expected confidence"
     )
     assert run("serve", folders[0], "--db", "mysql://h/x")[2].startswith("audiosim: cannot use database 'mysql://h/x'")
@@ -121,3 +121,11 @@ def test_what_names_the_systems_may_be_said(commanded, small, tmp_path):
     options = ("--judgments", "none", "--system-from", "file")
     with commanded([tmp_path / "small"], tmp_path / "log", *options) as server, server.client() as http:
         assert http.get("/v1/collections/small").json()["systems"] == [f"file-{run.system}" for run in small.runs]
+
+
+def test_the_old_name_of_a_setting_works_and_says_so(run, folders, config):
+    path = config(collections=[str(folders[0])], goal="soon")
+    code, _, said = run("serve", "--config", path)
+    note, error = said.strip().split("\n")
+    assert note == f"note: {path}: goal is deprecated and goes with audiosim 0.2: use stopping-rule"
+    assert (code, error.split(",")[0]) == (1, "audiosim: unknown stopping rule 'soon'")

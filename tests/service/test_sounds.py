@@ -216,3 +216,78 @@ def test_a_path_that_leads_nowhere_is_no_sound(tmp_path):
     sounds = Sounds(collection, tmp_path)
     assert all(sounds.path(name) is None for name in documents)
     assert "loop" not in Sounds(collection, None)
+
+
+@pytest.fixture
+def scattered(folder, tmp_path):
+    """A collection of three queries whose sounds lie in its folder, in another one, and nowhere."""
+    (tmp_path / "elsewhere").mkdir()
+    sine = (folder / "sounds" / "sine.wav").read_bytes()
+    (tmp_path / "elsewhere" / "b.wav").write_bytes(sine)
+    documents = {"a": "a.wav", "b": str(tmp_path / "elsewhere" / "b.wav"), "c": "c.wav", "q1": "a.wav", "q2": "a.wav"}
+    runs = (Run("S", {"q1": ("a", "b", "c"), "q2": ("b", "a")}), Run("T", {"q1": ("b",), "q2": ("c",)}))
+    known = {name: document(name, path) for name, path in documents.items()}
+    Collection("scattered", "scattered", FINE, 3, runs, known).save(tmp_path / "scattered")
+    (tmp_path / "scattered" / "a.wav").write_bytes(sine)
+    return tmp_path / "scattered"
+
+
+SCATTERED = "/v1/collections/scattered"
+
+
+def handed_out(http):
+    pairs = http.post(f"{SCATTERED}/next", json={"assessor": "ann", "count": 10}).json()["pairs"]
+    return {(pair["query"], pair["document"]) for pair in pairs}
+
+
+def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(commanded, scattered, tmp_path):
+    elsewhere = tmp_path / "elsewhere" / "b.wav"
+    outside = f"b: {elsewhere} is outside {scattered}: --sounds allows another folder; its pairs are not handed out"
+    said = f"sound of 3 of 5 documents: {outside}"
+    with commanded([scattered], tmp_path / "log") as server, server.client() as http:
+        assert handed_out(http) == {("q1", "a"), ("q2", "a")}
+        assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said
+        assert server.says(f"scattered: {said}")
+
+
+def test_a_folder_that_is_named_may_be_heard_too(commanded, scattered, tmp_path):
+    options = ("--sounds", tmp_path / "elsewhere")
+    said = "sound of 4 of 5 documents: c: c.wav is no file; its pairs are not handed out"
+    with commanded([scattered], tmp_path / "log", *options) as server, server.client() as http:
+        assert handed_out(http) == {("q1", "a"), ("q1", "b"), ("q2", "a"), ("q2", "b")}
+        assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said
+        sound = http.get("/v1/documents/b/sound", params={"collection": "scattered"})
+        assert sound.content == (tmp_path / "elsewhere" / "b.wav").read_bytes()
+
+
+def test_where_no_pair_can_be_heard_it_is_said_instead_of_nothing(commanded, scattered, tmp_path):
+    (scattered / "a.wav").unlink()
+    with commanded([scattered], tmp_path / "log") as server, server.client() as http:
+        answer = http.post(f"{SCATTERED}/next", json={"assessor": "ann"})
+        assert answer.status_code == 409
+        assert answer.json()["detail"].startswith("there is no pair that can be heard: sound of 0 of 5 documents: ")
+
+
+def test_an_answer_before_both_clips_were_heard_is_marked_and_the_rule_stays_with_the_campaign(
+    commanded, scattered, tmp_path
+):
+    database = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+
+    def judge(http, pair, query_s, document_s):
+        heard = {"query_played_s": query_s, "document_played_s": document_s} if query_s is not None else {}
+        said = {"query": pair[0], "document": pair[1], "assessor": "ann", "fine": 50, **heard}
+        return http.post(f"{SCATTERED}/judgments", json=said).json()["details"].get("rushed", False)
+
+    with commanded([scattered], tmp_path / "log", *database, "--listen", 2) as server, server.client() as http:
+        assert http.get(f"{SCATTERED}/questions", params={"ask": "fine"}).json()["listen_s"] == 2
+        one, other = sorted(handed_out(http))
+        assert judge(http, one, 1, 30) is True
+        assert judge(http, one, 0, 0) is False  # a revision: they heard it before
+        assert judge(http, other, None, None) is True  # who says nothing has heard nothing
+    with commanded([scattered], tmp_path / "log 2", *database) as server, server.client() as http:
+        assert http.get(f"{SCATTERED}/questions").json()["listen_s"] == 2  # as the campaign had it
+        rows = http.get(f"{SCATTERED}/judgments?format=jsonl").text
+        assert rows.count('"rushed": true') == 1  # of those that hold
+    with commanded([scattered], tmp_path / "log 3", *database, "--listen", 0) as server, server.client() as http:
+        http.post(f"{SCATTERED}/undo", json={"assessor": "ann"})
+        assert judge(http, other, 0, 0) is False

@@ -1,4 +1,4 @@
-"""Where a campaign stands, over HTTP: as the library and the command say it."""
+"""Standing of a campaign, over HTTP: as the library and the command say it."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ def server(commanded, folders, tmp_path_factory):
     options = (
         "--db",
         f"sqlite:///{root / 'campaign.db'}",
-        "--goal",
+        "--stopping-rule",
         "judgments=3",
         "--cannot-limit",
         1,

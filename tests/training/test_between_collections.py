@@ -1,17 +1,19 @@
-"""How collections vary, against numbers by hand and against collections drawn from a distribution that is known."""
+"""Variation of collections, against numbers by hand and against collections drawn from a distribution that is known."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.between import SIZES, TREND, Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import FLOOR
+from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.published import load_model
-from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
 
 HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(SIZES, (0.5, 0.4)), ("shipped",))
@@ -76,6 +78,27 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
     expected = sum(between.trend[name][1] ** 2 * columns[alone, at] ** 2 for at, name in enumerate(TREND))
     expected += sum(squares.values()) * scale[alone] ** 2
     assert found.variance[alone] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("judged", [0, 20])
+def test_away_from_home_levels_are_as_wide_as_the_scale_has_them_though_gains_vary_more(some_hundreds, judged):
+    # The end of a level lies as far from the usual mean as the scale's usual deviation takes its share, in the normal
+    # distribution; the gains that are held against it are those of any collection. Their prior variances differ by a
+    # few per cent from pair to pair, for which the ends allow on average alone.
+    unknown = replace(some_hundreds, documents={}, query_documents={}, identifier="elsewhere")
+    pool = build_pool(unknown)
+    grades = pool.spread(unknown.grades())
+    grades[np.random.default_rng(0).permutation(len(grades))[judged:]] = np.nan
+    belief = estimator_of(pool, load_model("joint-fine")).predict(grades)
+    usual = np.array(load_model("historical-fine").probabilities({}, 1)[0])
+    mean = usual @ belief.levels / 100
+    deviation = np.sqrt(usual @ (belief.levels / 100 - mean) ** 2)
+    assert np.sqrt(belief.prior.variance).mean() > 1.05 * deviation
+    ends = mean + deviation * norm.ppf(np.cumsum(usual)[:-1])
+    open_ = ~belief.judged
+    gains, spread = belief.gains.mean[open_, None], np.sqrt(belief.gains.variance[open_, None])
+    found = np.cumsum(belief.probabilities[open_], axis=1)[:, :-1]
+    np.testing.assert_allclose(found, t.cdf((ends - gains) / spread, FREEDOM), atol=0.02)
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.belief import FREEDOM
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.published import load_model, save_model
 from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
-from audiosim.simulate import Design, Effects, synthetic_collection
+from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.stats.gaussian import Gaussian
 from audiosim.stats.layout import REST
 from audiosim.training.joint_fit import START, UNTOLD, fit_joint

@@ -16,7 +16,7 @@ from audiosim.report.page import training_page
 from audiosim.report.plots import BARS, LABELS, bar_plot
 from audiosim.report.screen import console
 from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
-from audiosim.simulate import Design, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.layout import REST
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import judged_pools, make_examples
@@ -53,7 +53,7 @@ def by_query(judged, folds):
 
 
 def predicted(judged, model, seen):
-    """What the model says of the first pool where the rows seen are all that is judged."""
+    """Predictions of the model for the first pool where the rows seen are all that is judged."""
     (pool, given), *_ = judged.pools
     grades = np.where(seen, given, np.nan)
     return JointEstimator(pool, (model, *fallbacks(model))).predict(grades)

@@ -6,7 +6,7 @@ import { showScreen, submitted, trouble } from "./screens.js";
 
 const NAME = "audiosim-name";
 
-/** The assessor's name, and whether he can leave and let another in. */
+/** The assessor's name, and whether they can leave and let another in. */
 export async function enter() {
   const { token, name } = takeInvitation();
   if (token) await patiently(() => present(token));

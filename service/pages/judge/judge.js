@@ -71,8 +71,10 @@ async function askedQuestions() {
 }
 
 async function assemble(assessor) {
-  const { questions, reasons, listen_s } = await askedQuestions();
+  const { questions, reasons, listen_s, task } = await askedQuestions();
   showReasons(reasons);
+  byId("start-task").textContent = task;
+  byId("start-task").hidden = !task;
   settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await Store.open(collection, assessor);

@@ -1,4 +1,4 @@
-// How fast an assessor works, and when a break would do him good.
+// how fast an assessor works, and when a break would do them good.
 
 const IDLE_S = 300; // a longer pause between two answers is no work
 

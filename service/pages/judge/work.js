@@ -1,4 +1,4 @@
-// An assessor's work: the pairs that are his, what he has answered, what comes next.
+// An assessor's work: the pairs that are theirs, what they have answered, what comes next.
 
 import { get, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
@@ -61,7 +61,7 @@ export class Work {
     return this.answers.size % this.settings.batch;
   }
 
-  /** Ask for the rest of the batch; what this assessor holds already comes first, and stays his for longer. */
+  /** Ask for the rest of the batch; what this assessor holds already comes first, and stays theirs for longer. */
   async lease() {
     // What is answered and not sent yet would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);

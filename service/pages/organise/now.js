@@ -24,13 +24,22 @@ const listed = (items) => items.map((parts) => element("li", {}, ...parts));
 
 function verdict({ campaign, history }) {
   if (campaign.status === "closed") return `Closed, with a confidence of ${percent(campaign.confidence)}`;
-  if (campaign.goal.reached) return "The goal is met: judging may stop";
+  if (campaign.goal.reached) return `The goal is met: judging may stop${campaign.judged ? "" : " (predicted, nothing judged)"}`;
   if (history?.met) return "The goal was met, and is not any more";
-  return campaign.judged ? "Not settled yet" : "Nothing is judged yet";
+  return campaign.judged ? "Not settled yet" : "Predicted, nothing judged";
 }
 
-function about({ ranking }) {
-  const { groups, pairs, systems } = ranking;
+function about({ campaign, ranking }) {
+  return `${standing(ranking)} ${restingOn(campaign)}`.trim();
+}
+
+/** What the predictions of unjudged pairs rest on, and of how many pairs it is known. */
+function restingOn({ evidence, pool }) {
+  const told = Object.entries(evidence).map(([name, known]) => (known === pool ? name : `${name} (of ${percent(known / pool)} of the pairs)`));
+  return told.length ? `Pairs that nobody judged are predicted from ${told.join(", ")}.` : "";
+}
+
+function standing({ groups, pairs, systems }) {
   if (systems.length < 2) return "There is only one system.";
   const settled = pairs.filter((pair) => pair.confidence >= SURE).length;
   return `${leaders(groups[0] ?? [], systems)} Taken one by one, ${whole(settled)} of ${count(pairs.length, "pair")} of systems are in an order that is sure to ${percent(SURE, 0)} or more.`;

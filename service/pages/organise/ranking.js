@@ -12,7 +12,7 @@ export function showRanking(ranking) {
   const { systems } = ranking;
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   const range = widened(systems);
-  byId("ranking-about").textContent = `${ranking.measure}, expected from ${count(ranking.judged, "judged pair")} and the model ${ranking.model}.`;
+  byId("ranking-about").textContent = `${ranking.measure}, ${ranking.judged ? `expected from ${count(ranking.judged, "judged pair")} and` : "predicted, nothing judged: expected from"} the model ${ranking.model}.`;
   byId("ranking").tBodies[0].replaceChildren(
     ...systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`))),
   );

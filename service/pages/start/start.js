@@ -1,6 +1,7 @@
 // The start page: the collections, how far each is, and what whoever is here may do with it.
 
-import { get, logIn, logOut, session, takeInvitation } from "../api.js";
+import { get, logIn, session, takeInvitation } from "../api.js";
+import { openEntrance } from "../entrance.js";
 import { announce, byId, element, switchThemes } from "../page.js";
 import { count, percent, target, whole } from "../text.js";
 
@@ -63,7 +64,7 @@ async function fill(one, { judges, organises }) {
 
 function standing({ judged, pool, confidence, goal }) {
   const wanted = target(goal.goal);
-  const verdict = goal.reached ? "The goal is met" : judged ? "Not settled yet" : "Nothing is judged yet";
+  const verdict = goal.reached ? `The goal is met${judged ? "" : " (predicted, nothing judged)"}` : judged ? "Not settled yet" : "Predicted, nothing judged";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
   return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged. ${verdict}: ${sure}.`)];
@@ -74,19 +75,6 @@ function showTrouble(error) {
   byId("trouble").hidden = false;
 }
 
-byId("entrance-form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  try {
-    await logIn(byId("token").value.trim());
-    location.reload();
-  } catch (error) {
-    byId("entrance-trouble").textContent = `${error.message}.`;
-    byId("entrance-trouble").hidden = false;
-  }
-});
-byId("leave").addEventListener("click", async () => {
-  await logOut();
-  location.reload();
-});
+openEntrance();
 switchThemes(byId("theme"));
 enter().catch(showTrouble);

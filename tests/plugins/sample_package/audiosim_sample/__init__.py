@@ -1,1 +1,1 @@
-"""What another package may bring to audiosim: one thing for each extension point."""
+"""A package that brings something to audiosim: one thing for each extension point."""

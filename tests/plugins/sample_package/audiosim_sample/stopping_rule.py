@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.selection.stopping import LoopState
-from audiosim.selection.stopping_definition import StoppingDefinition
+from audiosim.selection.stopping_definition import LoopState, StoppingDefinition
 
 
 @dataclass(frozen=True)
@@ -14,16 +13,16 @@ class Winner:
 
     target: float
 
-    def level(self, standing: LoopState) -> float:
+    def level(self, state: LoopState) -> float:
         """The least of the confidences in the pairs of the system that is expected to be best."""
-        ranking = standing.ranking
+        ranking = state.ranking
         best = int(np.argmax(ranking.scores.mean))
         a, b = ranking.pairs
         return float(ranking.confidences[(a == best) | (b == best)].min(initial=1.0))
 
-    def reached(self, standing: LoopState) -> bool:
-        """Whether the winner is known."""
-        return self.level(standing) >= self.target
+    def reached(self, state: LoopState) -> bool:
+        """True if the winner is known."""
+        return self.level(state) >= self.target
 
     def __str__(self) -> str:
         return f"winner={self.target!r}"

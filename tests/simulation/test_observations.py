@@ -10,9 +10,9 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
-from audiosim.simulate import Design, Observation, Truth, synthetic_collection
-from audiosim.simulate.observations import observation_summary
-from audiosim.simulate.trials import selections
+from audiosim.simulation import Design, Observation, Truth, synthetic_collection
+from audiosim.simulation.observations import observation_summary
+from audiosim.simulation.trials import selections
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,7 @@ def test_what_is_said_is_held_against_the_truth_by_loops(pool):
     variance = np.where(judged, 0, np.arange(101).var()) / 100**2
     true, expected = cg(pool, grades / 100), cg(pool, mean)
     assert seen.error == pytest.approx(np.abs(true - expected).mean())
+    assert seen.bias == pytest.approx((expected - true).mean())
     reach = student.ppf(0.975, len(pool.queries) - 1)
     order = np.argsort(-expected, kind="stable")
     lists = [set(pool.ranks[[system]].indices.tolist()) for system in range(6)]
@@ -87,21 +88,27 @@ def test_what_is_known_has_no_interval(pool):
 def three():
     """Three campaigns, of 3, 1 and 3 pairs of systems."""
 
-    def seen(stated, right, apart, error, systems):
+    def seen(stated, right, apart, error, bias, systems):
         inside = {"systems": systems, "differences": (1, 2), "queries": (0, 4)}
-        return Observation(20, np.array(stated), np.array(right), np.array(apart), error, inside)
+        return Observation(20, np.array(stated), np.array(right), np.array(apart), error, bias, inside)
 
     return [
-        seen([0.9, 0.8, 0.6], [1, 1, 0], [0.3, 0.01, 0.02], 0.1, (3, 3)),
-        seen([0.7], [0.5], [0.0], 0.3, (1, 2)),
-        seen([1.0, 0.9, 0.55], [1, 0, 1], [0.05, 0.03, 0.0], 0.2, (2, 3)),
+        seen([0.9, 0.8, 0.6], [1, 1, 0], [0.3, 0.01, 0.02], 0.1, 0.05, (3, 3)),
+        seen([0.7], [0.5], [0.0], 0.3, -0.3, (1, 2)),
+        seen([1.0, 0.9, 0.55], [1, 0, 1], [0.05, 0.03, 0.0], 0.2, 0.1, (2, 3)),
     ]
 
 
 def test_a_summary_has_means_over_the_campaigns_with_their_standard_errors(three):
     found = observation_summary(three, 0.02)
     stated, accuracy = [2.3 / 3, 0.7, 2.45 / 3], [2 / 3, 0.5, 2 / 3]
-    columns = {"judged": [20, 20, 20], "stated": stated, "accuracy": accuracy, "error": [0.1, 0.3, 0.2]}
+    columns = {
+        "judged": [20, 20, 20],
+        "stated": stated,
+        "accuracy": accuracy,
+        "error": [0.1, 0.3, 0.2],
+        "bias": [0.05, -0.3, 0.1],
+    }
     columns["excess"] = np.subtract(stated, accuracy)
     for name, values in columns.items():
         assert found[name] == pytest.approx(np.mean(values))
@@ -138,7 +145,7 @@ def test_coverage_is_the_share_of_all_intervals_with_its_jackknife_error(three):
 def test_one_campaign_has_no_errors(three):
     found = observation_summary(three[:1], 0.02)
     errors = {key: value for key, value in found.items() if key.endswith("_error") and key != "calibration_error"}
-    assert len(errors) == 6
+    assert len(errors) == 7
     assert set(errors.values()) == {None}
     assert [found["coverage"][f"{kind}_error"] for kind in ("systems", "differences", "queries")] == [None] * 3
 

@@ -12,8 +12,8 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import uniform, uniform_model
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.simulate import Design, Trial, draw_parts, follow, repeat, replay, synthetic_collection
-from audiosim.simulate.trials import selections
+from audiosim.simulation import Design, Trial, draw_parts, follow, repeat, replay, synthetic_collection
+from audiosim.simulation.trials import selections
 
 NEVER = parse_stopping_rule("confidence=2")
 

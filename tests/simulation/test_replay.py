@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim import simulate
+from audiosim import simulation
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
@@ -17,16 +17,16 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
-from audiosim.simulate import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
-from audiosim.simulate.replay import right, spearman
+from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
+from audiosim.simulation.replay import right, spearman
 from audiosim.stats.multivariate import Moments
 
 CG = parse_measure("CG@2")
 
 
 def test_the_public_names_are_sorted():
-    assert simulate.__all__ == sorted(simulate.__all__)
-    assert all(callable(getattr(simulate, name)) for name in simulate.__all__)
+    assert simulation.__all__ == sorted(simulation.__all__)
+    assert all(callable(getattr(simulation, name)) for name in simulation.__all__)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How many judgments are left, on pools made so that the answer is known."""
+"""Number of judgments that are left, on pools made so that the answer is known."""
 
 from collections import Counter
 
@@ -18,8 +18,8 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import Confidence, Judgments
-from audiosim.simulate import Design, replay, synthetic_collection
-from audiosim.simulate.remaining import Remaining, drawn_grades, remaining
+from audiosim.simulation import Design, replay, synthetic_collection
+from audiosim.simulation.remaining import Remaining, drawn_grades, remaining
 
 CG = parse_measure("CG@5")
 

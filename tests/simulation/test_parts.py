@@ -8,7 +8,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.simulate import Design, Part, draw_parts, part_of, synthetic_collection
+from audiosim.simulation import Design, Part, draw_parts, part_of, synthetic_collection
 
 
 @pytest.fixture(scope="module")

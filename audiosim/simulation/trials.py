@@ -13,10 +13,10 @@ from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
 from audiosim.selection import Selection, StoppingRule
-from audiosim.simulate.calibration import Claims
-from audiosim.simulate.observations import Observation, Truth, claims_of, observation_summary
-from audiosim.simulate.parts import Part
-from audiosim.simulate.replay import check_complete
+from audiosim.simulation.calibration import Claims
+from audiosim.simulation.observations import Observation, Truth, claims_of, observation_summary
+from audiosim.simulation.parts import Part
+from audiosim.simulation.replay import check_complete
 
 threadpoolctl = lazy_loader.load("threadpoolctl")
 

@@ -11,8 +11,8 @@ from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulate.alternatives import scores_of
-from audiosim.simulate.effort import SECONDS, plan, queries_needed, seconds_per_judgment
+from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
@@ -90,7 +90,7 @@ def test_a_plan_without_sense_is_refused(tiny, options, said):
 
 def test_the_command_says_judgments_hours_and_what_stays_open(run, tiny, tmp_path):
     tiny.save(tmp_path / "tiny")
-    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--goal", "judgments=3")
+    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--stopping-rule", "judgments=3")
     code, out, _ = run(*call, "--campaigns", "2", "--listeners", "2")
     assert code == 0
     assert "judgments=3 takes about 3 judgments more (80 % interval 3 to 3)" in out

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -13,6 +13,11 @@ from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection import Selection, StoppingRule
+from audiosim.showing import notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,34 @@ class Replay:
     def turns(self) -> int:
         """Number of times that the listener had to turn to another query than that of the pair before."""
         return sum(a.query != b.query for a, b in pairwise(self.asked))
+
+    def __repr__(self) -> str:
+        last = self.curve[-1]
+        return (
+            f"{self.selection.measure}: stopped after {last.judged} of {len(self.selection.pool.pairs)} judgments, "
+            f"confidence {last.confidence:.3f}, accuracy {last.accuracy:.3f}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The replay as notebooks show it: one line, and its moments."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Its moments as a pandas table, indexed by the number of judgments."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(moment) for moment in self.curve]).set_index("judged")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Stated confidence and true accuracy after each judgment; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        judged = [moment.judged for moment in self.curve]
+        lines = [
+            Line("confidence, stated", judged, [moment.confidence for moment in self.curve]),
+            Line("accuracy, true", judged, [moment.accuracy for moment in self.curve]),
+        ]
+        return draw_curves(lines, "judgments", "share of pairs of systems", axes)
 
     def to_dict(self) -> dict[str, Any]:
         """The replay as plain values, ready for JSON."""

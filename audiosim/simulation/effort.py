@@ -22,12 +22,14 @@ from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Judgments
-from audiosim.selection.stopping_definition import parse_stopping_rule
-from audiosim.simulate.alternatives import DesignChoice, alternatives, scores_of, standing_of
-from audiosim.simulate.remaining import drawn_grades, played
+from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.showing import notebook_html
+from audiosim.simulation.alternatives import DesignChoice, alternatives, scores_of, standing_of
+from audiosim.simulation.remaining import drawn_grades, played
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 SIMULATED_CAMPAIGNS = 20
 SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
@@ -116,6 +118,27 @@ class Effort:
             "unsettled": list(self.unsettled),
             "otherwise": [one.to_dict() for one in self.otherwise],
         }
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        if self.judgments is None:
+            return f"{self.goal}: more than {low} further judgments, {self.judged} judged"
+        return (
+            f"{self.goal}: {self.judgments} further judgments (80 % {low} to {high}), {self.hours:.1f} hours, "
+            f"{len(self.unsettled)} pairs of systems still open then"
+        )
+
+    def _repr_html_(self) -> str:
+        """The effort as notebooks show it: one line, and the pairs that stay open."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The share of played campaigns that were done after so many further judgments; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
+        line = Line(self.goal, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
+        return draw_curves([line], "further judgments", "share of campaigns done", axes)
 
     def to_frame(self) -> "pd.DataFrame":
         """The unsettled pairs of systems as a pandas table."""

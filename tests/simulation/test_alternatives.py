@@ -11,8 +11,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in
 from audiosim.selection import Selection
-from audiosim.simulate import Design, synthetic_collection
-from audiosim.simulate.alternatives import (
+from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.alternatives import (
     TWICE,
     after_queries,
     after_second_opinions,
@@ -21,7 +21,7 @@ from audiosim.simulate.alternatives import (
     taste,
     told_apart,
 )
-from audiosim.simulate.effort import plan
+from audiosim.simulation.effort import plan
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from audiosim.arrays import Array
 from audiosim.selection import Selection
-from audiosim.simulate.calibration import Claims, jackknife_error, mean_and_error
-from audiosim.simulate.replay import right, true_scores
+from audiosim.simulation.calibration import Claims, jackknife_error, mean_and_error
+from audiosim.simulation.replay import right, true_scores
 
 LEVEL = 0.95  # of the intervals that are held against the truth
 KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a score when all of it is judged
@@ -25,6 +25,7 @@ class Observation:
     right   (p,) how right that order is: 1, 0, or 1/2 for a tie
     apart   (p,) how much the scores of the two truly differ
     error   mean absolute error of the systems' scores
+    bias    mean of the expected less the true scores of the systems
     inside  for systems, differences and queries: how many 95 % intervals hold the true value, and of how many
     """
 
@@ -33,6 +34,7 @@ class Observation:
     right: Array
     apart: Array
     error: float
+    bias: float
     inside: Mapping[str, tuple[int, int]]
 
 
@@ -73,6 +75,7 @@ class Truth:
             right=right(ranking, self.scores),
             apart=np.abs(difference),
             error=float(np.abs(scores.mean - self.scores).mean()),
+            bias=float((scores.mean - self.scores).mean()),
             inside={
                 "systems": _inside(scores.mean, scores.variance, reach, self.scores),
                 "differences": _inside(*ranking.differences, reach, difference),
@@ -108,6 +111,7 @@ def observation_summary(seen: Sequence[Observation], near: float) -> dict[str, A
         "clear": _clear(seen, near),
         "coverage": _coverage([one.inside for one in seen]),
         **mean_and_error("error", errors),
+        **mean_and_error("bias", [one.bias for one in seen]),
         "bins": bins,
         "by_part": claims.by_ranking() | {"error": errors},
     }

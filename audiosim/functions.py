@@ -1,0 +1,291 @@
+"""The commands as functions of Python, where a room below has none of the name: one call, one value.
+
+`estimate`, `evaluate`, `plan`, `train` and `reliability` are in the rooms of what they do. Every result has
+`to_frame()`, `plot()` and a form of its own in notebooks.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.ratio import Ideal
+from audiosim.expected.verdicts import TwoSystems
+from audiosim.measures.measure import Measure
+from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
+from audiosim.relevance.any_pair import portions
+from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.relearning import after_grades
+from audiosim.report.screen import progress
+from audiosim.selection import Selection, StoppingRule
+from audiosim.selection.stopping import AnyOf, Confidence
+from audiosim.showing import notebook_html
+from audiosim.simulation import Replay, replay
+from audiosim.users.answers import Answers, read_answers
+from audiosim.users.preferences import Preferences, preferences
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+SHOWN = 25  # pairs of a plot
+ModelOrName = str | RelevanceEstimator | None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predicted relevance of pairs.
+
+    model   name of the estimator
+    levels  grades that have a probability, rising
+    rows    for each pair query, document, expectation, variance, probabilities, model, evidence; see `Belief.rows`
+    """
+
+    model: str
+    levels: tuple[float, ...]
+    rows: tuple[dict[str, Any], ...]
+
+    def __repr__(self) -> str:
+        return f"{len(self.rows):,} pairs predicted by {self.model}"
+
+    def _repr_html_(self) -> str:
+        """The predictions as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame()[["expectation", "variance", "model"]])
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The predictions as plain values, ready for JSON."""
+        return list(self.rows)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
+        import pandas as pd
+
+        names = [f"p{level:g}" for level in self.levels]
+        plain = [
+            {key: value for key, value in row.items() if key != "probabilities"}
+            | dict(zip(names, row["probabilities"], strict=True))
+            for row in self.rows
+        ]
+        columns = ["query", "document", "expectation", "variance", "model", "evidence", *names]
+        return pd.DataFrame(plain, columns=columns).set_index(["query", "document"])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The pairs of the highest expectation, with one standard deviation to either side; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
+        middle, reach = (np.array([row[key] for row in best]) for key in ("expectation", "variance"))
+        names = [f"{row['query']} {row['document']}" for row in best]
+        reach = np.sqrt(reach)
+        return draw_intervals(names, middle - reach, middle, middle + reach, "expected grade", axes)
+
+
+@dataclass(frozen=True, eq=False)
+class NextPairs:
+    """Pairs to judge next, the most informative first.
+
+    rule     name of the selection rule
+    pairs    of query and document
+    weights  what the rule makes of each
+    """
+
+    rule: str
+    pairs: tuple[Pair, ...]
+    weights: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"{len(self.pairs)} pairs to judge next, by {self.rule}"
+
+    def _repr_html_(self) -> str:
+        """The pairs as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per pair: query, document, weight."""
+        return [pair._asdict() | {"weight": weight} for pair, weight in zip(self.pairs, self.weights, strict=True)]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The pairs as plain values, ready for JSON."""
+        return self.rows()
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The pairs as a pandas table: query, document, weight."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=["query", "document", "weight"])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The weights of the first pairs; new axes where None."""
+        from audiosim.drawing import draw_bars
+
+        names = [f"{pair.query} {pair.document}" for pair in self.pairs[:SHOWN]]
+        return draw_bars(names, self.weights[:SHOWN], f"weight, {self.rule}", axes)
+
+
+def predict(
+    collection: str | Path | Collection,
+    model: ModelOrName = None,
+    *,
+    pairs: Iterable[tuple[str, str]] | None = None,
+    cutoff: int | None = None,
+) -> Predictions:
+    """Predict how relevant unjudged pairs are.
+
+    collection  or its folder
+    model       as of `estimate`, or an installed or remote one; an estimator for this collection's pool
+    pairs       of query and document, retrieved by a system or not; None: the unjudged ones of the pool
+    cutoff      depth of the pool; None: the collection's
+    """
+    collection = as_collection(collection)
+    pool = build_pool(collection, cutoff)
+    estimator = _learned(pool, model, collection)
+    grades = pool.spread(collection.grades())
+    belief = estimator.predict(grades)
+    if pairs is None:
+        rows = belief.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
+    else:
+        rows = predicted_rows([Pair(*pair) for pair in pairs], collection, pool, model)
+    return Predictions(estimator.name, tuple(belief.levels.tolist()), tuple(rows))
+
+
+def predicted_rows(
+    pairs: Sequence[Pair], collection: Collection, pool: Pool, model: ModelOrName = None
+) -> list[dict[str, Any]]:
+    """Predictions for pairs, in their order; the pool need not have all of them."""
+    rows: dict[Pair, dict[str, Any]] = {}
+    for portion in portions(pool, pairs):
+        wider = build_pool(collection, pool.cutoff, portion)
+        asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
+        belief = _learned(wider, model, collection).predict(wider.spread(collection.grades()))
+        rows.update(zip(asked, belief.rows(wider.pairs, wider.locate(asked).tolist()), strict=True))
+    return [rows[pair] for pair in pairs]
+
+
+def next_pairs(
+    collection: str | Path | Collection,
+    model: ModelOrName = None,
+    measure: str | Measure = "CG@5",
+    *,
+    count: int = 20,
+    rule: str | None = None,
+    by_query: bool = False,
+    distribution: DifferenceDistribution = "t",
+    seed: int = 0,
+) -> NextPairs:
+    """Find the pairs that are most worth judging next.
+
+    count         how many, at least 1; fewer where fewer are left
+    rule          such as "doubts", or an installed one; None: the usual one of the model
+    by_query      of as few queries as will do
+    distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
+    seed          of everything that is drawn by lot
+    """
+    collection, measure = as_collection(collection), _measure(measure)
+    pool = build_pool(collection, measure.cutoff)
+    expected = expected_scores(measure, pool)
+    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
+    estimator = _learned(pool, model, collection)
+    selection = Selection.start(
+        pool, expected, estimator, collection.judgments, rule=chosen, seed=seed, distribution=distribution
+    )
+    asked = selection.ask(count, by_query=by_query)
+    weights = selection.weights[pool.locate(asked)].tolist()
+    return NextPairs(selection.rule.name, tuple(asked), tuple(weights))
+
+
+def compare(
+    collection: str | Path | Collection,
+    a: str,
+    b: str,
+    model: ModelOrName = None,
+    measure: str | Measure = "CG@5",
+    *,
+    confidence: float = 0.95,
+    distribution: DifferenceDistribution = "t",
+) -> TwoSystems:
+    """Compare two systems from the judgments there are, few or none.
+
+    a, b          names of two systems
+    confidence    that a verdict needs, and of the interval
+    distribution  of the difference
+    """
+    collection, measure = as_collection(collection), _measure(measure)
+    pool = build_pool(collection, measure.cutoff)
+    grades = pool.spread(collection.grades())
+    estimator = _learned(pool, model, collection)
+    ranking = estimate_pool(expected_scores(measure, pool), estimator, grades, distribution)
+    return TwoSystems(ranking, a, b, confidence)
+
+
+def simulate(
+    collection: str | Path | Collection,
+    model: ModelOrName = None,
+    measure: str | Measure = "CG@5",
+    *,
+    stop: float | str | StoppingRule | Sequence[str] = 0.95,
+    rule: str | None = None,
+    batch: int = 20,
+    by_query: bool = False,
+    ideal: Ideal = "ordered",
+    distribution: DifferenceDistribution = "t",
+    seed: int = 0,
+) -> Replay:
+    """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
+
+    collection  every pair of its pool judged
+    stop        a mean confidence, or goals such as "every=0.95": whichever comes first
+    rule        as of `next_pairs`
+    batch       judgments between two predictions
+    ideal       of nDCG and RBP: see `estimate`
+
+    A bar tells how far it is, in terminals and notebooks.
+    """
+    collection, measure = as_collection(collection), _measure(measure)
+    pool = build_pool(collection, measure.cutoff)
+    expected = expected_scores(measure, pool, ideal)
+    estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
+    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
+    start = Selection.start(pool, expected, estimator, batch=batch, rule=chosen, seed=seed, distribution=distribution)
+    truth = pool.spread(collection.grades())
+    with progress("judging") as show:
+        return replay(start, truth, _goal(stop), lambda moment: show(moment.judged, len(truth)), by_query)
+
+
+def satisfaction(
+    answers: str | Path | Answers, measure: str | Measure = "CG@5", *, scale: str | None = None
+) -> Preferences:
+    """Hold people's answers to which of two lists is better against a measure.
+
+    answers  or their file
+    scale    of the grades to take where a file has several; or an artificial one such as graded-4
+    """
+    read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
+    return preferences(read, _measure(measure))
+
+
+def _measure(measure: str | Measure) -> Measure:
+    return find_measure(measure) if isinstance(measure, str) else measure
+
+
+def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
+    """The estimator of a pool, which has learned from the judgments what a campaign would have."""
+    estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
+    return after_grades(pool, estimator, collection.grades())
+
+
+def _goal(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
+    if isinstance(stop, int | float):
+        return Confidence(stop)
+    if isinstance(stop, str):
+        return find_stopping_rule(stop)
+    if isinstance(stop, StoppingRule):
+        return stop
+    goals = tuple(find_stopping_rule(text) for text in stop)
+    return AnyOf(goals) if len(goals) > 1 else goals[0]

@@ -1,0 +1,27 @@
+"""Stopping rules by name: each is a definition in `stopping` or `success`, beside the rule that it makes."""
+
+from collections.abc import Mapping
+
+from audiosim.errors import InputError
+from audiosim.selection import stopping, success
+from audiosim.selection.stopping_definition import RULE_WRITTEN, StoppingDefinition, StoppingRule, number_of
+
+STOPPING_RULES: Mapping[str, StoppingDefinition] = {
+    one.name: one
+    for module in (stopping, success)
+    for one in vars(module).values()
+    if isinstance(one, StoppingDefinition)
+}
+
+
+def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
+    """The stopping rule that is written so, such as confidence=0.95 or difference(size=0.02)=0.95.
+
+    known  definitions by name; `audiosim.plugins.find_stopping_rule` knows those of installed packages too
+    """
+    parts = RULE_WRITTEN.fullmatch(text.replace(" ", ""))
+    if parts is None or parts["name"] not in known:
+        examples = ", ".join(definition.example for definition in known.values())
+        raise InputError(f"unknown stopping rule {text!r}, expected {examples}")
+    definition = known[parts["name"]]
+    return definition.make(definition.parse(text, parts["parameters"]), number_of("target", parts["target"]))

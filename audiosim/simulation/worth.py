@@ -1,0 +1,250 @@
+"""Worth of the evidence that a collection has: what is lost where one piece of it is not known.
+
+Held out are the pairs that are judged in truth and not shown to the model: error and log score of single grades, with
+intervals by bootstrap over queries. A replay says how many judgments a piece saves until the ranking is so sure.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
+from audiosim.relevance.joint import is_home
+from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.relearning import FIRST_LEARNING, relearned
+from audiosim.selection import Selection
+from audiosim.selection.stopping import Confidence
+from audiosim.simulation.parts import draw_parts
+from audiosim.simulation.replay import replay
+from audiosim.training.folds import draw
+from audiosim.training.plan import Plan, parse_terms
+from audiosim.training.train import train
+
+BOOTSTRAPS = 2000
+LEAST = 1e-9  # probability of a level that none is taken to fall below
+BATCH = 20
+ALWAYS = ("output", "judgments")  # what no collection lacks
+
+
+@dataclass(frozen=True, slots=True)
+class PieceWorth:
+    """Worth of one piece of evidence.
+
+    evidence   its name
+    known      share of the pairs of which it says anything
+    judged     share of the pairs that were shown to the model
+    rmse       root mean square error of single grades without it less that with it, over the highest grade
+    rmse_low, rmse_high            95 % interval over queries
+    log_score  mean log probability of the grades held out with it less that without it, in nats
+    log_score_low, log_score_high  95 % interval over queries
+    saved      judgments fewer, with it, until the ranking is as sure as asked; None where none was replayed
+    """
+
+    evidence: str
+    known: float
+    judged: float
+    rmse: float
+    rmse_low: float
+    rmse_high: float
+    log_score: float
+    log_score_low: float
+    log_score_high: float
+    saved: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceWorth:
+    """Worth of every piece of evidence.
+
+    pieces   by their names, then by how much was judged
+    rmse     error with all evidence, for each share judged
+    learned  whether models were learned anew on other queries, as the shipped one was learned on this collection
+    target   confidence that replays went to
+    """
+
+    pieces: tuple[PieceWorth, ...]
+    rmse: dict[float, float]
+    learned: bool
+    target: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        return {
+            "learned": self.learned,
+            "target": self.target,
+            "rmse": [{"judged": share, "rmse": error} for share, error in self.rmse.items()],
+            "evidence": [asdict(piece) for piece in self.pieces],
+        }
+
+    def to_frame(self) -> Any:
+        """The pieces as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(piece) for piece in self.pieces])
+
+
+class _Case(NamedTuple):
+    """A collection to predict, and the model that has not seen it."""
+
+    collection: Collection
+    model: str | Model
+
+
+class _Scores(NamedTuple):
+    """Squared errors and log scores of the pairs held out, and the query of each."""
+
+    square: Array
+    log: Array
+    query: Integers
+
+
+def worth(
+    collection: str | Collection,
+    *,
+    measure: str | Measure = "CG@5",
+    shares: Sequence[float] = (0.0, 0.1),
+    splits: int = 2,
+    target: float | None = 0.95,
+    rng: np.random.Generator | None = None,
+    show: Callable[[int, int], object] = lambda done, of: None,
+) -> EvidenceWorth:
+    """Worth of each piece of evidence of a judged collection to the default model.
+
+    measure  that replays rank by
+    shares   of the pairs that the model is shown, each in [0, 1)
+    splits   how often they are drawn; of a collection that the model was learned on, how many halves of its queries are
+             predicted by models learned on the other half
+    target   confidence at which replays stop; None: none is played, nor where a pair of the pool is not judged
+    show     called with the pieces done and all there are
+
+    Sound is the index; genre and artist are those of documents.tsv; others are the user's own.
+    """
+    collection, measure, rng = as_collection(collection), as_measure(measure), rng or np.random.default_rng(0)
+    for share in shares:
+        if not 0 <= share < 1:
+            raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")
+    home = is_home(load_model(f"{JOINT}-{collection.scale.name}"), build_pool(collection))
+    cases = list(_cases(collection, home, splits, rng))
+    names = _pieces(cases[0].collection)
+    seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]
+    whole = {share: _scores(cases, None, share, seeds) for share in shares}
+    played = target is not None and all(_complete(case.collection, measure) for case in cases)
+    reached = _reached(cases, None, measure, target) if played and target else 0.0
+    found = []
+    for done, name in enumerate(names):
+        show(done, len(names))
+        saved = _reached(cases, name, measure, target) - reached if played and target else None
+        known = float(np.mean([_known(case.collection, name) for case in cases]))
+        for share in shares:
+            lost = _differences(whole[share], _scores(cases, name, share, seeds))
+            found.append(PieceWorth(name, known, share, *lost, saved))
+    errors = {share: float(np.sqrt(scores.square.mean())) for share, scores in whole.items()}
+    return EvidenceWorth(tuple(found), errors, home, target if target is not None else float("nan"))
+
+
+def _cases(collection: Collection, home: bool, splits: int, rng: np.random.Generator) -> Iterator[_Case]:
+    if not collection.judgments:
+        raise InputError(f"collection {collection.identifier} has no judgments, which worth is told from")
+    if not home:
+        yield _Case(collection, JOINT)
+        return
+    plan = Plan(parse_terms(JOINT), folds=0, joint=True)
+    for part in draw_parts(collection, splits, rng, held_out="queries"):
+        yield _Case(part.of(collection), train([part.rest(collection)], plan).model)
+
+
+def _pieces(collection: Collection) -> list[str]:
+    """The pieces that say anything of a pair."""
+    pool = build_pool(collection)
+    words = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan)).evidence
+    found = dict.fromkeys(name for text in words for name in text.split(", ") if name not in ALWAYS)
+    if not found:
+        raise InputError(f"collection {collection.identifier} has no evidence beside what systems retrieved")
+    return sorted(found)
+
+
+def _without(collection: Collection, name: str | None) -> Collection:
+    """The collection as if nobody knew a piece of evidence; all of it is known where None."""
+    if name is None:
+        return collection
+    if name == "sound":
+        return replace(collection, sounds=None)
+    if name in {"genre", "artist"}:
+        blank: dict[str, Any] = {name: None}
+        documents = {key: replace(document, **blank) for key, document in collection.documents.items()}
+        return replace(collection, documents=documents)
+    return replace(collection, evidence=tuple(piece for piece in collection.evidence if piece.name != name))
+
+
+def _known(collection: Collection, name: str) -> float:
+    pool = build_pool(collection)
+    belief = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan))
+    says = np.array([name in text.split(", ") for text in belief.evidence])
+    return float(says[belief.spoke].mean()) if belief.spoke is not None else 1.0
+
+
+def _scores(cases: Sequence[_Case], name: str | None, share: float, seeds: Sequence[int]) -> _Scores:
+    """Scores of all cases and draws, pairs one after the other."""
+    parts, before = [], 0
+    for case in cases:
+        pool = build_pool(_without(case.collection, name))
+        truth = pool.spread(case.collection.grades())
+        for seed in seeds if share else seeds[:1]:
+            shown = draw(pool.query, share, seed) if share else np.zeros(len(truth), dtype=np.bool_)
+            one = _held_out(pool, case.model, truth, np.where(shown, truth, np.nan))
+            parts.append(one._replace(query=one.query + before))
+        before += len(pool.queries)
+    return _Scores(*(np.concatenate(of) for of in zip(*parts, strict=True)))
+
+
+def _held_out(pool: Pool, model: str | Model, truth: Array, seen: Array) -> _Scores:
+    """Scores of the pairs that are judged in truth and were not shown."""
+    estimator: RelevanceEstimator = estimator_of(pool, model)
+    if np.sum(~np.isnan(seen)) >= FIRST_LEARNING:
+        estimator = relearned(estimator, seen)
+    belief = estimator.predict(seen)
+    held = np.flatnonzero(~np.isnan(truth) & np.isnan(seen))
+    level = np.argmin(np.abs(belief.levels - truth[held, None]), axis=1)
+    probability = np.maximum(LEAST, belief.probabilities[held, level])
+    off = (belief.expectation[held] - truth[held]) / pool.scale.maximum
+    return _Scores(off**2, np.log(probability), pool.query[held])
+
+
+def _differences(whole: _Scores, less: _Scores) -> tuple[float, float, float, float, float, float]:
+    """Growth of the error, and loss of the log score, each with its interval over draws of queries."""
+    queries = int(whole.query.max()) + 1
+    count, *sums = (
+        np.bincount(whole.query, of, queries)
+        for of in (np.ones(len(whole.query)), whole.square, less.square, whole.log - less.log)
+    )
+    asked = np.flatnonzero(count)
+    lots = np.random.default_rng(0).multinomial(len(asked), np.full(len(asked), 1 / len(asked)), BOOTSTRAPS)
+    drawn = np.vstack([np.ones(len(asked)), lots])
+    total = drawn @ count[asked]
+    first, second, log = (drawn @ of[asked] / total for of in sums)
+    error = np.sqrt(second) - np.sqrt(first)
+    (low, high), (log_low, log_high) = (np.percentile(of[1:], [2.5, 97.5]) for of in (error, log))
+    return float(error[0]), float(low), float(high), float(log[0]), float(log_low), float(log_high)
+
+
+def _complete(collection: Collection, measure: Measure) -> bool:
+    pool = build_pool(collection, measure.cutoff)
+    return not np.isnan(pool.spread(collection.grades())).any()
+
+
+def _reached(cases: Sequence[_Case], name: str | None, measure: Measure, target: float) -> float:
+    """Mean number of judgments until the confidence in the ranking reaches the target."""
+    judged = []
+    for case in cases:
+        pool = build_pool(_without(case.collection, name), measure.cutoff)
+        start = Selection.start(pool, measure, estimator_of(pool, case.model), batch=BATCH)
+        played = replay(start, pool.spread(case.collection.grades()), Confidence(target))
+        judged.append(played.selection.judged)
+    return float(np.mean(judged))

@@ -1,0 +1,102 @@
+"""How good are predictions of single grades on collections that nothing was learned from, beside a running mean?
+
+    python benchmarks/single_grades.py [--parts 6] [--only NAMES]
+
+Each collection of ../shared/data in turn, nothing known of its documents, without its source; on random parts of it, a
+share of each query's pairs is judged at random, and the others are predicted. The running mean of a query, with three
+judgments' worth of all judged pairs, predicts a level by
+
+    (3 P + judged pairs of the query of that level) / (3 + judged pairs of the query),
+    P = (historical share + judged pairs of that level) / (1 + judged pairs)
+
+Errors are of grades over the highest; the log score is -ln P(true level). Standard errors are of the difference to the
+running mean, over parts.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from calibration import QUERIES, SOURCES, between_all, real
+from figures import Figures
+from threadpoolctl import threadpool_limits
+
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.relearning import last_moment, relearned
+from audiosim.simulation import draw_parts
+from audiosim.simulation.parts import queries_of
+from audiosim.training.between_collections import learn_between
+from audiosim.training.examples import place_levels
+from audiosim.training.folds import draw
+
+SHARES = (0.05, 0.1, 0.2)
+COUNTS = (10, 20)  # judged in all, before anything is learned anew
+PSEUDO = 3.0
+
+
+def running_mean(pool: Pool, level: np.ndarray, seen: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    """(n, l) probabilities of the levels by the running mean of each query.
+
+    level  (n,) place of each pair's level
+    seen   (n,) whether it is judged
+    usual  (l,) how often levels are given
+    """
+    counts = np.zeros((len(pool.queries), len(usual)))
+    np.add.at(counts, (pool.query[seen], level[seen]), 1)
+    overall = (usual + counts.sum(axis=0)) / (1 + counts.sum())
+    by_query = (PSEUDO * overall + counts) / (PSEUDO + counts.sum(axis=1, keepdims=True))
+    return by_query[pool.query]
+
+
+def measured(pool: Pool, grades: np.ndarray, model: Model, code: int) -> Iterator[tuple[str, list[float]]]:
+    """For each amount judged, RMSE and log score of the model, and those of the running mean."""
+    level, start = place_levels(pool.scale, grades), estimator_of(pool, model)
+    order = np.random.default_rng(code).permutation(len(grades))
+    amounts = {f"{count} pairs": np.isin(np.arange(len(grades)), order[:count]) for count in COUNTS}
+    amounts |= {f"{share:.0%}": draw(pool.query, share, code) for share in SHARES}
+    for name, seen in amounts.items():
+        first = order[seen[order]][: last_moment(int(seen.sum()))]
+        learned = np.where(np.isin(np.arange(len(grades)), first), grades, np.nan)
+        estimator = relearned(start, learned) if len(first) else start
+        belief = estimator.predict(np.where(seen, grades, np.nan))
+        usual = start.predict(np.full(len(grades), np.nan)).marginals.mean(axis=0)
+        found = []
+        for chance in (belief.probabilities, running_mean(pool, level, seen, usual)):
+            off = (chance @ belief.levels - grades)[~seen] / pool.scale.maximum
+            log = -np.log(np.maximum(chance[~seen, level[~seen]], 1e-9))
+            found += [float(np.sqrt(np.mean(off**2))), float(log.mean())]
+        yield name, found
+
+
+def main() -> None:
+    """Print the figures, and keep them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", type=int, default=6)
+    parser.add_argument("--only", default="", help="collections, with commas")
+    options = parser.parse_args()
+    model, estimates = load_model("joint-fine"), between_all()
+    with Figures("single_grades") as figures, threadpool_limits(1):
+        for name, collection in real([name for name in options.only.split(",") if name]).items():
+            between = learn_between([one for one in estimates if one.source != SOURCES[name]])
+            away = replace(model, between=between, training=None)
+            queries = min(QUERIES.get(name, 20), len(queries_of(collection)))
+            drawn = draw_parts(collection, options.parts, np.random.default_rng(0), queries=queries, held_out="queries")
+            rows: dict[str, list[list[float]]] = {}
+            for code, part in enumerate(drawn):
+                pool = build_pool(part.of(collection))
+                for amount, found in measured(pool, pool.spread(part.of(collection).grades()), away, code):
+                    rows.setdefault(amount, []).append(found)
+            for amount, every in rows.items():
+                told = np.array(every)
+                for place, what in enumerate(("RMSE", "log score")):
+                    own, other = told[:, place], told[:, place + 2]
+                    error = np.std(own - other, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0
+                    note = f"{np.mean(own - other):+.4f} ± {error:.4f} to the running mean"
+                    figures.add(f"{name}, {amount} judged, {what}", float(own.mean()), "", float(other.mean()), note)
+
+
+if __name__ == "__main__":
+    main()

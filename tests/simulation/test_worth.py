@@ -1,0 +1,77 @@
+"""Worth of evidence, against the same computed pair by pair, and on evidence whose worth is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim import shipped
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.relevance.estimators import estimator_of
+from audiosim.simulation.worth import worth
+
+DEMO = shipped.folder("fixtures") / "demo"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return Collection.load(DEMO, DEMO / "truth.qrels")
+
+
+@pytest.fixture(scope="module")
+def told(demo):
+    """The demo with what listeners will say, blurred, and with numbers drawn by lot; no other metadata."""
+    rng = np.random.default_rng(0)
+    pairs = build_pool(demo).pairs
+    known = replace(demo, documents={}).with_evidence(
+        "judge", {pair: demo.grades()[pair] + 5 * rng.normal() for pair in pairs}
+    )
+    return known.with_evidence("lot", {pair: rng.normal() for pair in pairs})
+
+
+def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
+    found = {piece.evidence: piece for piece in worth(demo, shares=[0], target=None).pieces}
+    assert list(found) == ["artist", "genre"]
+    errors, logs = [], []
+    for documents in (
+        demo.documents,
+        {name: replace(document, genre=None) for name, document in demo.documents.items()},
+    ):
+        pool = build_pool(replace(demo, documents=documents))
+        belief = estimator_of(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+        grades = [demo.grades()[pair] for pair in pool.pairs]
+        square = [((belief.expectation[i] - grade) / 100) ** 2 for i, grade in enumerate(grades)]
+        errors.append(sum(square) / len(square))
+        nearest = [
+            min(range(len(belief.levels)), key=lambda k, of=grade: abs(belief.levels[k] - of)) for grade in grades
+        ]
+        chances = [belief.probabilities[i][level] for i, level in enumerate(nearest)]
+        logs.append(sum(np.log(chances)) / len(chances))
+    piece = found["genre"]
+    assert piece.rmse == pytest.approx(np.sqrt(errors[1]) - np.sqrt(errors[0]), abs=1e-12)
+    assert piece.log_score == pytest.approx(logs[0] - logs[1], abs=1e-12)
+    assert piece.rmse_low < piece.rmse < piece.rmse_high
+    assert piece.saved is None
+
+
+def test_a_judge_is_worth_much_and_lots_are_worth_nothing(told):
+    found = worth(told, shares=[0.2], splits=1, target=0.9)
+    pieces = {piece.evidence: piece for piece in found.pieces}
+    assert pieces["judge"].rmse_low > 0.05
+    assert pieces["judge"].log_score_low > 0
+    assert abs(pieces["lot"].rmse) < 0.005  # of one draw; on average it costs less than .001
+    assert pieces["lot"].rmse_low < 0
+    assert pieces["judge"].known == pieces["lot"].known == 1
+    assert pieces["judge"].saved > abs(pieces["lot"].saved)
+    assert list(found.to_frame()["evidence"]) == ["judge", "lot"]
+
+
+def test_what_nothing_can_be_told_of_is_said(demo):
+    with pytest.raises(InputError, match="has no judgments, which worth is told from"):
+        worth(replace(demo, judgments=()))
+    with pytest.raises(InputError, match="has no evidence beside what systems retrieved"):
+        worth(replace(demo, documents={}))
+    with pytest.raises(InputError, match="at least 0 and below 1, got 1"):
+        worth(demo, shares=[1])

@@ -1,0 +1,193 @@
+"""The commands as functions: the same answers as the commands, and results that are tabled, drawn and told."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import audiosim
+from audiosim.errors import InputError
+from audiosim.relevance.estimators import uniform
+from audiosim.selection.stopping import Judgments
+from audiosim.training.plan import Plan
+
+mpl.use("Agg")
+
+DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
+TRUTH = DEMO / "truth.qrels"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return audiosim.Collection.load(DEMO)
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return audiosim.Collection.load(DEMO, judgments=TRUTH)
+
+
+def said(run, *arguments):
+    code, out, err = run(*arguments, "--format", "json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_predict_is_the_command_of_its_name(run, demo, tmp_path):
+    assert audiosim.predict(DEMO, "mout").to_dict() == said(run, "predict", DEMO, "--model", "mout")
+    pairs = [("q03", "d044"), ("q01", "d070")]
+    (tmp_path / "pairs.tsv").write_text("\n".join("\t".join(pair) for pair in pairs))
+    found = audiosim.predict(demo, "mout", pairs=pairs)
+    assert found.to_dict() == said(run, "predict", DEMO, "--model", "mout", "--pairs", tmp_path / "pairs.tsv")
+    frame = found.to_frame()
+    assert list(frame.index) == pairs
+    assert frame.filter(regex=r"^p\d").sum(axis=1).tolist() == pytest.approx([1, 1])
+
+
+def test_next_pairs_compare_and_simulate_are_the_commands_of_their_names(run, demo, judged):
+    asked = audiosim.next_pairs(demo, "mout", count=5, rule="doubts", seed=3)
+    command = ("next", DEMO, "--model", "mout", "-n", "5", "--selection-rule", "doubts", "--seed", "3")
+    assert asked.to_dict() == said(run, *command)
+    verdict = audiosim.compare(demo, "rhythm", "harmony", "mout", distribution="normal").to_dict()
+    command = ("compare", DEMO, "rhythm", "harmony", "--model", "mout", "--distribution", "normal")
+    assert verdict == said(run, *command)
+    played = audiosim.simulation(judged, "mout", stop="judgments=3", batch=1).to_dict()
+    command = ("simulate", DEMO, "--judgments", TRUTH, "--model", "mout", "--stop", "judgments=3", "--batch", "1")
+    assert played == said(run, *command)
+
+
+def test_a_stop_is_a_confidence_a_goal_or_several(judged):
+    ends = [
+        audiosim.simulation(judged, "mout", stop=stop).curve[-1].judged
+        for stop in (["judgments=2", "judgments=4"], Judgments(3), ("judgments=1",))
+    ]
+    assert ends == [2, 3, 1]
+    with pytest.raises(InputError, match="unknown stopping rule 'soon'"):
+        audiosim.simulation(judged, stop="soon")
+
+
+def test_an_estimator_of_one_s_own_predicts(tiny):
+    from audiosim.corpus.pool import build_pool
+
+    found = audiosim.predict(tiny, uniform(build_pool(tiny)))
+    # Every grade from 0 to 100 equally likely.
+    assert found.to_frame()["expectation"].tolist() == pytest.approx([50.0] * 7)
+    assert repr(found) == "7 pairs predicted by uniform"
+
+
+def test_a_model_is_trained_by_the_name_of_its_features(judged):
+    found = audiosim.train(judged, "fTEAM,sGEN")
+    assert found.model.terms == ("fTEAM", "sGEN")
+    assert repr(found) == "trained: 2 terms, fitted to 595 of 600 judgments"  # 5 genres are unknown
+    assert audiosim.train([judged], Plan(("fTEAM",), folds=0)).findings.rows == 600
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    lines = ["answer\tquery\tA1\tB1\tfine_A1\tfine_B1"]
+    for _ in range(400):
+        a, b = rng.integers(0, 101, 2)
+        answer = "good" if min(a, b) > 60 else "bad" if max(a, b) < 40 else "a" if a > b else "b"
+        lines.append(f"{answer}\tq\td\te\t{a}\t{b}")
+    path = tmp_path_factory.mktemp("people") / "answers.tsv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def results(demo, judged, answered):
+    """One of each result, by the name of the function."""
+    two = replace(judged, judgments=tuple(replace(one, assessor=who) for one in judged.judgments for who in "ab"))
+    return {
+        "predict": audiosim.predict(demo, "mout"),
+        "next_pairs": audiosim.next_pairs(demo, "mout"),
+        "estimate": audiosim.estimate(demo, "mout"),
+        "compare": audiosim.compare(demo, "rhythm", "harmony", "mout"),
+        "plan": audiosim.plan(demo, "mout", campaigns=2),
+        "simulate": audiosim.simulation(judged, "mout", stop="judgments=20"),
+        "evaluate": audiosim.evaluate(judged),
+        "friedman": audiosim.evaluate(judged, test="friedman"),
+        "reliability": audiosim.reliability(judged),
+        "assessors": audiosim.assessor_reliability(two),
+        "split_half": audiosim.split_half_study(judged, trials=5),
+        "fits": audiosim.fit_trials(audiosim.evaluate(judged).scores.values, np.random.default_rng(0), trials=5),
+        "satisfaction": audiosim.satisfaction(answered, "CG@1"),
+        "train": audiosim.train(judged, "fTEAM,sGEN"),
+    }
+
+
+@pytest.fixture(scope="module")
+def found(demo, judged, answered):
+    return results(demo, judged, answered)
+
+
+NAMES = (
+    *("predict", "next_pairs", "estimate", "compare", "plan", "simulate", "evaluate", "friedman", "reliability"),
+    *("assessors", "split_half", "fits", "satisfaction", "train"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_result_is_tabled_told_and_drawn_on_the_axes_it_is_given(found, name):
+    from matplotlib import pyplot
+
+    result = found[name]
+    assert len(result.to_frame()) > 0
+    assert "\n" not in repr(result)
+    assert len(repr(result)) < 250
+    html = result._repr_html_()
+    assert html.startswith("<p>")
+    assert "<table" in html
+    axes = pyplot.subplots()[1]
+    assert result.plot(axes) is axes
+    assert axes.get_xlabel()
+    assert result.plot().figure is not axes.figure
+    pyplot.close("all")
+
+
+def test_what_is_drawn_is_what_was_found(found):
+    from matplotlib import pyplot
+
+    rows = found["evaluate"].system_rows()
+    axes = found["evaluate"].plot()
+    (dots,) = axes.get_lines()
+    assert dots.get_xdata().tolist() == [row["mean"] for row in rows]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [row["system"] for row in rows]
+    ends = [segment[:, 0].tolist() for segment in axes.collections[0].get_segments()]
+    assert ends == [[row["low"], row["high"]] for row in rows]
+    top, bottom = sorted(axes.get_ylim())
+    assert axes.get_ylim() == (bottom, top)  # the best is on top
+    curve = found["simulate"].plot().get_lines()
+    assert curve[1].get_ydata().tolist() == [moment.accuracy for moment in found["simulate"].curve]
+    pyplot.close("all")
+
+
+def test_long_names_are_cut_in_the_middle_and_forty_systems_have_room():
+    from matplotlib import pyplot
+
+    from audiosim.drawing import LONGEST, draw_intervals
+
+    names = [f"a-very-long-name-of-a-system-number-{n:02}" for n in range(40)]
+    values = np.linspace(0, 1, 40)
+    axes = draw_intervals(names, values - 0.1, values, values + 0.1, "score")
+    axes.figure.canvas.draw()
+    shown = [label.get_text() for label in axes.get_yticklabels()]
+    assert all(len(text) == LONGEST and text.endswith(f"{n:02}") for n, text in enumerate(shown))
+    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert all(upper.y0 >= lower.y1 - 1 for upper, lower in pairwise(boxes))
+    pyplot.close("all")
+
+
+def test_nothing_is_drawn_with_before_something_is_drawn():
+    code = (
+        f"import sys, audiosim; audiosim.estimate({str(DEMO)!r}, 'mout'); "
+        "print([m for m in sys.modules if m.startswith('matplotlib')])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "[]"
