@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
 from scipy.optimize import minimize
 
 from audiosim.audio.index import AudioIndex, extract
@@ -123,13 +124,18 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         setting = Setting(options.folder, options.pool, options.seed, Path(folder) / "sounds.index")
     plain, _ = errors(setting, None, by_sound=False)
-    print(f"without sound: error {plain.round(4)} where {SHARES} of a query is judged; below, what sound changes")
+    rows: list[list[str | float]] = [["no sound: the error itself", *plain, ""]]
     for by_sound in (False, True):
-        print("expected by qSIM:" if by_sound else "expected alike of all:")
         for kernel in (None, *setting.kernels):
-            found, size = errors(setting, kernel, by_sound)
-            shares = "query {:.2f}, sound {:.2f}, rest {:.2f}".format(*size)
-            print(f"  {kernel or 'no closeness':26}{np.array2string(found - plain, precision=4)}   {shares}")
+            if by_sound or kernel:
+                found, size = errors(setting, kernel, by_sound)
+                shares = "{:.2f}, {:.2f}, {:.2f}".format(*size)
+                rows.append(
+                    [f"{'qSIM' if by_sound else 'no qSIM'}, {kernel or 'no closeness'}", *(found - plain), shares]
+                )
+    with Figures("alike") as figures:
+        columns = ["", *(f"{share:.0%} judged" for share in SHARES), "sizes of query, sound, rest"]
+        figures.table(f"change of the error by sound, {len(setting.truth)} pairs", columns, rows)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
-"""What describing sound costs, stage by stage, beside librosa and essentia; and what a second worker brings.
+"""Cost of describing sound, stage by stage, beside librosa, musly and essentia; and of workers.
 
     python benchmarks/sound.py [FOLDER] [--clips 6] [--runs 5] [--repeats 100]
 
 FOLDER has sound files. The clips are written anew in each format, at 22,050 Hz mono and at 44.1 kHz stereo.
 Times are of the processor, in ms per clip, on one thread, medians over runs and clips; the programs take
 turns, so that a busy machine hurts them alike. `all` is the standard description, with spectral contrast and band
-descriptors, `mfcc` the plain one; --transform says by whose Fourier transform. What workers cost is the processor
-time of all their processes. The limits are ours.
+descriptors, `mfcc` the plain one; both with scipy alone, as a plain install has it, and `fast` as `all` with
+audiosim[fast]. Musly (pymusly) and essentia are measured where they are installed; musly is handed the samples. What
+workers cost is the processor time of all their processes. The limits are ours.
 """
 
 import argparse
 import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,21 +23,22 @@ import lazy_loader
 import numpy as np
 import soundfile
 import soxr
+from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.audio import decode, spectra
+from audiosim.audio import decode, describe, spectra
 from audiosim.audio.frames import frames
 from audiosim.audio.index import extract
+from audiosim.audio.mfcc import hann
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.audio.sources import find_sounds
-from audiosim.stats import gaussian
 
 librosa = lazy_loader.load("librosa")
 ROOT = Path(__file__).parents[1]
 FOLDERS = [ROOT.parent / "shared" / "data" / "sounds", ROOT / "fixtures"]
 FORMATS = {f"{rate_hz}.{end}": rate_hz for rate_hz in (22_050, 44_100) for end in ("wav", "flac", "mp3", "ogg")}
 
-WHOLE_MS, LIBROSA, ESSENTIA, BARE, MORE_MS, START_MS = 9.0, 2.5, 5.0, 1.25, 8.0, 150.0
+WHOLE_MS, LIBROSA, MUSLY, BARE, MORE_MS, START_MS = 9.0, 2.5, 4.0, 1.25, 8.0, 150.0
 
 Times = dict[str, float]
 Describe = Callable[[Path], object]
@@ -48,8 +51,9 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.process_time_ns() - start) / 1e6
 
 
-def ours(path: Path, parameters: Parameters = STANDARD_FRAMES) -> object:
-    return gaussian.fit_gaussian(frames(decode.read(path), parameters).values)
+def ours(path: Path, parameters: Parameters = STANDARD_FRAMES, transform: spectra.Transform | None = None) -> object:
+    spectra.fastest = lambda: transform or spectra.by_scipy
+    return describe.summarise(frames(decode.read(path), parameters).values)
 
 
 def by_librosa(path: Path) -> object:
@@ -57,12 +61,36 @@ def by_librosa(path: Path) -> object:
     return mean_and_covariance(librosa.feature.mfcc(y=samples, sr=rate_hz, n_mfcc=20))
 
 
-def essentias() -> Describe | None:
-    """Essentia put together to do the same; None where it is not installed."""
-    try:
-        import essentia
-    except ImportError:
-        return None
+def others() -> dict[str, Describe]:
+    """The other programs that are installed."""
+    found: dict[str, Describe] = {"librosa": by_librosa}
+    for name, make in (("musly", musly), ("essentia", essentia)):
+        try:
+            found[name] = make()
+        except ImportError:
+            print(f"{name}: not installed")
+    return found
+
+
+def musly() -> Describe:
+    """Musly's method "timbre"; what it takes to turn an array into the list that it wants is not counted."""
+    import pymusly
+
+    jukebox = pymusly.MuslyJukebox(method="timbre", decoder="none")
+    lists: dict[Path, list[float]] = {}
+
+    def describe(path: Path) -> object:
+        if path not in lists:
+            lists[path] = decode.read(path).samples.tolist()
+        return jukebox.track_from_audiodata(lists[path])
+
+    return describe
+
+
+def essentia() -> Describe:
+    """Essentia put together to do the same."""
+    import essentia
+
     essentia.log.infoActive = essentia.log.warningActive = False
     from essentia.standard import MFCC, FrameGenerator, MonoLoader, Spectrum, Windowing
 
@@ -85,14 +113,17 @@ def stages(path: Path) -> Times:
     """Our stages on one file, each by itself, and the bare decode."""
     rate_hz = soundfile.info(path).samplerate
     signal = decode.read(path)
+    spectra.fastest = lambda: spectra.by_scipy
     found = frames(signal).values
     decoded = milliseconds(lambda: decode.read(path, rate_hz))
+    resampled = milliseconds(lambda: decode.read(path)) - decoded if rate_hz != signal.rate_hz else 0.0
     return {
         "bare": milliseconds(lambda: soundfile.read(path, dtype="float32")),
         "decode": decoded,
-        "resample": milliseconds(lambda: decode.read(path)) - decoded if rate_hz != signal.rate_hz else 0.0,
+        "resample": resampled,
+        "transform": milliseconds(lambda: [None for _ in spectra.powers(signal.samples, hann(2048), 512)]),
         "frames": milliseconds(lambda: frames(signal)),
-        "gaussian": milliseconds(lambda: gaussian.fit_gaussian(found)),
+        "gaussian": milliseconds(lambda: describe.summarise(found)),
     }
 
 
@@ -110,11 +141,17 @@ def written(sounds: list[Path], folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def measured(paths: list[Path], runs: int, others: Mapping[str, Describe]) -> Times:
+def measured(paths: list[Path], runs: int, peers: Mapping[str, Describe]) -> Times:
     """The medians, over files and runs, of our stages, of our whole, and of others."""
-    whole = {"all": ours, "mfcc": partial(ours, parameters=PLAIN), **others}
+    own = {"all": ours, "mfcc": partial(ours, parameters=PLAIN)}
+    if find_spec("cv2"):
+        own["fast"] = partial(ours, transform=spectra.by_opencv)
+    whole = {**own, **peers}
     for one in whole.values():  # the first call loads and builds
         one(paths[0])
+    for path in paths:
+        for one in peers.values():
+            one(path)
     seen = [
         stages(path) | {name: milliseconds(partial(one, path)) for name, one in whole.items()}
         for _ in range(runs)
@@ -123,37 +160,31 @@ def measured(paths: list[Path], runs: int, others: Mapping[str, Describe]) -> Ti
     return {name: float(np.median([row[name] for row in seen])) for name in seen[0]}
 
 
-def table(files: Mapping[str, list[Path]], runs: int, others: Mapping[str, Describe]) -> Iterator[str]:
-    columns = ["bare", "decode", "resample", "frames", "gaussian", "all", "mfcc", *others]
-    yield f"{'ms per clip':12}" + "".join(f"{name:>10}" for name in columns) + f"{'clips/s':>10}"
-    judged = []
-    for name, paths in files.items():
-        found = measured(paths, runs, others)
-        yield f"{name:12}" + "".join(f"{found[column]:10.2f}" for column in columns) + f"{1000 / found['all']:10.0f}"
-        judged += list(verdicts(name, found))
-    yield from ("", *judged)
+def describing(files: Mapping[str, list[Path]], runs: int, figures: Figures) -> None:
+    """The table of all formats, and what was found beside the limits."""
+    peers = others()
+    found = {name: measured(paths, runs, peers) for name, paths in files.items()}
+    columns = list(found["22050.wav"])
+    rows = [[name, *(round(times[column], 2) for column in columns)] for name, times in found.items()]
+    figures.table("ms of processor time per clip of 30 s", ["", *columns], rows)
+    for name, times in found.items():
+        if name != "22050.wav":
+            most = round(BARE * times["bare"] + MORE_MS, 2)
+            figures.add(
+                f"{name}: description", times["all"], limit=most, note=f"{BARE} times bare decoding + {MORE_MS:g}"
+            )
+    plain = found["22050.wav"]
+    figures.add("22050.wav: description", plain["all"], limit=WHOLE_MS, note="of a quiet machine")
+    share = plain["transform"] + plain["decode"]
+    figures.add("of it decoding and the transforms alone", share)
+    for peer, least in (("librosa", LIBROSA), ("musly", MUSLY), ("essentia", None)):
+        for kind in ("all", "fast"):
+            if peer in plain and kind in plain:
+                with_what = "scipy alone" if kind == "all" else "audiosim[fast]"
+                figures.add(f"times as fast as {peer}, {with_what}", plain[peer] / plain[kind], "", least, least=True)
 
 
-def verdicts(name: str, found: Times) -> Iterator[str]:
-    """What was found beside the limits."""
-    if name == "22050.wav":
-        yield verdict(name, "all, ms", found["all"], found["all"] <= WHOLE_MS, f"at most {WHOLE_MS}")
-        for other, least in (("librosa", LIBROSA), ("essentia", ESSENTIA)):
-            if other in found:
-                ratio = found[other] / found["all"]
-                yield verdict(name, f"times {other}", ratio, ratio >= least, f"at least {least}")
-    else:
-        most = BARE * found["bare"] + MORE_MS
-        yield verdict(
-            name, "all, ms", found["all"], found["all"] <= most, f"at most {BARE} bare + {MORE_MS}: {most:.2f}"
-        )
-
-
-def verdict(name: str, what: str, value: float, holds: bool, limit: str) -> str:
-    return f"{name:12}{what:26}{value:8.2f}   {'holds ' if holds else 'MISSED'}   {limit}"
-
-
-def workers(paths: list[Path], repeats: int) -> Iterator[str]:
+def workers(paths: list[Path], repeats: int, figures: Figures) -> None:
     """What clips cost in workers, all processes counted, and what a worker costs to start."""
     sounds = {f"{path.stem}-{turn}": path for turn in range(repeats) for path in paths}
     few = dict(list(sounds.items())[: len(sounds) // 4])
@@ -164,10 +195,10 @@ def workers(paths: list[Path], repeats: int) -> Iterator[str]:
         extract(sounds, jobs)
         end = of_children()
         each = 1000 * ((end - middle) - (middle - start)) / (len(sounds) - len(few))
-        yield f"{len(sounds)} clips, n_jobs={jobs}: {each:.2f} ms a clip once they run, {end - middle:.2f} s from cold"
+        figures.add(f"a clip in {jobs} worker{'s' if jobs > 1 else ''}, once they run", each)
     one, nine = (spent(lambda jobs=jobs: extract(dict(list(sounds.items())[:9]), jobs)) for jobs in (1, 9))
-    more = 1000 * (nine - one) / 8
-    yield verdict("22050.wav", "a further worker, ms", more, more <= START_MS, f"at most {START_MS}")
+    figures.add("a further worker", 1000 * (nine - one) / 8, limit=START_MS)
+    figures.add("the first worker, and what forks it", 1000 * one - 9 * each, limit=START_MS)
 
 
 def spent(work: Callable[[], object]) -> float:
@@ -192,22 +223,13 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=6)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=100)
-    parser.add_argument("--transform", choices=["fastest", "scipy", "opencv"], default="fastest")
     options = parser.parse_args()
-    if options.transform != "fastest":
-        chosen = {"scipy": spectra.by_scipy, "opencv": spectra.by_opencv}[options.transform]
-        spectra.fastest = lambda: chosen
     sounds = list(find_sounds(options.folder).values())
-    essentia = essentias()
-    others = {"librosa": by_librosa} | ({"essentia": essentia} if essentia else {})
-    if essentia is None:
-        print("essentia: not installed")
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, Figures("sound") as figures:
         files = written(sounds[:: max(1, len(sounds) // options.clips)][: options.clips], Path(folder))
         with threadpool_limits(1):
-            print(*table(files, options.runs, others), sep="\n")
-        for line in workers(files["22050.wav"], options.repeats):
-            print(line)
+            describing(files, options.runs, figures)
+        workers(files["22050.wav"], options.repeats, figures)
 
 
 if __name__ == "__main__":

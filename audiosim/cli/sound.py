@@ -3,6 +3,7 @@
 import sys
 import time
 from enum import StrEnum
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -186,6 +187,10 @@ def neighbours(
     asked = asked or {name: name for name in near}
     if output is not None or form is Format.table:
         run = Run(system, {query: tuple(one.identifier for one in near[own]) for query, own in asked.items()})
+        spaced = next((name for name in near if name.split() != [name]), None)
+        if spaced is not None:
+            remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
+            raise InputError(f"{spaced!r} has white space, which parts the columns of a run: {remedy}")
         if output is not None:
             write_run(output, [run])
         else:
@@ -193,7 +198,7 @@ def neighbours(
         return
     rows = [
         {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
-        | ({} if other.proximity is None else {"proximity": other.proximity})
+        | ({} if other.proximity is None else {"proximity": None if isnan(other.proximity) else other.proximity})
         for query, document in asked.items()
         for rank, other in enumerate(near[document], start=1)
     ]

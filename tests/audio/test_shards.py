@@ -106,3 +106,18 @@ def test_the_command_searches_shards_as_one_index(run, whole, tmp_path):
     code, _, err = run("neighbours", *shards, "--queries", tmp_path / "queries.tsv", whole.folder)
     assert code == 1
     assert re.search(r"^audiosim: 'r0' is in two shards, .*/shards/0000\.index and .*/index$", err)
+
+
+def test_names_with_spaces_are_told_how_to_become_a_run(run, tmp_path):
+    index = AudioIndex.of({"a b": Gaussian(np.zeros(1), np.eye(1)), "ü": Gaussian(np.ones(1), np.eye(1))}, ONE)
+    index.save(tmp_path / "index")
+    code, _, err = run("neighbours", tmp_path / "index")
+    assert (code, err) == (
+        1,
+        "audiosim: 'a b' has white space, which parts the columns of a run: audiosim init FOLDER names recordings so "
+        "that they can be; json and csv show them as they are\n",
+    )
+    assert '"document": "a b"' in run("neighbours", tmp_path / "index", "--format", "json")[1]
+
+
+ONE = Parameters(coefficients=1)
