@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from figures import Figures
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
 from audiosim.audio.parameters import STANDARD_FRAMES
@@ -183,8 +184,11 @@ def main() -> None:
             seen[kind, judge(outcome)] += 1
             seen["all", judge(outcome)] += 1
             slowest, last = max(slowest, time.monotonic() - last), time.monotonic()
-    print(*table(Counter({key: seen[key] for key in sorted(seen, key=_order)})), sep="\n")
-    print(f"longest wait for an outcome: {slowest:.2f} s")
+    names = dict.fromkeys(name for name, _ in sorted(seen, key=_order))
+    with Figures("mutants") as figures:
+        rows = [(name, *(seen[name, outcome] for outcome in OUTCOMES)) for name in names]
+        figures.table(f"outcomes of {options.mutants:,} damaged files", ["", *OUTCOMES], rows)
+        figures.add("longest wait for an outcome", slowest, "s")
     sys.exit(any(count for (_, outcome), count in seen.items() if outcome not in HARMLESS))
 
 
