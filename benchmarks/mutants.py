@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from figures import Figures
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
 from audiosim.audio.parameters import STANDARD_FRAMES
@@ -185,6 +184,8 @@ def main() -> None:
             seen["all", judge(outcome)] += 1
             slowest, last = max(slowest, time.monotonic() - last), time.monotonic()
     names = dict.fromkeys(name for name, _ in sorted(seen, key=_order))
+    from figures import Figures  # which those who import this script from elsewhere do not find
+
     with Figures("mutants") as figures:
         rows = [(name, *(seen[name, outcome] for outcome in OUTCOMES)) for name in names]
         figures.table(f"outcomes of {options.mutants:,} damaged files", ["", *OUTCOMES], rows)
