@@ -6,8 +6,8 @@ A Gaussian of half a mixture is the upper triangle, row by row, of its matrix bo
        -1/2
 
 The sum of one of A, a and one of B, -b has the determinant -det(A + B) (1 + v' (A + B)^-1 v), v = a - b: that of
--(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v, in which nothing cancels however far apart the
-means are. So a pair costs one addition and one elimination.
+-(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v, in which nothing cancels however far
+apart the means are. So a pair costs one addition and one elimination.
 """
 
 import math
@@ -88,12 +88,16 @@ def compiled() -> Fill:
     eliminate = translate(_eliminate)
 
     def fill(mine: Array, theirs: Array, size: int, result: Array) -> None:
-        matrix, rest = np.empty((len(theirs), LANES)), np.empty((size + 1, LANES))
+        block, matrix = np.empty((len(theirs), LANES)), np.empty((len(theirs), LANES))
+        rest = np.empty((size + 1, LANES))
         for left in range(0, result.shape[1], LANES):
+            for place in range(len(theirs)):
+                for lane in range(LANES):
+                    block[place, lane] = theirs[place, left + lane]
             for row in range(len(mine)):
                 for place in range(len(theirs)):
                     for lane in range(LANES):
-                        matrix[place, lane] = mine[row, place] + theirs[place, left + lane]
+                        matrix[place, lane] = mine[row, place] + block[place, lane]
                 eliminate(matrix, size, rest, result[row, left : left + LANES])
 
     made: Fill = translate(fill)

@@ -7,14 +7,18 @@ from audiosim.stats.determinants import bordered, compiled, log_determinants_of_
 from audiosim.stats.gaussian import Singles, from_rows
 from audiosim.stats.threads import spread_on_threads
 
-COLUMNS = 384  # of a strip, which stays in cache
+COLUMNS = (
+    384  # of a strip, which stays in cache; where half of all pairs is enough a third of them, as corners are wasted
+)
 TOGETHER_ANEW = 128  # pairs evaluated a second time together
 MANY = 500_000  # pairs from which machine code is made for them
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
 SPARE = 1e-8  # divergence from which that is nothing
 
 
-def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension: int) -> Array:
+def jensen_shannon_divergence(
+    first: Singles, second: Singles | None, dimension: int, many: bool | None = None
+) -> Array:
     """Jensen-Shannon divergence of Gaussians, their mixture replaced by the Gaussian of its moments, in nats.
 
         (ln det C - (ln det S_i + ln det S_j) / 2) / 2,   C = (S_i + S_j) / 2 + v v',  v = (m_i - m_j) / 2
@@ -22,6 +26,7 @@ def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension:
     first      (r, width) rows of Gaussians, see `to_rows`
     second     (c, width) likewise; None: the same, which takes half the time
     dimension  d
+    many       whether to use machine code, which takes a second or two to make; None: from half a million pairs on
 
     (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where second is None. C is
     the covariance of the equal mixture of the two, so that this is the entropy of its Gaussian less the
@@ -32,20 +37,22 @@ def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension:
     Lin (1991), doi:10.1109/18.61115; for the Gaussians of music in musly, Schnitzer (2014), as "timbre".
     """
     if second is not None and len(second) < min(len(first), COLUMNS):
-        return jensen_shannon_divergence(second, first, dimension).T
+        return jensen_shannon_divergence(second, first, dimension, many).T
     others = first if second is None else second
-    result, many = np.empty((len(first), len(others))), len(first) * len(others) >= MANY
-    own = _halves(first, dimension, 1)
-    if many:
+    result, own = np.empty((len(first), len(others))), _halves(first, dimension, 1)
+    by_machine = len(first) * len(others) >= MANY if many is None else many
+    if by_machine:
         compiled()
 
+    columns = COLUMNS if second is not None else max(1, COLUMNS // 3)
+
     def fill(left: int) -> None:
-        strip = others[left : left + COLUMNS]
+        strip = others[left : left + columns]
         mine = slice(len(first) if second is not None else min(len(first), left + len(strip)))
-        mixed = log_determinants_of_mixtures(own[mine], _halves(strip, dimension, -1).T, dimension, many)
+        mixed = log_determinants_of_mixtures(own[mine], _halves(strip, dimension, -1).T, dimension, by_machine)
         result[mine, left : left + len(strip)] = _divergences(mixed, first[mine], strip, dimension)
 
-    spread_on_threads(fill, range(0, len(others), COLUMNS)[::-1])
+    spread_on_threads(fill, range(0, len(others), columns)[::-1])
     if second is None:
         lower = np.tril_indices(len(first), -1)
         result[lower] = result.T[lower]
