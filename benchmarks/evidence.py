@@ -290,11 +290,11 @@ def described(names: Sequence[str], folder: Path) -> Path:
     from audiosim.stats.gaussian import Gaussian
 
     rng, d = np.random.default_rng(0), STANDARD_FRAMES.dimension
-    frames = (rng.normal(size=(d, 2 * d)) for _ in names)
-    made = {
-        name: Gaussian(2 * rng.normal(size=d), one @ one.T / (2 * d)) for name, one in zip(names, frames, strict=True)
-    }
-    AudioIndex.of(dict(zip(names, made, strict=True))).save(folder)
+    made = {}
+    for name in names:
+        frames = rng.normal(size=(d, 2 * d))
+        made[name] = Gaussian(2 * rng.normal(size=d), frames @ frames.T / (2 * d))
+    AudioIndex.of(made).save(folder)
     return folder
 
 

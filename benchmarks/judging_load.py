@@ -1,6 +1,6 @@
 """Waiting of assessors while many judge at once and the model learns anew, and what that takes.
 
-    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 3]
+    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 3] [--note TEXT]
 
 A server as the command starts it, SQLite, nothing judged. Each assessor asks for a pair, pauses (somewhere between none
 and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Limits: of
@@ -98,6 +98,7 @@ def main() -> None:
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--pause", type=float, default=3)
+    parser.add_argument("--note", default="", help="what is to be known of the machine, kept with the figures")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -158,7 +159,11 @@ def show(asked: argparse.Namespace, took: list[float], learned: int, early: floa
             note = f"{len(times)} requests, {share:.1%} within the limit, longest {times.max():.0f} ms"
             figures.add(f"{what}, 99th percentile", float(np.quantile(times, 0.99)), limit=limit, note=note)
         figures.add("processor time of a request", 1000 * took[0] / requests, note="of all kinds, learning beside")
-        figures.add("ready to run and without a processor", 1000 * took[1] / requests, note=f"machine at load {load}")
+        figures.add(
+            "ready to run and without a processor",
+            1000 * took[1] / requests,
+            note=f"machine at load {load}; {asked.note}",
+        )
         figures.add("learned", float(learned), "times", note=f"{asked.assessors} assessors, {asked.seconds:.0f} s")
         figures.add("memory", late, "MB", limit=1.05 * early, note=f"{early:.0f} MB after the first minute")
         figures.add("refused", len(TROUBLES), "requests", limit=0, note="; ".join(TROUBLES[:2]))

@@ -215,14 +215,14 @@ class Client:
         return self._there.lines(path_of(collection, "judgments"), {"format": form})
 
     def import_judgments(
-        self, collection: str, text: str, *, key: str | None = None, told: Callable[[ImportOut], object] = id
+        self, collection: str, text: str | bytes, *, key: str | None = None, told: Callable[[ImportOut], object] = id
     ) -> ImportOut:
         """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 
         told  called now and then with how far it is; what was taken is safe, also where this breaks off
         """
         key, path = key or new_key(), path_of(collection, "judgments", "import")
-        now = self._there.ask("POST", path, ImportOut, {}, text.encode(), key)
+        now = self._there.ask("POST", path, ImportOut, {}, text.encode() if isinstance(text, str) else text, key)
         while now.status not in ENDED:
             told(now)
             time.sleep(POLL_S)

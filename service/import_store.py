@@ -6,8 +6,8 @@ A file that was taken is safe: where the service ends in the middle, it goes on 
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Condition, Event
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import failure, open_engine
+from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import utc_now, write_time
 from audiosim.errors import BusyError, InputError
 
@@ -106,32 +106,37 @@ class ImportStore:
 
         key  empty: none
         """
-        with self._reporting():
-            METADATA.create_all(self._engine)
-            self._there = True
-            with self._engine.begin() as connection:
-                known = self._find(connection, collection, IMPORTS.c.key == key) if key else None
-                if known is not None:
-                    return known
-                open_ = sql.select(sql.func.count()).where(IMPORTS.c.collection == collection, _open)
-                if connection.execute(open_).scalar_one() >= MOST_WAITING:
-                    raise BusyError(f"{MOST_WAITING} files for {collection} are waiting already; send it again later")
-                row = {
-                    "collection": collection,
-                    "key": key or None,
-                    "by": by,
-                    "time": write_time(utc_now()),
-                    "body": body,
-                }
-                row |= {"prefix": f"import-{secrets.token_hex(8)}", "problem": "", "worker": ""}
-                new = sql.insert(IMPORTS).values(status=WAITING, written=0, seen=0.0, **row)
-                made = connection.execute(new.returning(*SAID)).one()
+        try:
+            with reporting(self._engine):
+                METADATA.create_all(self._engine)
+                self._there = True
+                with self._engine.begin() as connection:
+                    known = self._find(connection, collection, IMPORTS.c.key == key) if key else None
+                    if known is not None:
+                        return known
+                    open_ = sql.select(sql.func.count()).where(IMPORTS.c.collection == collection, _open)
+                    if connection.execute(open_).scalar_one() >= MOST_WAITING:
+                        raise BusyError(
+                            f"{MOST_WAITING} files for {collection} are waiting already; send it again later"
+                        )
+                    row = {
+                        "collection": collection,
+                        "key": key or None,
+                        "by": by,
+                        "time": write_time(utc_now()),
+                        "body": body,
+                    }
+                    row |= {"prefix": f"import-{secrets.token_hex(8)}", "problem": "", "worker": ""}
+                    new = sql.insert(IMPORTS).values(status=WAITING, written=0, seen=0.0, **row)
+                    made = connection.execute(new.returning(*SAID)).one()
+        except exc.IntegrityError:  # the same was sent twice, at the same moment
+            return self.add(collection, body, key, by)
         self.came.set()
         return Import(**made._mapping)
 
     def get(self, collection: str, number: int) -> Import:
         """The file of a number."""
-        with self._reporting(), self._engine.connect() as connection:
+        with reporting(self._engine), self._engine.connect() as connection:
             found = self._find(connection, collection, IMPORTS.c.number == number) if self._is_there() else None
         if found is None:
             raise InputError(f"there is no import {number} of {collection}")
@@ -148,7 +153,7 @@ class ImportStore:
         if not self._is_there():
             return []
         chosen = sql.select(*SAID).where(IMPORTS.c.collection == collection).order_by(IMPORTS.c.number.desc())
-        with self._reporting(), self._engine.connect() as connection:
+        with reporting(self._engine), self._engine.connect() as connection:
             return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
 
     def take(self, collection: str) -> tuple[Import, bytes] | None:
@@ -160,7 +165,7 @@ class ImportStore:
         free = (IMPORTS.c.worker == self._worker) | silent
         first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
         mine = sql.update(IMPORTS).where(IMPORTS.c.number == first.scalar_subquery(), free)
-        with self._reporting(), self._engine.begin() as connection:
+        with reporting(self._engine), self._engine.begin() as connection:
             chosen = mine.values(worker=self._worker, seen=now, status=RUNNING).returning(*SAID, IMPORTS.c.body)
             row = connection.execute(chosen).one_or_none()
         if row is None:
@@ -185,25 +190,18 @@ class ImportStore:
         self._held.close()
 
     def _change(self, number: int, values: Mapping[str, Any]) -> None:
-        with self._reporting(), self._engine.begin() as connection:
+        with reporting(self._engine), self._engine.begin() as connection:
             connection.execute(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
 
     def _is_there(self) -> bool:
         if not self._there:
-            with self._reporting():
+            with reporting(self._engine):
                 self._there = sql.inspect(self._engine).has_table(IMPORTS.name)
         return self._there
 
     def _find(self, connection: sql.Connection, collection: str, which: sql.ColumnElement[bool]) -> Import | None:
         row = connection.execute(sql.select(*SAID).where(IMPORTS.c.collection == collection, which)).one_or_none()
         return None if row is None else Import(**row._mapping)
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except exc.SQLAlchemyError as error:
-            raise failure(self._engine, error) from error
 
 
 _open = IMPORTS.c.status.not_in(ENDED)

@@ -6,15 +6,13 @@ guessed; a token is 256 random bits, which nobody guesses however fast the hash 
 
 import hashlib
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import failure, open_engine
+from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.errors import InputError
 
@@ -86,7 +84,7 @@ class TokenStore:
     def __init__(self, url: str, clock: Clock = utc_now) -> None:
         self._clock = clock
         self._engine = open_engine(url, 10.0)
-        with self._reporting():
+        with reporting(self._engine):
             METADATA.create_all(self._engine)
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
@@ -102,7 +100,7 @@ class TokenStore:
         token = Token(name, role, collection, write_time(now), expires, digest_of(secret))
         row = asdict(token)
         try:
-            with self._reporting(), self._engine.begin() as connection:
+            with reporting(self._engine), self._engine.begin() as connection:
                 connection.execute(sql.insert(TOKENS), [row])
                 self._note(connection, "create", name)
         except exc.IntegrityError:
@@ -111,7 +109,7 @@ class TokenStore:
 
     def revoke(self, name: str) -> None:
         """End a token now."""
-        with self._reporting(), self._engine.begin() as connection:
+        with reporting(self._engine), self._engine.begin() as connection:
             gone = connection.execute(sql.delete(TOKENS).where(TOKENS.c.name == name))
             if gone.rowcount:
                 self._note(connection, "revoke", name)
@@ -120,13 +118,13 @@ class TokenStore:
 
     def tokens(self) -> list[Token]:
         """All tokens, by name; those too that have ended."""
-        with self._reporting(), self._engine.connect() as connection:
+        with reporting(self._engine), self._engine.connect() as connection:
             rows = connection.execute(sql.select(*TOKENS.c).order_by(TOKENS.c.name)).all()
         return [Token(**row._mapping) for row in rows]
 
     def was_used(self) -> bool:
         """True if there is a token, or ever was one: then the database is for services that ask for one."""
-        with self._reporting(), self._engine.connect() as connection:
+        with reporting(self._engine), self._engine.connect() as connection:
             return any(
                 connection.execute(sql.select(sql.exists().select_from(one))).scalar() for one in (TOKENS, HISTORY)
             )
@@ -137,12 +135,3 @@ class TokenStore:
 
     def _note(self, connection: sql.Connection, kind: str, name: str) -> None:
         connection.execute(sql.insert(HISTORY).values(time=write_time(self._clock()), kind=kind, name=name))
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except exc.IntegrityError:
-            raise
-        except exc.SQLAlchemyError as error:
-            raise failure(self._engine, error) from error

@@ -7,6 +7,7 @@ from msgspec import field
 from audiosim.campaign import Campaign, Progress
 from audiosim.campaign.event import write_time
 from audiosim.expected.ranking import PREDICTED
+from audiosim.relevance.speaking import evidence_counts
 from audiosim.selection import Selection
 from service.exchange import Wire
 from service.served import ServedCollection
@@ -117,6 +118,9 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
+    `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
+    pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
+    `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
     `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
     what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
     be judged or were dropped a part is shown; `totals` says how many there are of each.
@@ -143,6 +147,7 @@ class CampaignOut(Wire):
     leases: list[HeldOut]
     sounds: str
     totals: dict[str, int]
+    evidence: dict[str, int]
 
     @classmethod
     def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
@@ -172,6 +177,7 @@ class CampaignOut(Wire):
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
+            evidence=evidence_counts(selection.belief),
         )
 
 

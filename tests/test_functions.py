@@ -57,19 +57,19 @@ def test_next_pairs_compare_and_simulate_are_the_commands_of_their_names(run, de
     verdict = audiosim.compare(demo, "rhythm", "harmony", "mout", distribution="normal").to_dict()
     command = ("compare", DEMO, "rhythm", "harmony", "--model", "mout", "--distribution", "normal")
     assert verdict == said(run, *command)
-    played = audiosim.simulation(judged, "mout", stop="judgments=3", batch=1).to_dict()
+    played = audiosim.simulate(judged, "mout", stop="judgments=3", batch=1).to_dict()
     command = ("simulate", DEMO, "--judgments", TRUTH, "--model", "mout", "--stop", "judgments=3", "--batch", "1")
     assert played == said(run, *command)
 
 
 def test_a_stop_is_a_confidence_a_goal_or_several(judged):
     ends = [
-        audiosim.simulation(judged, "mout", stop=stop).curve[-1].judged
+        audiosim.simulate(judged, "mout", stop=stop).curve[-1].judged
         for stop in (["judgments=2", "judgments=4"], Judgments(3), ("judgments=1",))
     ]
     assert ends == [2, 3, 1]
     with pytest.raises(InputError, match="unknown stopping rule 'soon'"):
-        audiosim.simulation(judged, stop="soon")
+        audiosim.simulate(judged, stop="soon")
 
 
 def test_an_estimator_of_one_s_own_predicts(tiny):
@@ -110,7 +110,7 @@ def results(demo, judged, answered):
         "estimate": audiosim.estimate(demo, "mout"),
         "compare": audiosim.compare(demo, "rhythm", "harmony", "mout"),
         "plan": audiosim.plan(demo, "mout", campaigns=2),
-        "simulate": audiosim.simulation(judged, "mout", stop="judgments=20"),
+        "simulate": audiosim.simulate(judged, "mout", stop="judgments=20"),
         "evaluate": audiosim.evaluate(judged),
         "friedman": audiosim.evaluate(judged, test="friedman"),
         "reliability": audiosim.reliability(judged),

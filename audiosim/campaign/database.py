@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.engine import DatabaseFile, failure, open_engine
+from audiosim.campaign.engine import DatabaseFile, failure, open_engine, reporting
 from audiosim.campaign.event import Event
 from audiosim.campaign.store import check_keys, check_repeated, used
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, event_of, prepare_tables, row_of
@@ -61,7 +61,7 @@ class DatabaseStore:
         self._engine = open_engine(url, timeout_s)
         self._head, self._lock = Head(0, FIRST), Lock()
         self._written = -float("inf")
-        with self._reporting():
+        with reporting(self._engine):
             prepare_tables(self._engine)
             self._file = DatabaseFile(self._engine)
 
@@ -110,7 +110,7 @@ class DatabaseStore:
         """The events whose number is higher than `after`, with their numbers; each fits the one before it."""
         known = self._head
         since = min(after, known.number)
-        with self._reporting():
+        with reporting(self._engine):
             self._file.check()
             with self._engine.connect() as connection:
                 least = self._last(connection) if since == 0 else since  # before the lines, which may grow
@@ -125,13 +125,13 @@ class DatabaseStore:
     def fold(self, idle_s: float = 0.0) -> None:
         """Write what waits in SQLite's write-ahead log into the file itself, unless written to within `idle_s`."""
         if time.monotonic() - self._written >= idle_s:
-            with self._reporting():
+            with reporting(self._engine):
                 self._file.fold(self._engine)
 
     def described(self) -> tuple[str, str]:
         """Description of the collection and rules in the campaign's row, as stored; empty where nothing."""
         found = sql.select(CAMPAIGNS.c.about, CAMPAIGNS.c.rules).where(CAMPAIGNS.c.collection == self._collection)
-        with self._reporting(), self._engine.connect() as connection:
+        with reporting(self._engine), self._engine.connect() as connection:
             row = connection.execute(found).one_or_none()
         return ("", "") if row is None else (row.about, row.rules)
 
@@ -147,18 +147,9 @@ class DatabaseStore:
         self._engine.dispose()
 
     @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except exc.IntegrityError:
-            raise
-        except exc.SQLAlchemyError as error:
-            raise failure(self._engine, error) from error
-
-    @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:
         """A transaction; nothing is acknowledged that went to a file which nobody finds."""
-        with self._reporting():
+        with reporting(self._engine):
             self._file.check()
             with self._engine.begin() as connection:
                 yield connection

@@ -2,8 +2,8 @@
 
 import re
 import time
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,17 @@ def _set_postgres(timeout_s: float, connection: Any, _: object) -> None:
     cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsafe}")
     cursor.close()
     connection.commit()
+
+
+@contextmanager
+def reporting(engine: sql.Engine) -> Iterator[None]:
+    """Have what goes wrong with a database end as the StoreError that it means, but for a row that is there already."""
+    try:
+        yield
+    except exc.IntegrityError:
+        raise
+    except exc.SQLAlchemyError as error:
+        raise failure(engine, error) from error
 
 
 class DatabaseFile:

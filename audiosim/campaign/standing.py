@@ -12,7 +12,7 @@ from audiosim.relevance.relearning import is_moment, relearned
 from audiosim.selection import Selection
 
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
-KEPT = 3  # estimators, beside the first
+KEPT = 2  # estimators, beside the first
 COUNT_S = 0.05  # to wait for another who counts, before a request is answered
 
 

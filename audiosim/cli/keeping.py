@@ -1,4 +1,4 @@
-"""Commands that keep the judgments of a service: back them up, verify them, restore them."""
+"""Commands that keep the judgments of a service: back them up, verify them, restore them, take more in."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audiosim.cli.options import As, Format, print_result
+from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
 if TYPE_CHECKING:
@@ -62,6 +63,49 @@ def restore(
     from audiosim.campaign.archive import restore as restore_logs
 
     _print(form, restore_logs(backup, database))
+
+
+def import_judgments(
+    service: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="Collection of a service, such as http://127.0.0.1:8000/v1/collections/demo.",
+            show_default=False,
+        ),
+    ],
+    judgments: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JUDGMENTS",
+            help="Qrels, CSV or JSON Lines, as a collection's folder has them.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ],
+    form: As = Format.table,
+) -> None:
+    """Send a file of judgments to a service that runs, and wait until all of it is in the campaign's log, or nothing.
+
+    Nobody who judges waits for it, and it goes on where the service is stopped in the middle. An organiser's token is
+    taken from AUDIOSIM_TOKEN.
+
+    Example: `audiosim import http://127.0.0.1:8000/v1/collections/demo monday.csv`
+    """
+    from audiosim.report.screen import progress
+    from service.address import parse_address
+    from service.client import Client
+
+    root, collection, _ = parse_address(service)
+    if collection is None:
+        raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    with Client(root) as client, progress("judgments") as show:
+        done = client.import_judgments(
+            collection, judgments.read_bytes(), told=lambda now: show(now.written, now.lines or 0)
+        )
+    found = {"collection": collection, "judgments": done.lines or 0, "state": done.state}
+    print_result(form, found, [found], lambda: f"in the log of {collection}: {found['judgments']:,}")
 
 
 def _print(form: Format, found: "list[Archived]") -> None:

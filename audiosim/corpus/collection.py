@@ -149,12 +149,15 @@ class Collection:
     def save(self, folder: str | Path) -> None:
         """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.
 
-        All files are written or none. Sound files stay where they are: a relative `path` counts from the folder.
+        All files are written or none. Results by a query's own artist are to be kept, as they are there.
+        Sound files stay where they are: a relative `path` counts from the folder.
         """
         plain = formats.fits_qrels(self.judgments)
         judgments = "judgments.qrels" if plain else "judgments.csv"
         spell_judgments = formats.qrels_lines if plain else formats.judgments_csv_lines
-        settings = formats.Settings(self.name, self.scale, self.cutoff, self.not_artists, task=self.task or None)
+        settings = formats.Settings(
+            self.name, self.scale, self.cutoff, self.not_artists, same_artist="keep", task=self.task or None
+        )
         texts = {
             "documents.tsv": formats.document_lines(self.documents.values()) if self.documents else None,
             "queries.tsv": formats.query_lines(self.query_documents) if self.query_documents else None,

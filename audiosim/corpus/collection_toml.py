@@ -158,6 +158,8 @@ def settings_lines(settings: Settings) -> list[str]:
         lines.append(f"cutoff = {settings.cutoff}")
     if settings.not_artists:
         lines.append(f"not_artists = [{', '.join(map(_quote, sorted(settings.not_artists)))}]")
+    if settings.same_artist is not None:
+        lines.append(f"same_artist = {_quote(settings.same_artist)}")
     return lines
 
 

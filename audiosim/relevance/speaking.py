@@ -29,15 +29,23 @@ def told_by(features: Iterable[Feature]) -> str:
     return ", ".join(kind for kind in ORDER if kind in kinds)
 
 
+def evidence_counts(belief: Belief) -> dict[str, int]:
+    """Number of pairs that each piece of evidence spoke for; empty where the estimator does not say."""
+    if belief.spoke is None:
+        return {}
+    counts: dict[str, int] = {}
+    for words, count in zip(belief.evidence, np.bincount(belief.spoke, minlength=len(belief.evidence)), strict=True):
+        for name in words.split(", ") if words else ():
+            counts[name] = counts.get(name, 0) + int(count)
+    return {name: count for name, count in counts.items() if count}
+
+
 def what_lacks(belief: Belief) -> str | None:
     """A sentence on what a joint model could have used of documents and does not know; None where it knows it all."""
     if belief.spoke is None or not belief.prior.correlated:
         return None
-    count = len(belief.spoke)
-    without = {
-        kind: int(np.sum(np.array([kind not in words.split(", ") for words in belief.evidence])[belief.spoke]))
-        for kind in ("genre", "artist", "sound")
-    }
+    count, told = len(belief.spoke), evidence_counts(belief)
+    without = {kind: count - told.get(kind, 0) for kind in ("genre", "artist", "sound")}
     parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
     return f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them" if parts else None
 

@@ -48,6 +48,7 @@ def test_a_storage_that_is_not_installed_is_one_line(run, tmp_path):
     assert err == "audiosim: nothing://x: cannot be listed (Protocol not known: nothing), expected a file or a folder\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
 def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_room(tmp_path, music):
     """As on a full disk: no file of that process grows past so many bytes, first few, then some more."""

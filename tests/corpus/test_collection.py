@@ -271,7 +271,8 @@ def test_the_public_mirex_2011_collection_has_the_published_counts(tmp_path):
     assert len(retrieved - set(collection.documents)) == 23
     collection.save(tmp_path / "copy")
     for path in MIREX.iterdir():
-        assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes()
+        more = b'same_artist = "keep"\n' if path.name == "collection.toml" else b""  # what was read is what is meant
+        assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes() + more
 
 
 T = "t0000 Q0 t0001 1 2 S\nt0000 Q0 t0002 2 1 S\n".replace("t", "T")

@@ -260,6 +260,7 @@ def test_a_run_that_another_way_brought_to_the_folder_is_taken_in(both, place, t
 def test_over_http_a_recording_and_a_run_come_and_are_answered_for(commanded, place, tmp_path, monkeypatch):
     sound = noise(tmp_path / "new.wav", 99)
     with commanded([place], tmp_path / "log") as server, Client(server.url) as client, server.client() as http:
+        assert client.campaign("music").evidence == {"output": 12, "genre": 12, "sound": 12}
         came = client.add_document("music", "new", genre="jazz", sound=sound, media_type="audio/wav")
         assert (came.document, came.genre, came.seconds) == ("new", "jazz", pytest.approx(2))
         answer = client.predict("music", [("d0", "new"), ("d1", "new")])

@@ -17,6 +17,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import BusyError, InputError
 from service.import_store import SILENT_S, ImportStore
 
+pytestmark = pytest.mark.slow
+
 COARSE = "/v1/collections/coarse"
 LARGE = "/v1/collections/large"
 IMPORT = "judgments/import"
@@ -149,6 +151,25 @@ def test_of_a_file_with_one_wrong_line_nothing_is_written(commanded, folders, co
         failed = http.get(f"{COARSE}/imports").json()
         assert [(one["status"], one["written"]) for one in failed] == [("failed", 0)] * 2
         assert http.get(f"{COARSE}/imports/99").status_code == 422
+
+
+def test_the_command_sends_a_file_and_says_how_it_ended(commanded, folders, coarse, tmp_path, run):
+    pairs = build_pool(coarse).pairs[:3]
+    (tmp_path / "right.qrels").write_text("".join(f"{q} 0 {d} 2\n" for q, d in pairs), encoding="utf-8")
+    (tmp_path / "wrong.qrels").write_text(f"{pairs[0].query} 0 nobody 2\n", encoding="utf-8")
+    with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
+        assert run("import", server.url + COARSE, tmp_path / "right.qrels") == (
+            0,
+            "in the log of coarse: 3\n",
+            "",
+        )
+        assert [row["document"] for row in log_of(http, COARSE)] == [pair.document for pair in pairs]
+        code, out, err = run("import", server.url + COARSE, tmp_path / "wrong.qrels")
+        assert (code, out) == (1, "")
+        assert err.startswith(f"audiosim: {server.url} refuses: no system retrieved document nobody for query")
+        code, _, err = run("import", server.url, tmp_path / "right.qrels")
+        expected = f"{server.url}: expected the address of a collection, such as {server.url}/v1/collections/NAME"
+        assert (code, err) == (1, f"audiosim: {expected}\n")
 
 
 @pytest.fixture

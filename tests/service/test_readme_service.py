@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
-SHELL, KEEPING, TOKEN, PROXIED = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
+SHELL, KEEPING, IMPORTING, TOKEN, PROXIED = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
 RESTORED = "sqlite:///restored.db"
 (PYTHON,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
@@ -38,11 +38,14 @@ def shown(tmp_path, port):
 def test_the_service_is_started_asked_and_judged_for_as_the_page_shows(shown):
     python = f"{sys.executable} -W error - <<'END'\n{PYTHON}END\n"
     keeping = KEEPING.replace("postgresql://me@host/name", RESTORED) + f"audiosim verify {RESTORED}\n"
-    said = shown("bash", "-c", f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{SHELL}\necho\n{python}{keeping}")
+    importing = f"curl -s localhost:8000/v1/collections/demo/judgments > monday.csv\n{IMPORTING}"
+    script = f"set -eu\ntrap 'kill %1; wait' EXIT\nset -m\n{SHELL}\necho\n{python}{keeping}{importing}"
+    said = shown("bash", "-c", script)
     assert '"document_sound":"/v1/documents/' in said
     assert '"measure":"nDCG@5"' in said
     assert "SystemOut(system=" in said
     assert re.search(r"\nquery,document,grade,assessor,time,fine,.*\nq\d\d,d\d\d\d,70,ann,\d{4}-[^,]*,70,", said)
+    assert "in the log of demo: 1\n" in said
     logs = re.findall(r"^demo +(\d+ +[0-9a-f]{64})$", said, re.MULTILINE)
     assert len(logs) == 4  # backed up, verified, restored, verified
     assert len(set(logs)) == 1

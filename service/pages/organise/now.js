@@ -29,8 +29,17 @@ function verdict({ campaign, history }) {
   return campaign.judged ? "Not settled yet" : "Predicted, nothing judged";
 }
 
-function about({ ranking }) {
-  const { groups, pairs, systems } = ranking;
+function about({ campaign, ranking }) {
+  return `${standing(ranking)} ${restingOn(campaign)}`.trim();
+}
+
+/** What the predictions of unjudged pairs rest on, and of how many pairs it is known. */
+function restingOn({ evidence, pool }) {
+  const told = Object.entries(evidence).map(([name, known]) => (known === pool ? name : `${name} (of ${percent(known / pool)} of the pairs)`));
+  return told.length ? `Pairs that nobody judged are predicted from ${told.join(", ")}.` : "";
+}
+
+function standing({ groups, pairs, systems }) {
   if (systems.length < 2) return "There is only one system.";
   const settled = pairs.filter((pair) => pair.confidence >= SURE).length;
   return `${leaders(groups[0] ?? [], systems)} Taken one by one, ${whole(settled)} of ${count(pairs.length, "pair")} of systems are in an order that is sure to ${percent(SURE, 0)} or more.`;

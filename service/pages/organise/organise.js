@@ -1,6 +1,7 @@
 // The organiser's page: asks the service how the campaign stands, again at every change, and shows it.
 
-import { get, logIn, logOut, session, takeInvitation, wait } from "../api.js";
+import { get, logIn, session, takeInvitation, wait } from "../api.js";
+import { openEntrance } from "../entrance.js";
 import { announce, byId, switchThemes } from "../page.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
@@ -208,19 +209,6 @@ async function enter() {
   else start(caller);
 }
 
-byId("entrance-form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  try {
-    await logIn(byId("token").value.trim());
-    location.reload();
-  } catch (error) {
-    byId("entrance-trouble").textContent = `${error.message}.`;
-    byId("entrance-trouble").hidden = false;
-  }
-});
-byId("leave").addEventListener("click", async () => {
-  await logOut();
-  location.reload();
-});
+openEntrance();
 switchThemes(byId("theme"));
 enter();

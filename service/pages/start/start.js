@@ -1,6 +1,7 @@
 // The start page: the collections, how far each is, and what whoever is here may do with it.
 
-import { get, logIn, logOut, session, takeInvitation } from "../api.js";
+import { get, logIn, session, takeInvitation } from "../api.js";
+import { openEntrance } from "../entrance.js";
 import { announce, byId, element, switchThemes } from "../page.js";
 import { count, percent, target, whole } from "../text.js";
 
@@ -74,19 +75,6 @@ function showTrouble(error) {
   byId("trouble").hidden = false;
 }
 
-byId("entrance-form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  try {
-    await logIn(byId("token").value.trim());
-    location.reload();
-  } catch (error) {
-    byId("entrance-trouble").textContent = `${error.message}.`;
-    byId("entrance-trouble").hidden = false;
-  }
-});
-byId("leave").addEventListener("click", async () => {
-  await logOut();
-  location.reload();
-});
+openEntrance();
 switchThemes(byId("theme"));
 enter().catch(showTrouble);

@@ -1,0 +1,28 @@
+// The way in and out of a page that needs a token: a form to sign in with, and a button to leave by.
+
+import { logIn, logOut } from "./api.js";
+import { byId, element } from "./page.js";
+
+/** Fill `#entrance-form`, say in `#entrance-trouble` what goes wrong there, and make `#leave` forget the token. */
+export function openEntrance() {
+  const token = { id: "token", type: "password", autocomplete: "current-password", required: true, spellcheck: "false" };
+  const field = element("input", token);
+  const name = { type: "text", name: "username", autocomplete: "username", value: "audiosim", hidden: true };
+  const form = byId("entrance-form");
+  const button = element("button", { class: "primary", type: "submit" }, "Sign in");
+  form.append(element("input", name), element("label", { for: "token" }, "Token"), field, element("div", {}, button));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      await logIn(field.value.trim());
+      location.reload();
+    } catch (error) {
+      byId("entrance-trouble").textContent = `${error.message}.`;
+      byId("entrance-trouble").hidden = false;
+    }
+  });
+  byId("leave").addEventListener("click", async () => {
+    await logOut();
+    location.reload();
+  });
+}
