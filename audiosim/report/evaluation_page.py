@@ -81,11 +81,12 @@ def _worth(worth: EvidenceWorth | None) -> str:
     heads = ("Evidence", "Judged", "Error", "Log score", "Judgments saved")
     said = (
         "By how much the root mean square error of held-out grades, as a share of the highest, grows and their log "
-        "score falls where it is not known, with 95 % intervals over queries, when so much of the pool is judged; and "
-        f"how many judgments it saves until the confidence in the ranking is {worth.target:g}."
+        "score falls where it is not known, with 95 % intervals over queries, when so much of the pool is judged"
     )
+    if worth.target is not None:
+        said += f"; and how many judgments it saves until the confidence in the ranking is {worth.target:g}"
     shown = table(("evidence", "judged", "rmse", "log", "saved"), heads, rows, _spell)
-    return f'<h2>What the evidence is worth</h2>{shown}<p class="soft">{escape(said)}</p>'
+    return f'<h2>What the evidence is worth</h2>{shown}<p class="soft">{escape(said)}.</p>'
 
 
 def _measured(measure: str, one: Evaluation) -> list[str]:
