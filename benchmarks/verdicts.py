@@ -33,7 +33,7 @@ from audiosim.stats.multivariate import Moments
 GOALS = (0.9, 0.95, 0.975)
 OFF = 0.005  # that accuracy at a stop may be below the target
 FREQUENT = 0.3  # share of a kind's campaigns that must have got to a goal for a figure of it
-PLANNED_AT, DRAWN = 100, 8
+PLANNED_AT, DRAWN = 100, 5
 Kinds = Mapping[str, Sequence[Played]]
 
 
