@@ -58,6 +58,8 @@ from audiosim.stats.inference import SAMPLES, TESTS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from audiosim.simulation.worth import EvidenceWorth
+
 TEXTS = {".csv", ".jsonl", ".qrels", ".run", ".toml", ".tsv", ".txt"}  # of a collection, whose checksums are told
 Measures = Annotated[
     list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
@@ -165,6 +167,9 @@ def report(
     success: Annotated[
         float, typer.Option(help="Of a bundle: share of users above which a list is a success.", min=0, max=1)
     ] = 0.5,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="What each piece of evidence is worth, as `audiosim worth` says, too.")
+    ] = False,
 ) -> None:
     """Write one page that needs no other file: ranking, intervals, all pairs, people, stability; or a bundle.
 
@@ -174,6 +179,8 @@ def report(
 
     Examples: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
 
+    `audiosim report mirex2011 --evidence`, which takes some minutes
+
     `audiosim report mirex2011 --judgments sqlite:///campaign.db -o mirex2011.zip`
     """
     from audiosim.corpus.formats import write_text
@@ -182,20 +189,30 @@ def report(
     what = find_measure(measures[0])
     collection = load_collection(folder, judgments, system_from, same_artist, scale)
     if output.suffix != ".html":
+        if evidence:
+            raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
         _write_record(collection, what, model, distribution, success, folder, output)
         return
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
+    worth = _worth_of(collection, what) if evidence else None
     if not np.isnan(grades).any():
-        page = evaluation_page(
-            collection.name, {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
-        )
+        found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
+        page = evaluation_page(collection.name, found, worth)
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
         ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
         curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
-        page = campaign_page(collection.name, ranking, curve)
+        page = campaign_page(collection.name, ranking, curve, worth)
     write_text(output, [page])
+
+
+def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":
+    from audiosim.report.screen import progress
+    from audiosim.simulation.worth import worth
+
+    with progress("leaving out") as show:
+        return worth(collection, measure=measure, show=show)
 
 
 def _write_record(
