@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
-from audiosim.audio.workers import WINDOW, spread_on_workers
+from audiosim.audio.workers import WINDOW, Standby, spread_on_workers
 from audiosim.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
@@ -198,3 +199,41 @@ def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tm
     while not all(map(gone, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert all(map(gone, pids))
+
+
+@pytest.fixture
+def standby(act):
+    one = Standby(act, lambda task: 0.5 if task[0] == "sleep" else 30.0, lambda task, why: why)
+    yield one
+    one.end()
+
+
+def test_a_worker_that_stands_by_does_what_comes_and_each_task_in_a_process_of_its_own(standby):
+    standby.start()
+    assert standby.do(("value", 3)) == 3
+    first, second = standby.do(("pid", None)), standby.do(("pid", None))
+    assert len({first, second, os.getpid()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        (("signal", signal.SIGSEGV), "crashed (signal 11"),
+        (("exit", 3), "crashed (exit code 3)"),
+        (("sleep", 60), "took "),
+    ],
+)
+def test_a_task_that_ends_its_process_is_lost_and_the_next_is_done(standby, task, why):
+    assert standby.do(task).startswith(why)
+    assert standby.do(("value", 4)) == 4
+
+
+def test_an_exception_of_a_task_is_raised_where_it_was_asked_for(standby):
+    with pytest.raises(ValueError, match="no good"):
+        standby.do(("raise", "no good"))
+    assert standby.do(("value", 5)) == 5
+
+
+def test_tasks_that_come_at_once_wait_for_each_other(standby):
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(standby.do, [("value", number) for number in range(8)])) == list(range(8))

@@ -5,15 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Judgment
+from audiosim import shipped
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance import relearning
 from audiosim.relevance.estimators import estimator_of, uniform
-from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
+from audiosim.relevance.relearning import after_grades, following, is_moment, last_moment, relearned
 from audiosim.selection import Selection
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.joint_fit import fit_joint
+
+DEMO = shipped.folder("fixtures") / "demo"
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +100,18 @@ def test_a_judgment_changed_or_made_again_is_no_new_moment(pool, collection, joi
     changed = selection.tell(replace(judgments[0], grade=100.0))
     assert changed.estimator is learned
     assert changed.withdraw(judgments[0].pair, "").estimator is learned
+
+
+def test_an_estimator_of_a_wider_pool_takes_over_what_was_learned():
+    demo = Collection.load(DEMO, DEMO / "truth.qrels")
+    alone = build_pool(demo)
+    wide = build_pool(demo, also=[Pair(query, "d010") for query in alone.queries])
+    grades = alone.spread(dict(list(demo.grades().items())[:60]))
+    padded = np.concatenate([grades, np.full(len(wide.pairs) - len(grades), np.nan)])
+    learned, fresh = relearned(estimator_of(alone, "joint"), grades), estimator_of(wide, "joint")
+    taken = following(fresh, learned).predict(padded)
+    anew = relearned(fresh, padded).predict(padded)
+    # Pairs that nobody retrieved move what is learned a little; a grade is one of 100.
+    np.testing.assert_allclose(taken.expectation, anew.expectation, atol=0.05)
+    assert np.abs(taken.expectation - fresh.predict(padded).expectation).max() > 0.01
+    assert following(estimator_of(alone, "mout"), learned) is None

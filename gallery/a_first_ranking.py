@@ -1,0 +1,14 @@
+"""
+How do the systems rank when nobody has judged anything?
+=========================================================
+
+Ten systems, 24 queries, no judgment. The intervals are wide, and that is the honest answer.
+"""
+
+import audiosim
+from audiosim.shipped import folder
+
+collection = audiosim.Collection.load(folder("fixtures") / "demo")
+ranking = audiosim.estimate(collection)
+ranking.plot()
+ranking

@@ -1,0 +1,15 @@
+"""
+What is a significant difference worth on other queries?
+========================================================
+
+Every pair of systems is tested on a random half of the queries, and looked up on the other half.
+"""
+
+import audiosim
+from audiosim.shipped import folder
+
+demo = folder("fixtures") / "demo"
+judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
+halves = audiosim.split_half_study(judged, test="t", trials=60)
+halves.plot()
+halves

@@ -1,0 +1,19 @@
+"""
+Of fifteen users, how many will be satisfied?
+=============================================
+
+The published mapping turns scores into the chance that a user is satisfied; the binomial distribution does the rest.
+"""
+
+import numpy as np
+
+import audiosim
+from audiosim.drawing import Line, draw_curves
+from audiosim.shipped import folder
+
+demo = folder("fixtures") / "demo"
+judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
+rows = audiosim.evaluate(judged, "CG@5", users=15).system_rows()
+users = np.arange(16)
+lines = [Line(row["system"], users, row["users_probabilities"]) for row in (rows[0], rows[5], rows[-1])]
+draw_curves(lines, "satisfied users of 15", "probability")
