@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
+from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, shipped
@@ -67,7 +68,7 @@ def simulated(pool: Pool, known: Belief, discounts: np.ndarray, draws: int) -> n
     return scores / len(pool.queries)
 
 
-def compare(found: Moments, scores: np.ndarray) -> str:
+def compare(found: Moments, scores: np.ndarray) -> tuple[float, ...]:
     """Mean errors of scores and of differences, and ratios of variances."""
     a, b = np.triu_indices(scores.shape[1], 1)
     gaps = scores[:, a] - scores[:, b]
@@ -78,7 +79,7 @@ def compare(found: Moments, scores: np.ndarray) -> str:
         np.median(ours / theirs)
         for ours, theirs in ((found.variance, scores.var(axis=0)), (variance, gaps.var(axis=0)))
     )
-    return f"{error:>+9.4f} {of_gaps:>10.4f} {ratio:>10.2f} {of_ratio:>12.2f}"
+    return float(error), float(of_gaps), float(ratio), float(of_ratio)
 
 
 def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Belief]]:
@@ -92,27 +93,28 @@ def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Belief]]:
     return found
 
 
-def forms(pool: Pool, known: list[tuple[int, Belief]], draws: int) -> None:
-    """Print the three forms of the ideal beside simulation."""
-    print(f"errors beside {draws:,} draws: of scores (mean), of differences (mean, absolute); variance over theirs")
-    print("measure judged form            scores differences  var scores var differences       ms   ms after one")
+def forms(pool: Pool, known: list[tuple[int, Belief]], draws: int, figures: Figures) -> None:
+    """Add the three forms of the ideal beside simulation."""
+    rows = []
     for name, discounts in DISCOUNTS.items():
         for judged, state in known:
             scores = simulated(pool, state, discounts, draws)
             error = scores.std(axis=0).mean() / np.sqrt(draws)
-            for form in get_args(Ideal):
-                print(f"{name}@{CUTOFF:<3} {judged:>5} {form:<11} {row(pool, state, f'{name}@{CUTOFF}', form, scores)}")
-            print(f"{name}@{CUTOFF:<3} {judged:>5} simulation, standard error {error:.4f}")
+            of = f"{name}@{CUTOFF}, {judged} judged, "
+            rows += [(f"{of}{form}", *row(pool, state, name, form, scores)) for form in get_args(Ideal)]
+            rows.append((f"{of}standard error of the draws", float(error), *[None] * 5))
+    columns = ["", "error of scores", "of differences", "variance over theirs", "of differences", "ms", "after one"]
+    figures.table(f"forms of the ideal beside {draws:,} draws", columns, rows)
 
 
-def row(pool: Pool, state: Belief, written: str, form: Ideal, scores: np.ndarray) -> str:
+def row(pool: Pool, state: Belief, name: str, form: Ideal, scores: np.ndarray) -> tuple[float, ...]:
     """One form beside simulation, and its time from scratch and after one more judgment."""
-    expected = RatioScores(parse_measure(written), pool, form)
+    expected = RatioScores(parse_measure(f"{name}@{CUTOFF}"), pool, form)
     found, index = expected.scores(state), int(np.flatnonzero(~state.judged)[0])
     told = state.condition(index, pool.scale.maximum)
     whole = milliseconds(lambda: expected.scores(fresh(state)))
     one = milliseconds(lambda: expected.after(found, state, told, index))
-    return f"{compare(found, scores)}    {whole:>9.1f} {one:>9.1f}"
+    return *compare(found, scores), whole, one
 
 
 def fresh(state: Belief) -> Belief:
@@ -120,16 +122,17 @@ def fresh(state: Belief) -> Belief:
     return state.revise(state.grades)
 
 
-def times(pool: Pool, state: Belief) -> None:
-    """Print what measures of each kind cost."""
-    print("scores from scratch, nothing judged; after one judgment")
+def times(pool: Pool, state: Belief, figures: Figures) -> None:
+    """Add what measures of each kind cost."""
+    rows = []
     for written in ("CG@5", "DCG@5", "nDCG@5", "RBP@5", "AP(min=40)@5", "ERR@5", "GAP@5"):
         expected = expected_scores(parse_measure(written), pool)
         found, told = expected.scores(state), state.condition(0, pool.scale.maximum)
         whole = milliseconds(lambda expected=expected: expected.scores(fresh(state)))
         one = milliseconds(lambda expected=expected, found=found, told=told: expected.after(found, state, told, 0))
         how = f"{expected.draws:,} draws" if isinstance(expected, SampledScores) else "computed"
-        print(f"{written:<13} {how:<12} {whole:>9.1f} ms {one:>8.2f} ms")
+        rows.append((written, how, whole, one))
+    figures.table("ms of the scores of all systems", ["", "", "nothing judged", "after one judgment"], rows)
 
 
 def main() -> None:
@@ -142,10 +145,10 @@ def main() -> None:
     pool = build_pool(collection, CUTOFF)
     sizes = f"{len(pool.systems)} systems, {len(pool.queries)} queries, {len(pool.pairs):,} pairs"
     print(f"{collection.name}: {sizes}; {MODEL}")
-    with threadpool_limits(1):
+    with threadpool_limits(1), Figures("expected") as figures:
         known = states(pool, pool.spread(collection.grades()))
-        forms(pool, known, options.draws)
-        times(pool, known[0][1])
+        forms(pool, known, options.draws, figures)
+        times(pool, known[0][1], figures)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
 
 from audiosim.arrays import Array
 from audiosim.audio.index import extract
@@ -46,31 +47,33 @@ def precision(pool: Pool, values: Array, grades: Array, left: Array) -> float:
     return float(np.mean(found))
 
 
-def worth(folder: Path) -> None:
+def worth(folder: Path, figures: Figures) -> None:
     """Precision of ranking by each feature, beside chance."""
     with tempfile.TemporaryDirectory() as scratch:
         pool, grades = pool_of_all(folder, Path(scratch) / "sounds.index")
         everything = np.ones(len(grades), dtype=np.bool_)
         chance = float(grades.mean())
-        print(f"{len(pool.queries)} recordings, precision at {TOP}; by chance {chance:.3f}")
+        rows = [("by chance", chance, 1.0)]
         near = columns(pool, np.full(len(grades), np.nan), ["qSIM"])["qSIM"]
         found = precision(pool, near, grades, everything)
-        print(f"qSIM, nothing judged      {found:.3f}  {found / chance:.2f} times chance")
+        rows.append(("qSIM, nothing judged", found, found / chance))
         for share in SHARES:
             judged = np.random.default_rng(0).random(len(grades)) < share
             table = columns(pool, np.where(judged, grades, np.nan), ["aSIM", "kSIM"])
             for name, values in {**table, "qSIM": near}.items():
                 found = precision(pool, values, grades, ~judged)
-                print(f"{name}, {share:.0%} judged, the rest ranked  {found:.3f}  {found / chance:.2f} times chance")
+                rows.append((f"{name}, {share:.0%} judged, the rest ranked", found, found / chance))
+        columns_of = ["", f"precision at {TOP}", "times chance"]
+        figures.table(f"{len(pool.queries)} recordings ranked by a feature of sound", columns_of, rows)
 
 
-def following(folder: Path) -> None:
+def following(folder: Path, figures: Figures) -> None:
     """Cost of one more judgment, feature by feature, beside computing the column from nothing."""
     collection = Collection.load(folder)
     pool = build_pool(collection)
     truth = pool.spread(collection.grades())
     order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(truth)))[:JUDGMENTS]
-    print(f"\n{len(pool.pairs):,} pairs, {len(order):,} judgments; per judgment: rows, microseconds; from nothing")
+    shown = []
     for feature in (f for f in FEATURES.values() if f.reads != "nothing" and f.kind != "audio"):
         grades = np.full(len(truth), np.nan)
         table, rows, start = Table.of(pool, grades, [feature]), 0, time.process_time()
@@ -82,20 +85,21 @@ def following(folder: Path) -> None:
         for _ in range(100):
             Table.of(pool, grades, [feature])
         anew = (time.process_time() - start) / 100
-        print(f"{feature.name:<6} {rows / len(order):8.1f} {each * 1e6:8.0f} {anew * 1e6:8.0f}")
+        shown.append((feature.name, rows / len(order), each * 1e6, anew * 1e6))
+    title = f"following {len(order):,} judgments of {len(pool.pairs):,} pairs, per judgment"
+    figures.table(title, ["", "rows", "µs", "µs from nothing"], shown)
 
 
 def main() -> None:
     """Print the tables."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED / "sounds"
-    if (folder / "documents.tsv").exists():
-        worth(folder)
-    else:
-        print(
-            f"skipped: no documents.tsv in {folder.name}; name a folder of sound: python benchmarks/features.py FOLDER"
-        )
-    if (SHARED / "mirex2011").is_dir():
-        following(SHARED / "mirex2011")
+    with Figures("features") as figures:
+        if (folder / "documents.tsv").exists():
+            worth(folder, figures)
+        else:
+            print(f"skipped: no documents.tsv in {folder.name}; name a folder: python benchmarks/features.py FOLDER")
+        if (SHARED / "mirex2011").is_dir():
+            following(SHARED / "mirex2011", figures)
 
 
 if __name__ == "__main__":

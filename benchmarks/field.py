@@ -15,6 +15,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
+from figures import Figures
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -61,13 +62,14 @@ def size(field: BlockNormal) -> float:
     return sum(part.nbytes for part in (field.mean, field.shared, *field.within, *field.loadings)) / 1e6
 
 
-def of_field(n: int, count: int, effects: int, runs: int) -> None:
+def of_field(n: int, count: int, effects: int, runs: int, figures: Figures) -> None:
     """Print what one field costs."""
     rng = np.random.default_rng(0)
     field, weights = layout(n, count, effects, rng).normal(SIZES, rng.normal(size=n)), sums(n, count, rng)
     per_query = sparse.csr_array((np.ones(n), np.arange(n), starts(n, count)), shape=(count, n))
-    print(f"{n:,} unknowns in {count:,} blocks, {effects} shared effects: {size(field):.0f} MB")
-    print(f"  variance, from the start        {milliseconds(lambda: fresh(field).variance, runs):8.1f} ms")
+    of = f"{n:,} unknowns in {count:,} blocks, {effects} effects: "
+    figures.add(f"{of}memory", size(field), "MB")
+    figures.add(f"{of}variance, from the start", milliseconds(lambda: fresh(field).variance, runs))
     order, place = rng.permutation(n), iter(range(n))
     after = field
 
@@ -82,21 +84,21 @@ def of_field(n: int, count: int, effects: int, runs: int) -> None:
         (f"project on {count:,} queries", lambda: after.project(per_query)),
     ):
         work()
-        print(f"  {name:<32}{milliseconds(work, runs):8.1f} ms")
+        figures.add(f"{of}{name}", milliseconds(work, runs))
     for share in (0.1, 0.5):
         places, values = order[: int(share * n)], rng.normal(size=int(share * n))
         spent = milliseconds(lambda p=places, v=values: field.condition_all(p, v), 3)
-        print(f"  condition_all of {len(places):<15,}{spent:8.1f} ms")
-    memory(lambda: after.condition(int(order[-1]), 0.5))
+        figures.add(f"{of}condition_all of {len(places):,}", spent)
+    memory(lambda: after.condition(int(order[-1]), 0.5), of, figures)
 
 
-def memory(work: Callable[[], BlockNormal]) -> None:
+def memory(work: Callable[[], BlockNormal], of: str, figures: Figures) -> None:
     """Print what another field takes."""
     tracemalloc.start()
-    kept = work()
+    kept = work()  # noqa: F841 - for its memory
     now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    print(f"  one more of {len(kept.mean):,} unknowns: peak {peak / 1e6:.2f} MB, kept {now / 1e6:.2f} MB")
+    figures.add(f"{of}one more judgment", peak / 1e6, "MB", note=f"{now / 1e6:.2f} MB of it kept")
 
 
 def starts(n: int, count: int) -> np.ndarray:
@@ -109,7 +111,7 @@ def fresh(field: BlockNormal) -> BlockNormal:
     return BlockNormal(field.mean, field.blocks, field.within, field.loadings, field.shared)
 
 
-def of_likelihood(n: int, count: int, effects: int, runs: int) -> None:
+def of_likelihood(n: int, count: int, effects: int, runs: int, figures: Figures) -> None:
     """Print what one evaluation costs, and a whole fit."""
     rng = np.random.default_rng(1)
     made = layout(n, count, effects, rng)
@@ -118,8 +120,10 @@ def of_likelihood(n: int, count: int, effects: int, runs: int) -> None:
     start = time.process_time()
     found = estimate_components([made], [values], dict.fromkeys(SIZES, 0.1))
     spent = time.process_time() - start
-    print(f"{n:,} values in {count:,} blocks, {effects} effects: one evaluation {once:.0f} ms, a fit {spent:.1f} s")
-    print("  " + ", ".join(f"{name} {found.sizes[name]:.3f} ({SIZES[name]})" for name in SIZES))
+    of = f"likelihood of {n:,} values in {count:,} blocks, {effects} effects: "
+    sizes = ", ".join(f"{name} {found.sizes[name]:.3f} ({SIZES[name]})" for name in SIZES)
+    figures.add(f"{of}one evaluation", once)
+    figures.add(f"{of}a fit", spent, "s", note=f"found (true) {sizes}")
 
 
 def simulated(made: Layout, rng: np.random.Generator) -> np.ndarray:
@@ -138,14 +142,14 @@ def main() -> None:
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--only", choices=["field", "likelihood"])
     options = parser.parse_args()
-    with threadpool_limits(options.threads):
+    with threadpool_limits(options.threads), Figures("field", options.only or "") as figures:
         if options.only in {None, "field"}:
-            of_field(6322, 100, options.effects, options.runs)
-            of_field(60_000, 1000, options.effects, options.runs)
+            of_field(6322, 100, options.effects, options.runs, figures)
+            of_field(60_000, 1000, options.effects, options.runs, figures)
         if options.only in {None, "likelihood"}:
             for n, count in [(3000, 50), (6000, 100)] + [(60_000, 1000)] * options.large:
-                of_likelihood(n, count, options.effects, min(options.runs, 5))
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+                of_likelihood(n, count, options.effects, min(options.runs, 5), figures)
+        figures.add("peak memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, "GB")
 
 
 if __name__ == "__main__":

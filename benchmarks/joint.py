@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from figures import Figures
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
@@ -103,21 +104,24 @@ def spelled(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.4f} ± {error:.4f}"
 
 
-def table(folder: Path, splits: int) -> None:
-    """Print the figures of each model over random halves of the queries, and of the teams."""
+def table(folder: Path, splits: int, kept: Figures) -> None:
+    """Add the figures of each model over random halves of the queries, and of the teams."""
     collection = Collection.load(folder)
     teams = len(teams_of(collection))
     protocols: tuple[tuple[HeldOutKind, int], ...] = (("queries", teams), ("teams", teams // 2))
     for held_out, some in protocols:
         parts = draw_parts(collection, splits, np.random.default_rng(7), teams=some, held_out=held_out)
-        print(f"\nother queries{'' if held_out == 'queries' else ', and systems of other teams'}: {splits} splits")
+        rows = []
         for name, found in figures(collection, parts).items():
             for share in SHARES:
                 of = {what: values for (what, at), values in found.items() if at == share}
-                errors = "  ".join(f"{what} {spelled(of.pop(what))}{limit(what, share)}" for what in PAIRS)
-                print(f"{name:26}{share:4.0%} judged  {errors}")
-                for what, values in of.items():
-                    print(f"{'':26}{'':12}  95 % intervals of {what} hold {spelled(values)}{limit(what, share)}")
+                cells = [
+                    f"{spelled(of[what])}{limit(what, share)}" if what in of else "" for what in (*PAIRS, *INTERVALS)
+                ]
+                rows.append([name, f"{share:.0%}", *cells])
+        title = f"other queries{'' if held_out == 'queries' else ', and systems of other teams'}: {splits} splits"
+        intervals = [f"95 % intervals of {what} hold" for what in INTERVALS]
+        kept.table(title, ["", "judged", *PAIRS[:2], "95 % sets hold", *intervals], rows)
 
 
 def figures(collection: Collection, parts: Sequence[Part]) -> dict[str, dict[tuple[str, float], list[float]]]:
@@ -189,13 +193,15 @@ def nearest(
     return found
 
 
-def sound(sounds: Path, splits: int) -> None:
-    """Print what knowing which documents sound alike is worth, with a bootstrap over queries."""
+def sound(sounds: Path, splits: int, kept: Figures) -> None:
+    """Add what knowing which documents sound alike is worth, with a bootstrap over queries."""
     with TemporaryDirectory() as folder:
         heard = sounding(sounds, Path(folder) / "sounds.index")
         pairs = len(heard.judgments)
-        print(f"\nsound: {len(heard.runs)} systems, {len(queries_of(heard))} queries, {pairs:,} pairs", end="")
-        print(f", {np.mean([judgment.grade for judgment in heard.judgments]):.0%} relevant; {splits} splits")
+        relevant = f"{np.mean([judgment.grade for judgment in heard.judgments]):.0%} relevant"
+        title = (
+            f"{len(heard.runs)} systems, {len(queries_of(heard))} queries, {pairs:,} pairs, {relevant}; {splits} splits"
+        )
         found: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
         for seed, part in enumerate(draw_parts(heard, splits, np.random.default_rng(5), held_out="queries")):
             rest, own = part.rest(heard), part.of(heard)
@@ -203,8 +209,8 @@ def sound(sounds: Path, splits: int) -> None:
             without = compared(replace(rest, sounds=None), replace(own, sounds=None), seed)
             for (share, query, ours), (_, _, theirs) in zip(with_sound, without, strict=True):
                 found.setdefault(share, []).append((query, np.stack([theirs, ours])))
-        for share, of in found.items():
-            print_difference(share, of)
+        rows = [row for share, of in found.items() for row in differences(share, of)]
+        kept.table(title, ["", "judged", "without sound", "with", "difference", "low", "high"], rows)
 
 
 def compared(rest: Collection, part: Collection, seed: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
@@ -229,8 +235,8 @@ def compared(rest: Collection, part: Collection, seed: int) -> list[tuple[float,
     return found
 
 
-def print_difference(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Print both errors without and with sound, and an interval of the difference over draws of queries."""
+def differences(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str | float, ...]]:
+    """Both errors without and with sound, and an interval of the difference over draws of queries."""
     queries = np.unique(np.concatenate([query for query, _ in splits]))
     sums, counts = np.zeros((2, 2, len(queries))), np.zeros(len(queries))
     for query, both in splits:
@@ -246,36 +252,35 @@ def print_difference(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray
     for loss, name in enumerate(("RMSE", "log score")):
         without, ours = mean[0, :, loss]
         low, high = np.percentile((mean[1:, 1] - mean[1:, 0])[:, loss], [2.5, 97.5])
-        print(f"{share:4.0%} judged  {name:9}  without {without:.4f}  with {ours:.4f}", end="")
-        print(f"  difference {ours - without:+.4f} ({low:+.4f} to {high:+.4f})")
+        yield name, f"{share:.0%}", without, ours, ours - without, low, high
 
 
-def plain(folder: Path) -> None:
-    """Print how a joint model does on a collection of runs and judgments alone: nothing known of any document."""
+def plain(folder: Path, figures: Figures) -> None:
+    """Add how a joint model does on a collection of runs and judgments alone: nothing known of any document."""
     known = Collection.load(folder)
     bare = replace(known, documents={}, teams={}, query_documents={}, not_artists=frozenset())
     with TemporaryDirectory() as place:
         bare.save(place)
         (Path(place) / "collection.toml").unlink()
-        kept = sorted(path.name for path in Path(place).iterdir())
         collection = Collection.load(place)
-    print(f"\nplain: {', '.join(kept)}; {len(collection.runs)} systems; {'; '.join(collection.guesses)}")
     trained = train([collection], Plan(parse_terms("joint"), folds=10, joint=True, judged=SHARES[1:]))
-    for row in trained.findings.scores:
-        if row.sample != "in sample" and row.predictor != "uniform":
-            print(f"{row.sample:42} {row.predictor:24} RMSE {row.rmse:.4f}  log score {row.log_score:.4f}", end="")
-            print(f"  95 % sets {row.coverage_95:.3f}")
-    for one in trained.findings.intervals:
-        print(f"{one.what:42} {one.judged:.0%} judged, 95 % intervals hold {one.actual:.3f} of {one.number}")
+    rows = [
+        (f"{row.sample}, {row.predictor}", row.rmse, row.log_score, row.coverage_95)
+        for row in trained.findings.scores
+        if row.sample != "in sample" and row.predictor != "uniform"
+    ]
+    figures.table("runs and judgments alone", ["", "RMSE", "log score", "95 % sets hold"], rows)
+    held = [(one.what, f"{one.judged:.0%}", one.actual, one.number) for one in trained.findings.intervals]
+    figures.table("95 % intervals, runs and judgments alone", ["", "judged", "hold", "of"], held)
     pool = build_pool(collection)
     selection = Selection.start(
         pool, parse_measure("CG@5"), estimator_of(pool, trained.model), collection.judgments[:300]
     )
-    print(f"estimate from 300 judgments: confidence {selection.confidence:.3f}, best {selection.ranking.systems[0]}")
+    figures.add("confidence from 300 judgments", selection.confidence, "")
 
 
-def sizes(seeds: int) -> None:
-    """Print the sizes recovered from simulated collections beside the true ones."""
+def sizes(seeds: int, figures: Figures) -> None:
+    """Add the sizes recovered from simulated collections beside the true ones."""
     # About half as large as those of real judgments: next to no grade is cut off at the ends of the scale.
     true = Effects(0.06, 0.06, 0.04, 0.04, 0.02, 0.01, 0.07, 0.45, 0.1)
     effects = {name: getattr(true, name, 0.0) for name in ("query", "query_genre", "query_artist", "genres")}
@@ -286,15 +291,17 @@ def sizes(seeds: int) -> None:
         report = train([collection], Plan(parse_terms("joint"), folds=0, joint=True)).findings
         for row in report.components:
             found[row.component].append((row.points, row.points_error))
-    print(f"\nsizes in grades of 0 to 100, {seeds} simulated collections of 18 systems and 60 queries")
-    print(f"{'component':14}{'true':>7}{'mean':>8}{'SE':>7}{'off in SE: mean':>18}{'rms':>7}{'not told':>10}")
+    rows: list[tuple[str | float | None, ...]] = []
     for name, size in effects.items():
         points = [point for point, _ in found[name]]
         off = np.array([(point - 100 * size) / error for point, error in found[name] if error])
         errors = [error for _, error in found[name] if error]
-        beside = f"{off.mean():18.2f}{np.sqrt(np.mean(off**2)):7.2f}" if len(off) else f"{'–':>18}{'–':>7}"
-        spread = f"{np.mean(errors):7.2f}" if errors else f"{'–':>7}"
-        print(f"{name:14}{100 * size:7.1f}{np.mean(points):8.2f}{spread}{beside}{len(points) - len(off):>10}")
+        beside = (float(off.mean()), float(np.sqrt(np.mean(off**2)))) if len(off) else (None, None)
+        spread = float(np.mean(errors)) if errors else None
+        rows.append((name, 100 * size, float(np.mean(points)), spread, *beside, len(points) - len(off)))
+    title = f"variance components in grades of 0 to 100, {seeds} simulated collections of 18 systems and 60 queries"
+    columns = ["standard deviation", "true", "mean", "SE", "off in SE: mean", "off in SE: rms", "without SE"]
+    figures.table(title, columns, rows)
 
 
 def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float]:
@@ -307,17 +314,16 @@ def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float
     return statistics.median(times), max(times)
 
 
-def times(folder: Path) -> None:
-    """Print what one judgment costs."""
-    print("\nprocessor time on one thread, ms: median (longest)")
+def times(folder: Path, figures: Figures) -> None:
+    """Add what one judgment costs."""
     real = Collection.load(folder)
     large = synthetic_collection(np.random.default_rng(0), Design(20, 10, 1000, 5, 200))
     for name, collection in (("real", real), ("large", large)):
-        cost(name, collection)
+        cost(name, collection, figures)
 
 
-def cost(name: str, collection: Collection, runs: int = 41) -> None:
-    """Print what predicting, and telling and asking, costs after each of some judgments."""
+def cost(name: str, collection: Collection, figures: Figures, runs: int = 41) -> None:
+    """Add what predicting, and telling and asking, costs after each of some judgments."""
     pool = build_pool(collection)
     grades = pool.spread(collection.grades())
     start = time.process_time()
@@ -341,16 +347,16 @@ def cost(name: str, collection: Collection, runs: int = 41) -> None:
         return found[-1].confidence
 
     size = f"{len(pool.pairs):,} pairs, {len(pool.queries):,} queries, {len(pool.systems)} systems"
-    print(f"{name}: {size}; start {first:.2f} s")
+    figures.add(f"{name}: start", first, "s", note=size)
     for what, work in (
         ("predict after one judgment", predict),
         ("tell, ask and confidence", tell_and_ask),
     ):
         median, longest = milliseconds(work, runs)
-        print(f"  {what:30}{median:8.1f} ({longest:.1f})")
+        figures.add(f"{name}: {what}", median, note=f"longest {longest:.1f}")
     several = milliseconds(lambda _: estimator_of(pool, "joint").predict(seen).probabilities, 3)[0]
-    print(f"  {'start, and 340 at once':30}{several:8.1f}")
-    print(f"  peak memory so far {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", flush=True)
+    figures.add(f"{name}: start, and 340 at once", several)
+    figures.add(f"{name}: peak memory so far", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, "GB")
 
 
 def main() -> None:
@@ -362,12 +368,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
-    parts: dict[str, tuple[Path | None, Callable[[], None]]] = {
-        "table": (options.folder, lambda: table(options.folder, options.splits)),
-        "sound": (options.sounds, lambda: sound(options.sounds, options.splits)),
-        "plain": (options.folder, lambda: plain(options.folder)),
-        "sizes": (None, lambda: sizes(options.seeds)),
-        "times": (options.folder, lambda: times(options.folder)),
+    parts: dict[str, tuple[Path | None, Callable[[Figures], None]]] = {
+        "table": (options.folder, lambda figures: table(options.folder, options.splits, figures)),
+        "sound": (options.sounds, lambda figures: sound(options.sounds, options.splits, figures)),
+        "plain": (options.folder, lambda figures: plain(options.folder, figures)),
+        "sizes": (None, lambda figures: sizes(options.seeds, figures)),
+        "times": (options.folder, lambda figures: times(options.folder, figures)),
     }
     with threadpool_limits(1):
         for name, (needed, part) in parts.items():
@@ -376,7 +382,8 @@ def main() -> None:
             if needed is not None and not needed.is_dir():
                 print(f"\n{name} skipped: nothing at {needed.name}")
                 continue
-            part()
+            with Figures("joint", name) as kept:
+                part(kept)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
@@ -36,11 +37,13 @@ def played(pool: Pool, truth: np.ndarray, goal: float, model: str = "mjud", **op
     return replay(selection, truth, goal), time.process_time() - start
 
 
-def line(name: str, found: Replay, seconds: float) -> None:
-    """Print one replay."""
+REPLAYED = ["", "confidence, none judged", "accuracy", "judged at .95", "confidence", "accuracy", "s"]
+
+
+def line(name: str, found: Replay, seconds: float) -> tuple[str | float, ...]:
+    """One replay as a row of REPLAYED."""
     first, last = found.curve[0], found.curve[-1]
-    end = f"{last.judged:>6,} {last.confidence:.3f} {last.accuracy:.3f}"
-    print(f"{name:<12} {first.confidence:.3f} {first.accuracy:.3f}   {end}   {seconds:6.2f}")
+    return name, first.confidence, first.accuracy, last.judged, last.confidence, last.accuracy, seconds
 
 
 def whole_process(*arguments: str) -> float:
@@ -55,35 +58,32 @@ def whole_process(*arguments: str) -> float:
     return statistics.median(once() for _ in range(RUNS))
 
 
-def on_real_judgments(folder: Path, seeds: int) -> None:
+def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
     """Judgments and time that each model and each rule needs."""
     collection = Collection.load(folder)
     pool = build_pool(collection, 5)
     truth = pool.spread(collection.grades())
-    print(
-        "CG@5, batch 1, rule differences\nmodel        none judged   until .95: judged, confidence, accuracy; seconds"
-    )
-    for name in ("mjud", "mout", "ljudge", "loutput", "historical", "uniform"):
-        line(name, *played(pool, truth, 0.95, name))
-    print("rule, model mjud")
-    for name in SELECTION_RULES:
-        line(name, *played(pool, truth, 0.95, rule=name))
+    models = ("mjud", "mout", "ljudge", "loutput", "historical", "uniform")
+    rows = [line(name, *played(pool, truth, 0.95, name)) for name in models]
+    figures.table("models, CG@5, rule differences", REPLAYED, rows)
+    rows = [line(name, *played(pool, truth, 0.95, rule=name)) for name in SELECTION_RULES]
+    figures.table("selection rules, CG@5, model mjud", REPLAYED, rows)
     drawn = [played(pool, truth, 0.95, seed=seed)[0].curve[-1] for seed in range(seeds)]
     judged, accuracy = sorted(moment.judged for moment in drawn), sorted(moment.accuracy for moment in drawn)
-    print(f"differences, {seeds} draws of the ties: judged {judged[0]} to {judged[-1]}", end="")
-    print(f", median {statistics.median(judged):g}; ", end="")
-    print(f"accuracy {accuracy[0]:.3f} to {accuracy[-1]:.3f}, mean {statistics.mean(accuracy):.3f}")
+    ties = f"differences, {seeds} draws of the ties: "
+    figures.add(f"{ties}judged, median", statistics.median(judged), "", note=f"{judged[0]} to {judged[-1]}")
+    spread = f"{accuracy[0]:.3f} to {accuracy[-1]:.3f}"
+    figures.add(f"{ties}accuracy, mean", statistics.mean(accuracy), "", note=spread)
     seconds = statistics.median(played(pool, truth, 0.95)[1] for _ in range(RUNS))
-    print(f"to .95 inside the process, median of {RUNS}: {seconds:.2f} s (limit 1.0)")
+    figures.add("to .95 inside the process", seconds, "s", 1.0)
     found, seconds = played(pool, truth, 1.1, rule="random")
-    print(f"all {found.selection.judged:,} pairs one by one: {seconds:.1f} s (limit 15)")
-    print(f"whole process, median of {RUNS}:")
+    figures.add(f"all {found.selection.judged:,} pairs one by one", seconds, "s", 15)
     for limit, command in (
         (2.0, ["estimate", "--model", "mout", "--judgments", "none"]),
         (2.5, ["simulate", "--model", "mjud", "--target", "0.95", "--batch", "1"]),
     ):
         seconds = whole_process(command[0], str(folder), *command[1:], "--format", "json")
-        print(f"  {command[0]:<9} {seconds:.2f} s (limit {limit})")
+        figures.add(f"{command[0]}, whole process", seconds, "s", limit)
 
 
 def on_synthetic(design: Design, batch: int, judgments: int) -> tuple[int, float, float, float]:
@@ -105,12 +105,13 @@ def on_synthetic(design: Design, batch: int, judgments: int) -> tuple[int, float
     return len(pool.pairs), first, statistics.median(times), max(times)
 
 
-def row(design: Design, batch: int, judgments: int = 41) -> None:
-    """Print one synthetic collection."""
+SYNTHETIC = ["systems", "pairs", "batch", "first, s", "ask and tell, ms", "longest, ms"]
+
+
+def row(design: Design, batch: int, judgments: int = 41) -> tuple[float, ...]:
+    """One synthetic collection as a row of SYNTHETIC."""
     pairs, first, median, longest = on_synthetic(design, batch, judgments)
-    print(
-        f"{design.systems:>8} {pairs:>8,} {batch:>6} {first:>9.2f} s {1000 * median:>8.1f} ms {1000 * longest:>8.1f} ms"
-    )
+    return design.systems, pairs, batch, first, 1000 * median, 1000 * longest
 
 
 def main() -> None:
@@ -120,21 +121,25 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
+    with Figures("loop") as figures:
+        show(options, figures)
+
+
+def show(options: argparse.Namespace, figures: Figures) -> None:
+    """Add all that was asked for."""
     if options.folder.is_dir():
         with threadpool_limits(1):
-            on_real_judgments(options.folder, options.seeds)
+            on_real_judgments(options.folder, options.seeds, figures)
     else:
         print(f"skipped: no collection at {options.folder.name}; name one: python benchmarks/loop.py FOLDER")
-    print("synthetic, 100 queries x 5 documents, by the clock, all threads")
-    print(f"{'systems':>8} {'pairs':>8} {'batch':>6} {'first':>11} {'ask+tell':>11} {'longest':>11}")
-    for systems in (10, 25, 50, 100, 200, 400):
-        row(Design(systems, -(-systems // 2)), batch=1)
+    rows = [row(Design(systems, -(-systems // 2)), batch=1) for systems in (10, 25, 50, 100, 200, 400)]
+    figures.table("synthetic, 100 queries x 5 documents, by the clock, all threads", SYNTHETIC, rows)
     if options.large:
-        print("1,000 queries x 10 documents (limits: first 3 s, ask+tell 20 ms at the median, 2 GB)")
-        for batch in (20, 1):
-            row(Design(200, 100, 1000, 10, 100), batch)
+        rows = [row(Design(200, 100, 1000, 10, 100), batch) for batch in (20, 1)]
+        limits = "limits: first 3 s, ask and tell 20 ms at the median"
+        figures.table(f"1,000 queries x 10 documents ({limits})", SYNTHETIC, rows)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(f"peak memory {peak:.2f} GB, the synthetic collection itself included")
+        figures.add("peak memory, the synthetic collection itself included", peak, "GB", 2)
 
 
 if __name__ == "__main__":

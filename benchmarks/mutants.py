@@ -183,8 +183,13 @@ def main() -> None:
             seen[kind, judge(outcome)] += 1
             seen["all", judge(outcome)] += 1
             slowest, last = max(slowest, time.monotonic() - last), time.monotonic()
-    print(*table(Counter({key: seen[key] for key in sorted(seen, key=_order)})), sep="\n")
-    print(f"longest wait for an outcome: {slowest:.2f} s")
+    names = dict.fromkeys(name for name, _ in sorted(seen, key=_order))
+    from figures import Figures  # which those who import this script from elsewhere do not find
+
+    with Figures("mutants") as figures:
+        rows = [(name, *(seen[name, outcome] for outcome in OUTCOMES)) for name in names]
+        figures.table(f"outcomes of {options.mutants:,} damaged files", ["", *OUTCOMES], rows)
+        figures.add("longest wait for an outcome", slowest, "s")
     sys.exit(any(count for (_, outcome), count in seen.items() if outcome not in HARMLESS))
 
 

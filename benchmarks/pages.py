@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from figures import Figures
 from playwright.sync_api import Page, sync_playwright
 
 from audiosim import shipped
@@ -99,10 +100,11 @@ def main(pairs: int = 30) -> None:
         page = browser.new_page()
         page.goto(f"{url}/judge/demo?listen=0&batch={pairs + 1}")
         page.locator("#name").wait_for()
-        print(f"first load                  {weigh(page) / 1000:8.1f} kB")
-        taken = judge(page, pairs)
-        print(f"Enter to sound, median      {statistics.median(taken):8.1f} ms of {len(taken)}")
-        print(f"Enter to sound, slowest     {max(taken):8.1f} ms")
+        with Figures("pages") as figures:
+            figures.add("first load", weigh(page) / 1000, "kB")
+            taken = judge(page, pairs)
+            figures.add("Enter to sound, median, by the clock", statistics.median(taken), note=f"of {len(taken)}")
+            figures.add("Enter to sound, slowest, by the clock", max(taken))
         browser.close()
 
 

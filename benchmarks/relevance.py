@@ -9,10 +9,10 @@ held-out judgment. Where a share of each held-out query is judged, the rest is s
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
 
 from audiosim.corpus.collection import Collection
 from audiosim.training.findings import Findings
@@ -50,21 +50,21 @@ def findings(collection: Collection, terms: str, **plan: object) -> Findings:
     return train([collection], Plan(parse_terms(terms), **plan)).findings
 
 
-def unjudged(collection: Collection) -> Iterator[str]:
+def unjudged(collection: Collection, figures: Figures) -> None:
     """Error, log score and coverage where nothing of the query is judged."""
-    yield "nothing of the query judged"
+    of = "nothing of the query judged, "
     for label, (terms, limit) in UNJUDGED.items():
         scores = {row.predictor: row for row in findings(collection, terms).scores if row.sample == HELD_OUT}
         model = scores["model"]
-        yield f"{label:38} RMSE {model.rmse:.4f}  at most {limit:.4f}"
-        yield f"{'':38} log score {model.log_score:.4f}  at most 2.0980"
-        yield f"{'':38} 95 % sets hold {model.coverage_95:.3f}  expected .93 to .97"
-    yield f"{'levels’ shares':38} RMSE {scores['historical, of these'].rmse:.4f}"
+        figures.add(f"{of}{label.strip()}: RMSE", model.rmse, "", limit)
+        figures.add(f"{of}{label.strip()}: log score", model.log_score, "", 2.0980)
+        figures.add(f"{of}{label.strip()}: 95 % sets hold", model.coverage_95, "", note="expected .93 to .97")
+    figures.add(f"{of}levels' shares: RMSE", scores["historical, of these"].rmse, "")
 
 
-def judged(collection: Collection) -> Iterator[str]:
+def judged(collection: Collection, figures: Figures) -> None:
     """Error where a share of the query is judged, by the model and by one fitted at this share."""
-    yield f"\na share of the query judged, mean of {SEEDS} draws"
+    shown = []
     for label, terms in JUDGED.items():
         found = [findings(collection, terms, judged=SHARES, seed=seed) for seed in range(SEEDS)]
         for share, limit in zip(SHARES, LIMITS, strict=True):
@@ -72,19 +72,21 @@ def judged(collection: Collection) -> Iterator[str]:
             for name, predictor in PREDICTORS.items():
                 rows = [r for report in found for r in report.scores if (r.predictor, r.sample) == (predictor, sample)]
                 error, inside = (np.mean([getattr(row, key) for row in rows]) for key in ("rmse", "coverage_95"))
-                line = f"{label:38} {100 * share:2g} %, {name:12} RMSE {error:.4f}  at most {limit:.4f}"
-                yield f"{line}; 95 % sets hold {inside:.3f}"
+                shown.append((f"{label}, {100 * share:g} %, {name}", float(error), limit, float(inside)))
+    title = f"a share of the query judged, mean of {SEEDS} draws"
+    figures.table(title, ["", "RMSE", "at most", "95 % sets hold"], shown)
 
 
-def own_judgment(collection: Collection) -> Iterator[str]:
+def own_judgment(collection: Collection, figures: Figures) -> None:
     """Accuracy that M_jud seems to have with the pair's own judgment among its features, and what it is."""
-    yield "\nM_jud in sample, by the pair's own judgment"
+    of = "M_jud in sample, the pair's own judgment "
     for row in findings(collection, "judgment", folds=0).versions:
         squared, error = VERSIONS.get(row.own_judgment, (None, None))
         if row.r_squared is not None:
-            yield f"{row.own_judgment:38} R^2 {row.r_squared:.4f}  expected about {squared}"
-        beside = "" if error is None else f"  expected about {error}"
-        yield f"{row.own_judgment:38} RMSE {row.rmse:.4f}{beside}; promised {np.sqrt(row.mean_variance):.4f}"
+            figures.add(f"{of}{row.own_judgment}: R^2", row.r_squared, "", note=f"expected about {squared}")
+        beside = "" if error is None else f"expected about {error}; "
+        promised = f"{beside}promised {np.sqrt(row.mean_variance):.4f}"
+        figures.add(f"{of}{row.own_judgment}: RMSE", row.rmse, "", note=promised)
 
 
 def main() -> None:
@@ -94,10 +96,10 @@ def main() -> None:
         print(f"skipped: no collection at {folder.name}; name one: python benchmarks/relevance.py FOLDER")
         return
     collection, start = Collection.load(folder), time.process_time()
-    for part in (unjudged, judged, own_judgment):
-        for line in part(collection):
-            print(line, flush=True)
-    print(f"\n{time.process_time() - start:.0f} s of processor time")
+    with Figures("relevance") as figures:
+        for part in (unjudged, judged, own_judgment):
+            part(collection, figures)
+        figures.add("processor time", time.process_time() - start, "s")
 
 
 if __name__ == "__main__":

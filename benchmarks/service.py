@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
 
 from audiosim import Collection
 from audiosim.corpus.pool import build_pool
@@ -207,7 +208,7 @@ def rates(servers: Mapping[str, tuple[int, bytes]], count: int, connections: int
     return found
 
 
-def compare(folder: Path, python: Path | None) -> None:
+def compare(folder: Path, python: Path | None, figures: Figures) -> None:
     """Requests per second beside MLServer's, with its worker process and without."""
     if python is None or not python.exists():
         print("MLServer: skipped (say --mlserver PYTHON)")
@@ -221,35 +222,37 @@ def compare(folder: Path, python: Path | None) -> None:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             command = mlserver(python, work, peers[name], workers)
             stack.enter_context(running(command, peers[name], "/v2/models/m/ready"))
-        print(f"requests/s, probabilities of {LEVELS} levels from {len(FEATURES)} features, median of {ROUNDS} rounds")
-        print("   rows connections                    server       /s   p50 ms   p99 ms client  ratio (limit)")
+        shown: list[tuple[str | float | None, ...]] = []
         for rows, count in COUNTS.items():
             for connections in CONNECTIONS:
                 servers = {"audiosim": (port, ours(rows))} | {
                     name: (peer, theirs(rows)) for name, peer in peers.items()
                 }
-                _print_rates(rows, connections, rates(servers, count, connections))
+                shown += _rows_of_rates(rows, connections, rates(servers, count, connections))
+        title = f"requests, probabilities of {LEVELS} levels from {len(FEATURES)} features, median of {ROUNDS} rounds"
+        columns = ["", "a second", "p50 ms", "p99 ms", "share of the client", "times as many by us", "at least"]
+        figures.table(title, columns, shown)
 
 
-def _print_rates(rows: int, connections: int, found: Mapping[str, list[Load]]) -> None:
+def _rows_of_rates(
+    rows: int, connections: int, found: Mapping[str, list[Load]]
+) -> Iterator[tuple[str | float | None, ...]]:
     own = statistics.median(load.per_second for load in found["audiosim"])
     for name, loads in found.items():
         rate = statistics.median(load.per_second for load in loads)
         whole = Load(rate, [one for load in loads for one in load.times_ms], loads[0].client_share)
-        ratio = "" if name == "audiosim" else f"{own / rate:6.2f} ({LIMITS[rows]})"
-        times = f"{whole.quantile(0.5):8.2f} {whole.quantile(0.99):8.2f}"
-        print(
-            f"{rows:7,} {connections:11} {name:>25} {rate:8,.0f} {times} {whole.client_share:6.2f}  {ratio}", flush=True
-        )
+        beside = (None, None) if name == "audiosim" else (own / rate, LIMITS[rows])
+        what = f"{rows:,} rows, {connections} connections, {name}"
+        yield what, rate, whole.quantile(0.5), whole.quantile(0.99), whole.client_share, *beside
 
 
-def by_identifier(collection: Collection, port: int) -> None:
+def by_identifier(collection: Collection, port: int, figures: Figures) -> None:
     """Five thousand pairs of the pool, one client."""
     asked = pairs(collection, 5000)
     closed_loop(port, asked, 20, 1)
     load = closed_loop(port, asked, 400, 1)
-    print(f"5,000 pairs by identifier, one client: {load.per_second:.0f}/s, ", end="")
-    print(f"p50 {load.quantile(0.5):.2f} ms (limit 5), p99 {load.quantile(0.99):.2f} ms (limit 25)", flush=True)
+    figures.add("5,000 pairs by identifier, one client, p50", load.quantile(0.5), "ms", 5)
+    figures.add("5,000 pairs by identifier, one client, p99", load.quantile(0.99), "ms", 25)
 
 
 def pairs(collection: Collection, count: int) -> bytes:
@@ -260,7 +263,7 @@ def pairs(collection: Collection, count: int) -> bytes:
     return request(f"/v1/collections/{collection.identifier}/predictions", json.dumps(body).encode())
 
 
-def health_under(name: str, port: int, work: Callable[[], object]) -> None:
+def health_under(name: str, port: int, work: Callable[[], object], figures: Figures) -> None:
     """Time that health takes to answer while a process of its own does something else."""
     other = multiprocessing.get_context("fork").Process(target=work)
     times: list[float] = []
@@ -271,8 +274,8 @@ def health_under(name: str, port: int, work: Callable[[], object]) -> None:
             time.sleep(0.002)
     other.join()
     load = Load(0, times, 0)
-    figures = f"p50 {load.quantile(0.5):.1f}, p99 {load.quantile(0.99):.1f}, most {max(times):.1f} ms of {len(times)}"
-    print(f"health while {name}: {figures} (limit 50)", flush=True)
+    most = f"p50 {load.quantile(0.5):.1f}, most {max(times):.1f} of {len(times)}"
+    figures.add(f"health while {name}, p99", load.quantile(0.99), "ms", 50, most)
 
 
 def most_rows(port: int) -> int:
@@ -291,27 +294,27 @@ def refused(port: int, asked: bytes, count: int) -> None:
             assert receive(one)[0] in {413, 422}
 
 
-def under_load(collection: Collection, port: int) -> None:
+def under_load(collection: Collection, port: int, figures: Figures) -> None:
     """Health while the largest questions are answered, and while too large ones are refused."""
     rows = most_rows(port)
-    health_under("nothing else is asked", port, lambda: time.sleep(1))
+    health_under("nothing else is asked", port, lambda: time.sleep(1), figures)
     most = pairs(collection, rows)
-    health_under(f"{rows:,} pairs are predicted, 4 clients", port, lambda: closed_loop(port, most, 60, 4))
+    health_under(f"{rows:,} pairs are predicted, 4 clients", port, lambda: closed_loop(port, most, 60, 4), figures)
     table = ours(rows)
-    health_under(f"{rows:,} rows are predicted, 4 clients", port, lambda: closed_loop(port, table, 16, 4))
+    health_under(f"{rows:,} rows are predicted, 4 clients", port, lambda: closed_loop(port, table, 16, 4), figures)
     names = b'{"query": [' + b'"q0000000",' * 2_000_000 + b'"q"], "document": []}'
     path = f"/v1/collections/{collection.identifier}/predictions"
-    health_under("2 million rows are refused", port, lambda: refused(port, request(path, names), 20))
+    health_under("2 million rows are refused", port, lambda: refused(port, request(path, names), 20), figures)
     short = b'{"features": {"fSYS": [' + b"1," * 2_000_000 + b"1]}}"
     path = "/v1/models/mout-fine/predictions"
-    health_under("2 million short rows are refused", port, lambda: refused(port, request(path, short), 20))
+    health_under("2 million short rows are refused", port, lambda: refused(port, request(path, short), 20), figures)
 
 
-def scrape(port: int) -> None:
+def scrape(port: int, figures: Figures) -> None:
     """Time of a scrape of the figures."""
     with connected(port) as (one,):
         times = [ask(one, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") for _ in range(50)]
-    print(f"/metrics: p50 {statistics.median(times):.1f} ms (limit 10)", flush=True)
+    figures.add("/metrics, p50", statistics.median(times), "ms", 10)
 
 
 def post(connection: socket.socket, path: str, body: object, **headers: str) -> tuple[int, bytes]:
@@ -338,7 +341,7 @@ def assess(name: str, address: tuple[int, str], times: list[float], errors: list
             time.sleep(max(0.0, due - time.perf_counter()))
 
 
-def judging(collection: Collection, port: int) -> None:
+def judging(collection: Collection, port: int, figures: Figures) -> None:
     """Many assessors judge while predictions run."""
     path = f"/v1/collections/{collection.identifier}"
     times: list[float] = []
@@ -364,10 +367,9 @@ def judging(collection: Collection, port: int) -> None:
     stop.set()
     background.join()
     load = Load(rate, times, 0)
-    figures = (
-        f"{len(errors)} errors (limit 0), p50 {load.quantile(0.5):.1f}, p99 {load.quantile(0.99):.1f} ms (limit 150)"
-    )
-    print(f"{len(times)} judgments of {ASSESSORS} assessors, {rate:.0f} a minute, while predictions run: {figures}")
+    of = f"{len(times)} judgments of {ASSESSORS} assessors while predictions run, "
+    figures.add(f"{of}errors", len(errors), "", 0)
+    figures.add(f"{of}p99", load.quantile(0.99), "ms", 150, f"p50 {load.quantile(0.5):.1f}; {rate:.0f} a minute")
 
 
 def main() -> None:
@@ -378,21 +380,28 @@ def main() -> None:
     if not options.folder.is_dir():
         print(f"skipped: there is no {options.folder}")
         return
+    with Figures("service") as figures:
+        measure(options, figures)
+
+
+def measure(options: argparse.Namespace, figures: Figures) -> None:
+    """Add all figures."""
     collection = Collection.load(options.folder)
     port = free_port()
     with running(serving(options.folder, port), port, "/health/ready") as seconds:
-        print(f"start: listens after {seconds['listens']:.2f} s, ready after {seconds['ready']:.2f} s (limit 3)")
+        figures.add("start: listens after", seconds["listens"], "s")
+        figures.add("start: ready after", seconds["ready"], "s", 3)
         with connected(port) as (one,):
-            print(f"first prediction: {ask(one, pairs(collection, 10)):.1f} ms", flush=True)
-        by_identifier(collection, port)
-        under_load(collection, port)
-        scrape(port)
+            figures.add("first prediction", ask(one, pairs(collection, 10)))
+        by_identifier(collection, port, figures)
+        under_load(collection, port, figures)
+        scrape(port, figures)
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         command = [*serving(options.folder, port), "--judgments", "none", "--db", f"sqlite:///{folder}/campaign.db"]
         with running(command, port, "/health/ready"):
-            judging(collection, port)
-    compare(options.folder, options.mlserver)
+            judging(collection, port, figures)
+    compare(options.folder, options.mlserver, figures)
 
 
 if __name__ == "__main__":

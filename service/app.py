@@ -44,6 +44,7 @@ from service.routes import (
     organising,
     pages,
     predictions,
+    publishing,
     receiving,
     sessions,
     sounds,
@@ -110,6 +111,7 @@ def create_app(
         campaign_standing,
         organising,
         receiving,
+        publishing,
         sounds,
     )
     # Routes are tried in this order.

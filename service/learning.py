@@ -10,6 +10,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.model_check import Reserved
 from audiosim.relevance.relearning import relearned
 
 KEPT = 2
@@ -33,6 +34,10 @@ class Remembering:
 
     def predict(self, grades: Array) -> Belief:
         return self._estimator.predict(grades)
+
+    def in_reserve(self) -> RelevanceEstimator | None:
+        """The estimator in reserve for where this one does not fit; None where there is none."""
+        return self._estimator.in_reserve() if isinstance(self._estimator, Reserved) else None
 
     def relearned(self, grades: Array) -> "Remembering":
         """The estimator that has learned from these judgments, the same object for the same ones.

@@ -15,6 +15,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
 from audiosim.selection import Selection, confidences
+from audiosim.simulation.worth import EvidenceWorth, PieceWorth
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -214,3 +215,14 @@ def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged)
     assert "Demo &lt;&amp;&gt;" in page
     assert "http" not in page.replace("http-equiv", "")
     assert page.count("<svg") == page.count("aria-label=")
+
+
+def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):
+    piece = PieceWorth("sound <x>", 1.0, 0.1, 0.0123, 0.0011, 0.0234, 0.05, -0.01, 0.1, 132.0)
+    unplayed = PieceWorth("genre", 0.9, 0.1, -0.002, -0.01, 0.004, 0.0, -0.1, 0.1, None)
+    page = evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")}, EvidenceWorth((piece, unplayed), {}, False, 0.9))
+    row = ["sound &lt;x&gt;", "10%", "+0.0123 (+0.0011 to +0.0234)", "+0.0500 (-0.0100 to +0.1000)", "+132"]
+    assert "".join(f'<td class="word">{cell}</td>' for cell in row) in page
+    assert '<td class="word">not replayed</td>' in page
+    assert "until the confidence in the ranking is 0.9." in page
+    assert "What the evidence is worth" not in evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")})

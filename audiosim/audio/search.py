@@ -17,6 +17,7 @@ Divergence = Literal["kl", "js"]
 
 SAMPLE = 1000  # recordings that mutual proximity refers to; in an index of no more everything is compared
 SHORTLIST = 100  # nearest by Kullback-Leibler that are ranked again in a larger one
+HUGE = 200_000  # recordings of which a search takes longer than to make machine code for divergences
 TOGETHER = 128  # queries whose shortlists are compared with the references together
 SEED = 2012
 
@@ -102,8 +103,10 @@ def _by_proximity(
         from_queries = np.array([of_sides(query[None], fine) for query in exact])
         profiles = kullback_leibler.kullback_leibler_divergence(field.packed, candidates, references).astype(float)
     else:
-        from_queries = jensen_shannon.jensen_shannon_divergence(block.rows, rows[references], d)
-        profiles = jensen_shannon.jensen_shannon_divergence(rows[candidates], rows[references], d)
+        from_queries, profiles = (
+            jensen_shannon.jensen_shannon_divergence(some, rows[references], d, len(rows) >= HUGE or None)
+            for some in (block.rows, rows[candidates])
+        )
     for query, part in enumerate(_parts(found, len(exact))):
         place = found.place[part]
         counted = (references != place[:, None]) & (references != block.place[query])

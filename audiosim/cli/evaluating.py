@@ -1,13 +1,16 @@
 """Commands on full judgments: evaluate, report, reliability, reproduce."""
 
+import hashlib
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from audiosim import shipped
 from audiosim.cli.options import (
     ArtificialScale,
     As,
@@ -31,7 +34,9 @@ from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.judged import Unjudged, judged_runs
+from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.relearning import after_grades
@@ -53,6 +58,9 @@ from audiosim.stats.inference import SAMPLES, TESTS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from audiosim.simulation.worth import EvidenceWorth
+
+TEXTS = {".csv", ".jsonl", ".qrels", ".run", ".toml", ".tsv", ".txt"}  # of a collection, whose checksums are told
 Measures = Annotated[
     list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
 ]
@@ -140,9 +148,15 @@ def _print_fits(collection: Collection, measures: Sequence[str], unjudged: Unjud
 
 def report(
     folder: CollectionFolder,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE|FOLDER",
+            help="What to write: a page if it ends in .html; else, as a .zip file or a folder, the bundle to publish.",
+        ),
+    ] = Path("report.html"),
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
     model: ModelName = None,
     distribution: DistributionName = "t",
@@ -150,30 +164,79 @@ def report(
     scale: ArtificialScale = None,
     same_artist: FromOwnArtist = None,
     system_from: NamedBy = None,
+    success: Annotated[
+        float, typer.Option(help="Of a bundle: share of users above which a list is a success.", min=0, max=1)
+    ] = 0.5,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="What each piece of evidence is worth, as `audiosim worth` says, too.")
+    ] = False,
 ) -> None:
-    """Write one page that needs no other file: ranking, intervals, all pairs, people, stability.
+    """Write one page that needs no other file: ranking, intervals, all pairs, people, stability; or a bundle.
 
-    Where not all pairs are judged it shows what is expected of them, by the first measure.
+    Where not all pairs are judged it shows what is expected of them, by the first measure. The bundle is by the first
+    measure too: page, tables, judgments, what each statement is about, calibration, agreement, method, checksums and
+    CITATION.cff, the same from fully and partly judged collections and from campaigns.
 
-    Example: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
+    Examples: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
+
+    `audiosim report mirex2011 --evidence`, which takes some minutes
+
+    `audiosim report mirex2011 --judgments sqlite:///campaign.db -o mirex2011.zip`
     """
     from audiosim.corpus.formats import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
 
     what = find_measure(measures[0])
     collection = load_collection(folder, judgments, system_from, same_artist, scale)
+    if output.suffix != ".html":
+        if evidence:
+            raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
+        _write_record(collection, what, model, distribution, success, folder, output)
+        return
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
+    worth = _worth_of(collection, what) if evidence else None
     if not np.isnan(grades).any():
-        page = evaluation_page(
-            collection.name, {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
-        )
+        found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
+        page = evaluation_page(collection.name, found, worth)
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
         ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
         curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
-        page = campaign_page(collection.name, ranking, curve)
+        page = campaign_page(collection.name, ranking, curve, worth)
     write_text(output, [page])
+
+
+def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":
+    from audiosim.report.screen import progress
+    from audiosim.simulation.worth import worth
+
+    with progress("leaving out") as show:
+        return worth(collection, measure=measure, show=show)
+
+
+def _write_record(
+    collection: Collection,
+    measure: Measure,
+    model: str | None,
+    distribution: DifferenceDistribution,
+    success: float,
+    folder: Path,
+    output: Path,
+) -> None:
+    """Write the bundle to publish."""
+    from audiosim.record import record_of
+    from audiosim.report.bundle import bundle, write_bundle
+
+    pool = build_pool(collection, measure.cutoff)
+    estimator = make_estimator(pool, model or JOINT)
+    record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in TEXTS)
+    sums = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    shipped_model = shipped.folder("models") / f"{estimator.name}.json"
+    if record.model is not None and shipped_model.is_file():
+        sums[f"model {shipped_model.name}"] = hashlib.sha256(shipped_model.read_bytes()).hexdigest()
+    write_bundle(bundle(record, date.today(), sums), output)
 
 
 def reliability(

@@ -154,7 +154,10 @@ def check_ranking(
 
     Of a model that does not fit and knows better than to insist, see `Reserved`, the scores are those that it holds to
     in reserve: it fails where it has learned what is not so here. All deviations are larger by the `factor` of a check.
+    Where everything is judged nothing rests on a model, and none is checked.
     """
+    if ranking.judged == ranking.pool:
+        return ranking
     check = check_model(estimator, belief, order, expected.pool)
     if check.verdict == "FAIL" and isinstance(estimator, Reserved) and (reserve := estimator.in_reserve()) is not None:
         instead = reserve.predict(belief.grades)

@@ -91,7 +91,17 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
     Queries are those that any run names, in the order in which the runs first name them; a system that retrieves
     nothing for one of them gains nothing there.
     """
-    by_query = _by_query(collection.grades())
+    return graded_runs(collection, collection.grades(), cutoff, unjudged)
+
+
+def graded_runs(
+    collection: Collection, given: Mapping[Pair, float], cutoff: int, unjudged: Unjudged = "error"
+) -> JudgedRuns:
+    """The rankings of a collection with other grades than its judgments', such as drawn ones; as `judged_runs`.
+
+    given  grades by pair, from 0 to the highest of the scale
+    """
+    by_query = _by_query(given)
     queries = tuple(dict.fromkeys(query for run in collection.runs for query in run.rankings))
     rankings = [[run.rankings.get(query, ()) for query in queries] for run in collection.runs]
     grades = grades_of(collection.identifier, queries, rankings, by_query, cutoff, unjudged)

@@ -19,6 +19,7 @@ FEW = 8  # judgments that are cheaper to condition on one by one than all at onc
 WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
 STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
 WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equal likelihood the first
+FURTHER = 1.01  # times the mean squared error of expected grades that levels of the query may cost
 SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
 SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
@@ -183,9 +184,9 @@ class Belief:
             mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
 
         each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
-        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being
-        normal with SPREAD beforehand, and of WORTHS the same, 1 / worth being exponential with mean 1 / WEIGHT. A grade
-        between two levels is of the nearer one.
+        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
+        beforehand; and so of WORTHS, 1 / worth being exponential with mean 1 / WEIGHT, of those by which expected
+        grades are not further off. A grade between two levels is of the nearer one.
         """
         judged = np.flatnonzero(self.judged)
         plain = replace(self, shape=None, stretch=1.0, worth=np.inf)
@@ -202,11 +203,20 @@ class Belief:
             likely = log_likelihood(chance, level) - (np.log(stretch) / SPREAD) ** 2 / 2
             if likely > best:
                 best, found, chances = likely, (shape, stretch), chance
-        counts = plain._counts[judged]
-        fits = [log_likelihood(with_counts(chances, counts, worth), level) - WEIGHT / worth for worth in WORTHS]
+        worth = self._best_worth(chances, plain._counts[judged], judged, level)
         after = plain.revise(self.grades)
-        vars(after).update(shape=found[0], stretch=found[1], worth=WORTHS[int(np.argmax(fits))])
+        vars(after).update(shape=found[0], stretch=found[1], worth=worth)
         return after
+
+    def _best_worth(self, chances: Array, counts: Array, judged: Integers, level: Integers) -> float:
+        """One of WORTHS for what the gains say of judged pairs, chances (k, l), beside counts (k, l); see `shaped`."""
+        both = [with_counts(chances, counts, worth) for worth in WORTHS]
+        off = [float(((one @ self.levels - self.grades[judged]) ** 2).sum()) for one in both]
+        fits = [
+            log_likelihood(one, level) - WEIGHT / worth if error <= FURTHER * off[0] else -np.inf
+            for one, worth, error in zip(both, WORTHS, off, strict=True)
+        ]
+        return WORTHS[int(np.argmax(fits))]
 
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.

@@ -11,18 +11,27 @@ from audiosim.expected.ranking import Ranking
 from audiosim.reliability_study import QUERY_COUNTS, STABLE
 from audiosim.report.html import document, figure, folded, joined, table
 from audiosim.report.plots import curve_plot, interval_plot
+from audiosim.simulation.worth import EvidenceWorth
 from audiosim.stats.gtheory import crossed
 
 
-def evaluation_page(name: str, found: Mapping[str, Evaluation]) -> str:
-    """The report on systems whose documents are all judged, by some measures."""
-    return document(name, [part for measure, one in found.items() for part in _measured(measure, one)])
+def evaluation_page(name: str, found: Mapping[str, Evaluation], worth: EvidenceWorth | None = None) -> str:
+    """The report on systems whose documents are all judged, by some measures.
+
+    worth  of the evidence, where that is to be shown
+    """
+    return document(
+        name, [*(part for measure, one in found.items() for part in _measured(measure, one)), _worth(worth)]
+    )
 
 
-def campaign_page(name: str, ranking: Ranking, curve: Sequence[tuple[int, float]]) -> str:
+def campaign_page(
+    name: str, ranking: Ranking, curve: Sequence[tuple[int, float]], worth: EvidenceWorth | None = None
+) -> str:
     """The report on systems some of whose documents are judged.
 
     curve  (judged, confidence) as the judgments were made; empty where there are none
+    worth  of the evidence, where that is to be shown
     """
     said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Confidence in the ranking: {ranking.confidence:.3f}."
     rows = ranking.system_rows()
@@ -52,7 +61,32 @@ def campaign_page(name: str, ranking: Ranking, curve: Sequence[tuple[int, float]
             figure(drawing, "The confidence in the ranking after each judgment, in the order of the file."),
             folded(table(("judged", "confidence"), ("Judged", "Confidence"), points, _spell)),
         ]
-    return document(name, parts)
+    return document(name, [*parts, _worth(worth)])
+
+
+def _worth(worth: EvidenceWorth | None) -> str:
+    """What each piece of evidence is worth, with intervals over queries."""
+    if worth is None:
+        return ""
+    rows = [
+        {
+            "evidence": piece.evidence,
+            "judged": f"{piece.judged:.0%}",
+            "rmse": f"{piece.rmse:+.4f} ({piece.rmse_low:+.4f} to {piece.rmse_high:+.4f})",
+            "log": f"{piece.log_score:+.4f} ({piece.log_score_low:+.4f} to {piece.log_score_high:+.4f})",
+            "saved": "not replayed" if piece.saved is None else f"{piece.saved:+.0f}",
+        }
+        for piece in worth.pieces
+    ]
+    heads = ("Evidence", "Judged", "Error", "Log score", "Judgments saved")
+    said = (
+        "By how much the root mean square error of held-out grades, as a share of the highest, grows and their log "
+        "score falls where it is not known, with 95 % intervals over queries, when so much of the pool is judged"
+    )
+    if worth.target is not None:
+        said += f"; and how many judgments it saves until the confidence in the ranking is {worth.target:g}"
+    shown = table(("evidence", "judged", "rmse", "log", "saved"), heads, rows, _spell)
+    return f'<h2>What the evidence is worth</h2>{shown}<p class="soft">{escape(said)}.</p>'
 
 
 def _measured(measure: str, one: Evaluation) -> list[str]:

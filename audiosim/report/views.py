@@ -39,7 +39,7 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     sure = int((ranking.confidences >= 0.95).sum())
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
-    fit = ranking.check.sentence if ranking.judged else ""
+    fit = ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
     notes = ["" if verdicts is None else verdicts.sentence, fit, _drawn(ranking), note]
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 

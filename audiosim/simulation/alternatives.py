@@ -1,7 +1,7 @@
 """Alternatives before judging: how many systems more queries, a deeper cutoff or second opinions would tell apart."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ from scipy.stats import t as student
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
-from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool
-from audiosim.measures.judged import judged_runs
+from audiosim.measures.judged import graded_runs
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection
@@ -57,8 +56,8 @@ class DesignChoice:
 
 def scores_of(collection: Collection, pool: Pool, measure: Measure, grades: Array) -> Array:
     """(s, q) scores of the systems, were these the grades (n,) of the pool's pairs."""
-    judged = tuple(Judgment(*pair, float(grade)) for pair, grade in zip(pool.pairs, grades, strict=True))
-    return judged_runs(replace(collection, judgments=judged), measure.cutoff).scores(measure).values
+    by_pair = dict(zip(pool.pairs, grades.tolist(), strict=True))
+    return graded_runs(collection, by_pair, measure.cutoff).scores(measure).values
 
 
 def standing_of(scores: Array) -> tuple[Array, Array]:

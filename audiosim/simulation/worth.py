@@ -66,13 +66,13 @@ class EvidenceWorth:
     pieces   by their names, then by how much was judged
     rmse     error with all evidence, for each share judged
     learned  whether models were learned anew on other queries, as the shipped one was learned on this collection
-    target   confidence that replays went to
+    target   confidence that replays went to; None where none was played
     """
 
     pieces: tuple[PieceWorth, ...]
     rmse: dict[float, float]
     learned: bool
-    target: float
+    target: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values."""
@@ -146,7 +146,7 @@ def worth(
             lost = _differences(whole[share], _scores(cases, name, share, seeds))
             found.append(PieceWorth(name, known, share, *lost, saved))
     errors = {share: float(np.sqrt(scores.square.mean())) for share, scores in whole.items()}
-    return EvidenceWorth(tuple(found), errors, home, target if target is not None else float("nan"))
+    return EvidenceWorth(tuple(found), errors, home, target if played else None)
 
 
 def _cases(collection: Collection, home: bool, splits: int, rng: np.random.Generator) -> Iterator[_Case]:

@@ -3,17 +3,22 @@
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.stats.determinants import compiled, log_determinants_of_mixtures
-from audiosim.stats.gaussian import Singles, from_rows, triangles
+from audiosim.stats.determinants import bordered, compiled, log_determinants_of_mixtures
+from audiosim.stats.gaussian import Singles, from_rows
 from audiosim.stats.threads import spread_on_threads
 
-COLUMNS = 128  # of a strip, which stays in cache
+COLUMNS = (
+    384  # of a strip, which stays in cache; where half of all pairs is enough a third of them, as corners are wasted
+)
+TOGETHER_ANEW = 128  # pairs evaluated a second time together
 MANY = 500_000  # pairs from which machine code is made for them
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
 SPARE = 1e-8  # divergence from which that is nothing
 
 
-def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension: int) -> Array:
+def jensen_shannon_divergence(
+    first: Singles, second: Singles | None, dimension: int, many: bool | None = None
+) -> Array:
     """Jensen-Shannon divergence of Gaussians, their mixture replaced by the Gaussian of its moments, in nats.
 
         (ln det C - (ln det S_i + ln det S_j) / 2) / 2,   C = (S_i + S_j) / 2 + v v',  v = (m_i - m_j) / 2
@@ -21,62 +26,43 @@ def jensen_shannon_divergence(first: Singles, second: Singles | None, dimension:
     first      (r, width) rows of Gaussians, see `to_rows`
     second     (c, width) likewise; None: the same, which takes half the time
     dimension  d
+    many       whether to use machine code, which takes a second or two to make; None: from half a million pairs on
 
     (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where second is None. C is
     the covariance of the equal mixture of the two, so that this is the entropy of its Gaussian less the
     mean entropy of both: an upper bound of the Jensen-Shannon divergence.
 
-    ln det C comes of a factor of each C, by LAPACK, or where there are very many by `log_determinants_of_mixtures`; ln
-    det S is read from the rows. Where rounding could cost more than a relative 1e-4 all is computed again, with
-    ln det C = ln det M + ln(1 + v' M^-1 v), M = C - v v', which loses nothing however far apart the means are.
+    ln det C comes of `log_determinants_of_mixtures`, ln det S is read from the rows. Where rounding could cost more
+    than a relative 1e-4, that too is computed in double precision.
     Lin (1991), doi:10.1109/18.61115; for the Gaussians of music in musly, Schnitzer (2014), as "timbre".
     """
+    if second is not None and len(second) < min(len(first), COLUMNS):
+        return jensen_shannon_divergence(second, first, dimension, many).T
     others = first if second is None else second
-    result, many = np.empty((len(first), len(others))), len(first) * len(others) >= MANY
-    own = _halves(first, dimension)
-    if many:
+    result, own = np.empty((len(first), len(others))), _halves(first, dimension, 1)
+    by_machine = len(first) * len(others) >= MANY if many is None else many
+    if by_machine:
         compiled()
-        own = own[0], triangles(own[1])
+
+    columns = COLUMNS if second is not None else max(1, COLUMNS // 3)
 
     def fill(left: int) -> None:
-        strip = others[left : left + COLUMNS]
+        strip = others[left : left + columns]
         mine = slice(len(first) if second is not None else min(len(first), left + len(strip)))
-        mixed = _mixed((own[0][mine], own[1][mine]), _halves(strip, dimension), many)
+        mixed = log_determinants_of_mixtures(own[mine], _halves(strip, dimension, -1).T, dimension, by_machine)
         result[mine, left : left + len(strip)] = _divergences(mixed, first[mine], strip, dimension)
 
-    spread_on_threads(fill, range(0, len(others), COLUMNS)[::-1])
+    spread_on_threads(fill, range(0, len(others), columns)[::-1])
     if second is None:
         lower = np.tril_indices(len(first), -1)
         result[lower] = result.T[lower]
     return result
 
 
-def _halves(rows: Singles, dimension: int) -> tuple[Array, Array]:
-    """Half of the means and of the covariances."""
-    means, covariances = from_rows(rows, dimension)
-    return means / 2, covariances / 2
-
-
-def _mixed(own: tuple[Array, Array], across: tuple[Array, Array], many: bool) -> Array:
-    """(r, c) ln det of the mixtures of some with others, by halves; NaN where one could not be had.
-
-    own   means and covariances, where they are many the upper triangles of these
-    many  whether to use machine code
-    """
-    (my_means, mine), (their_means, theirs) = own, across
-    if many:
-        return log_determinants_of_mixtures(mine, my_means, triangles(theirs).T, their_means.T)
-    result, mixed = np.empty((len(mine), len(theirs))), np.empty_like(theirs)
-    for row in range(len(mine)):
-        apart = their_means - my_means[row]
-        np.multiply(apart[:, :, None], apart[:, None, :], out=mixed)
-        mixed += theirs
-        mixed += mine[row]
-        try:
-            result[row] = log_determinants(mixed)
-        except np.linalg.LinAlgError:  # some are too far apart
-            result[row] = np.nan
-    return result
+def _halves(rows: Singles, dimension: int, sign: int) -> Array:
+    """(n, p) half of the means, up to sign, and of the covariances, bordered."""
+    halves = rows[:, :-1].astype(float) / 2
+    return bordered(sign * halves[:, :dimension], halves[:, dimension:])
 
 
 def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -> Array:
@@ -85,8 +71,8 @@ def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -
     divergences: Array = (mixed - (own + theirs) / 2) / 2
     sure = ACCURACY * divergences > 2.0**-25 * (np.abs(own) + np.abs(theirs)) + ACCURACY * SPARE
     i, j = np.nonzero(~sure)
-    for start in range(0, len(i), COLUMNS):
-        part = slice(start, start + COLUMNS)
+    for start in range(0, len(i), TOGETHER_ANEW):
+        part = slice(start, start + TOGETHER_ANEW)
         divergences[i[part], j[part]] = _anew(rows[i[part]], others[j[part]], dimension)
     return np.maximum(0.0, divergences, out=divergences)
 

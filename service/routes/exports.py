@@ -1,6 +1,5 @@
 """Judgments as files."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -12,7 +11,7 @@ from fastapi.responses import Response, StreamingResponse
 from audiosim.corpus.judgments import GRADES, qrels_lines
 from audiosim.corpus.model import Judgment
 from service.exchange import CollectionDep, WireRoute
-from service.exported import csv_line, csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from service.exported import csv_line, csv_lines, json_lines, judgment_rows, log_lines, spreadsheet_lines
 from service.questions import STANDARD
 from service.served import ServedCollection
 from service.wire_judging import MEASURED
@@ -88,8 +87,7 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[s
     """The number of a state, the lines of a file that says it, and headers that say more of it."""
     if form == "log":
         records = one.campaign.log()
-        events = ({"number": record.number, **record.event.row()} for record in records)
-        return (records[-1].number if records else 0), (json.dumps(row, ensure_ascii=False) for row in events), {}
+        return (records[-1].number if records else 0), log_lines(records), {}
     if form == "answers":
         return one.campaign.number, answer_lines(one), {}
     if form == "qrels":

@@ -13,6 +13,7 @@ import pytest
 import soundfile
 
 from audiosim.audio import packing, search
+from audiosim.audio import search as search_module
 from audiosim.audio.describe import Failure
 from audiosim.audio.index import AudioIndex, Neighbour, extract, nearest_run
 from audiosim.audio.index_store import Appender, Recording
@@ -499,6 +500,15 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
     (folder / packing.WHITENER).write_text(text.replace("1", "2", 1))
     alike(AudioIndex.load(folder), grown)
     assert (folder / packing.WHITENER).read_text() == text
+
+
+def test_a_huge_index_answers_the_same(large, monkeypatch):
+    folder, expected = large
+    monkeypatch.setattr(search_module, "HUGE", 10)
+    found = AudioIndex.load(folder).neighbours(None, 4)
+    for name, near in expected.neighbours(None, 4).items():
+        assert [one.identifier for one in found[name]] == [one.identifier for one in near]
+        assert [one.proximity for one in found[name]] == [one.proximity for one in near]
 
 
 def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from audiosim.stats import jensen_shannon
-from audiosim.stats.determinants import log_determinants_of_mixtures
+from audiosim.stats.determinants import bordered, log_determinants_of_mixtures
 from audiosim.stats.gaussian import from_rows, to_rows
 from audiosim.stats.jensen_shannon import jensen_shannon_divergence
 
@@ -105,19 +105,20 @@ def far_pair(m, s, n, t):
     return (both + np.log1p(v @ np.linalg.solve(middle, v)) - (first + second) / 2) / 2
 
 
-def test_determinants_of_mixtures_are_those_of_numpy():
+@pytest.mark.parametrize("many", [False, True])
+def test_determinants_of_mixtures_are_those_of_numpy(many):
     rng = np.random.default_rng(9)
     roots, means = rng.standard_normal((70, 9, 20)), rng.standard_normal((70, 9))
     covariances = roots @ np.swapaxes(roots, 1, 2)
     upper = covariances[:, *np.triu_indices(9)]
-    found = log_determinants_of_mixtures(upper[:3], means[:3], upper[1:].T, means[1:].T)
+    mine, theirs = bordered(means[:3], upper[:3]), bordered(-means[1:], upper[1:])
+    found = log_determinants_of_mixtures(mine, theirs.T, 9, many)
     apart = means[:3, None] - means[None, 1:]
     whole = covariances[:3, None] + covariances[None, 1:] + apart[..., :, None] * apart[..., None, :]
     np.testing.assert_allclose(found, np.linalg.slogdet(whole)[1], rtol=1e-12)
 
 
-def test_the_determinant_of_what_is_not_positive_definite_is_unknown():
-    found = log_determinants_of_mixtures(
-        np.array([[-1.0, 0, -1]]), np.zeros((1, 2)), np.zeros((3, 1)), np.zeros((2, 1))
-    )
-    assert np.isnan(found).all()
+@pytest.mark.parametrize("many", [False, True])
+def test_the_determinant_of_what_is_not_positive_definite_is_unknown(many):
+    mine, theirs = bordered(np.zeros((1, 2)), np.array([[-1.0, 0, -1]])), bordered(np.zeros((1, 2)), np.zeros((1, 3)))
+    assert np.isnan(log_determinants_of_mixtures(mine, theirs.T, 2, many)).all()

@@ -30,8 +30,10 @@ export function controls(path, done) {
     turn("close", byId("reason").value.trim());
     byId("reason").value = "";
   });
+  const link = (place, name) => element("li", {}, element("a", { class: "button", href: `${path}/${place}`, download: true }, name));
   byId("exports").replaceChildren(
-    ...Object.entries(FILES).map(([form, name]) => element("li", {}, element("a", { class: "button", href: `${path}/judgments?format=${form}`, download: true }, name))),
+    ...Object.entries(FILES).map(([form, name]) => link(`judgments?format=${form}`, name)),
+    link("report", "Report to publish"),
   );
 }
 

@@ -1,0 +1,262 @@
+"""Report of record: all that is stated of the systems of a collection, judged in full or in part, and what it is about.
+
+Two kinds of statement. On these queries: what full judgments would say, as sure as the judgments made allow. On queries
+of this kind: what a new sample of them would say, so that the spread over queries counts too. Where judgments are
+missing the second kind is had by multiple imputation: grades are drawn from the belief several times, each completed
+collection is analysed as if it were judged in full, and the answers are put together by Rubin's rules.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from audiosim.arrays import Array
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.verdicts import Verdicts
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.relearning import after_grades
+from audiosim.selection.selection import confidences
+from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.remaining import drawn_grades
+from audiosim.users.listeners import Agreement, agreement
+from audiosim.users.satisfaction import published_mapping, user_form
+
+LEVEL = 0.95
+IMPUTATIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A mean over queries of this kind, from several completed collections.
+
+    estimate   mean of the completed means
+    low, high  ends of the interval at LEVEL
+    p          of the hypothesis that the mean is 0, two-sided
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+
+    @classmethod
+    def of(cls, values: Array) -> "Pooled":
+        """The mean of values (m, q) of q queries in each of m completed collections.
+
+            T = W + (1 + 1/m) B,  W the mean of s^2 / q, B the variance of the completed means
+
+        with the degrees of freedom of Barnard & Rubin (1999), doi:10.1093/biomet/86.4.948, those of the complete data
+        being q - 1. Rubin (1987), Multiple Imputation for Nonresponse in Surveys, section 3.1. Of one collection it is
+        the t-interval.
+        """
+        times, queries = values.shape
+        means = values.mean(axis=1)
+        within = float(np.mean(values.var(axis=1, ddof=1))) / queries
+        between = float(means.var(ddof=1)) * (1 + 1 / times) if times > 1 else 0.0
+        total, estimate = within + between, float(means.mean())
+        if total <= 0:
+            return cls(estimate, estimate, estimate, 1.0 if estimate == 0 else 0.0)
+        missing = between / total
+        complete = queries - 1
+        observed = (complete + 1) / (complete + 3) * complete * (1 - missing)
+        freedom = observed if between == 0 else 1 / (1 / observed + missing**2 / (times - 1)) if observed else times - 1
+        freedom = complete if between == 0 else freedom
+        reach = float(student.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
+        p = 2 * float(student.sf(abs(estimate) / math.sqrt(total), freedom))
+        return cls(estimate, estimate - reach, estimate + reach, p)
+
+    def named(self, name: str) -> dict[str, float]:
+        """The interval as columns of a table."""
+        return {name: self.estimate, f"{name}_low": self.low, f"{name}_high": self.high}
+
+
+@dataclass(frozen=True, eq=False)
+class Publication:
+    """All that is published of a collection's systems by one measure.
+
+    collection  with the judgments that it rests on
+    ranking     of the s systems on these queries, with the check of the model
+    scores      (m, s, q) in m completed collections; one where everything is judged
+    satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None where no mapping is published
+    threshold   share of users beyond which a list is a success
+    agreement   of the assessors
+    curve       (judged, confidence) as the judgments were made; empty where all is judged
+    content     SHA-256 of the pool: levels, cutoff, systems, pairs and who retrieved what
+    model       name and version of the model that predicted what is not judged; None where all is judged
+    """
+
+    collection: Collection
+    ranking: Ranking
+    scores: Array
+    satisfied: Array | None
+    threshold: float
+    agreement: Agreement
+    curve: tuple[tuple[int, float], ...]
+    content: str
+    model: dict[str, str] | None
+
+    @property
+    def complete(self) -> bool:
+        """True where every pair of the pool is judged."""
+        return self.ranking.judged == self.ranking.pool
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Groups, ranks and the best on these queries."""
+        return Verdicts(self.ranking)
+
+    def system_rows(self) -> list[dict[str, Any]]:
+        """One row per system, best first: on these queries, and on queries of this kind.
+
+        expectation, low, high, group, rank_low, rank_high, best: on these queries
+        score, score_low, score_high: mean over queries of this kind
+        satisfied, ..._low, ..._high: P(Sat), the share of users satisfied, likewise
+        satisfied_least, satisfied_most: in which P(Sat) of a new query lies with LEVEL; satisfied_above: that 95 %
+        of new queries exceed; success, ..._low, ..._high: P(Succ), the share of queries with P(Sat) above the threshold
+        """
+        places = {system: place for place, system in enumerate(self.ranking.systems)}
+        beside = {row["system"]: row for row in self.verdicts.system_rows()}
+        rows = []
+        for row in self.ranking.system_rows():
+            place = places[row["system"]]
+            more = Pooled.of(self.scores[:, place]).named("score") | self._people(place)
+            rows.append({**row, **beside[row["system"]], **more})
+        return rows
+
+    def _people(self, place: int) -> dict[str, float]:
+        if self.satisfied is None:
+            return {}
+        shares = self.satisfied[:, place]
+        least, above, most = np.quantile(shares, [(1 - LEVEL) / 2, 1 - LEVEL, (1 + LEVEL) / 2]).tolist()
+        success = Pooled.of((shares > self.threshold).astype(np.float64))
+        new = {"satisfied_least": least, "satisfied_most": most, "satisfied_above": above}
+        return Pooled.of(shares).named("satisfied") | new | success.named("success")
+
+    def pair_rows(self) -> list[dict[str, Any]]:
+        """One row per pair of systems, the better one first: confidence on these queries, differences on such queries.
+
+        difference, satisfied_difference and success_difference have the ends of their intervals, `_low` and `_high`;
+        p is of the difference of scores.
+        """
+        rows = []
+        for better, worse, known in zip(*self.ranking.pairs, self.ranking.pair_rows(), strict=True):
+            found = Pooled.of(self.scores[:, better] - self.scores[:, worse])
+            row = {"a": known["a"], "b": known["b"], "confidence": known["confidence"]}
+            row |= found.named("difference") | {"p": found.p}
+            if self.satisfied is not None:
+                first, second = self.satisfied[:, better], self.satisfied[:, worse]
+                row |= Pooled.of(first - second).named("satisfied_difference")
+                succeeds = (first > self.threshold).astype(np.float64) - (second > self.threshold)
+                row |= Pooled.of(succeeds).named("success_difference")
+            rows.append(row)
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values, ready for JSON."""
+        collection, ranking = self.collection, self.ranking
+        return {
+            "collection": collection.identifier,
+            "name": collection.name,
+            "measure": str(ranking.measure),
+            "queries": ranking.queries,
+            "judged": ranking.judged,
+            "pool": ranking.pool,
+            "confidence": ranking.confidence,
+            "sentence": self.verdicts.sentence,
+            "family_wise": self.verdicts.level,
+            "groups": self.verdicts.group_rows(),
+            "level": LEVEL,
+            "threshold": self.threshold,
+            "imputations": len(self.scores),
+            "content": self.content,
+            "model": self.model,
+            **ranking.check.to_dict(),
+            "systems": self.system_rows(),
+            "pairs": self.pair_rows(),
+            "agreement": self.agreement.to_dict(),
+            "curve": [list(point) for point in self.curve],
+        }
+
+
+def record_of(
+    collection: Collection,
+    measure: str | Measure = "CG@5",
+    model: str | RelevanceEstimator | None = None,
+    *,
+    threshold: float = 0.5,
+    distribution: DifferenceDistribution = "t",
+    imputations: int = IMPUTATIONS,
+    rng: np.random.Generator | None = None,
+) -> Publication:
+    """Publication of a collection, judged in full or in part.
+
+    model        as of `estimate`; predicts what is not judged
+    threshold    of success: a share of the users, in [0, 1]
+    imputations  completed collections where judgments are missing, at least 2
+    rng          of the grades drawn; seeded with 0 where None
+    """
+    measure = as_measure(measure)
+    if not 0 <= threshold <= 1:
+        raise InputError(f"the threshold of success is a share of the users, from 0 to 1, got {threshold:g}")
+    if imputations < 2:
+        raise InputError(f"the number of imputations must be at least 2, got {imputations}")
+    pool, grades = build_pool(collection, measure.cutoff), collection.grades()
+    if len(pool.queries) < 2:
+        raise InputError(f"a record needs at least two queries, collection {collection.identifier} has one")
+    spread = pool.spread(grades)
+    whole = not np.isnan(spread).any()
+    start = built_in(pool, model)
+    estimator = after_grades(pool, start, grades)
+    expected = expected_scores(measure, pool)
+    ranking = estimate_pool(expected, estimator, spread, distribution, pool.locate_judged(grades))
+    rng = np.random.default_rng(0) if rng is None else rng
+    belief = estimator.predict(spread)
+    scores, satisfied = _completed(collection, pool, measure, belief, 1 if whole else imputations, rng)
+    curve = () if whole else tuple(confidences(pool, measure, start, collection.judgments, distribution=distribution))
+    return Publication(
+        collection,
+        ranking,
+        scores,
+        satisfied,
+        threshold,
+        _agreement(collection),
+        curve,
+        pool.content_hash,
+        None if whole else {"name": estimator.name, "version": str(getattr(estimator, "version", ""))},
+    )
+
+
+def _completed(
+    collection: Collection, pool: Pool, measure: Measure, belief: Belief, times: int, rng: np.random.Generator
+) -> tuple[Array, Array | None]:
+    """(m, s, q) scores and P(Sat) of collections completed with drawn grades; None where no mapping is published."""
+    people = user_form(measure)
+    try:
+        mapping = published_mapping(people, collection.scale.name)
+    except InputError:
+        mapping = None
+    scores, shares = [], []
+    for _ in range(times):
+        grades = belief.grades if times == 1 else drawn_grades(belief, rng)
+        scores.append(scores_of(collection, pool, measure, grades))
+        if mapping is not None:
+            shares.append(mapping.probability(scores_of(collection, pool, people, grades)))
+    return np.array(scores), np.array(shares) if mapping is not None else None
+
+
+def _agreement(collection: Collection) -> Agreement:
+    grades: dict[Pair, dict[str, dict[str, float]]] = {}
+    for judgment in collection.judgments:
+        given = {name: grade for name in ("fine", "broad") if (grade := getattr(judgment, name, None)) is not None}
+        grades.setdefault(judgment.pair, {})[judgment.assessor] = {"grade": judgment.grade, **given}
+    return agreement(grades, collection.scale)

@@ -1,0 +1,236 @@
+"""Bundle to publish of a report of record: a folder or a zip file that opens without the service or the program."""
+
+import csv
+import hashlib
+import io
+import json
+import platform
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audiosim.errors import InputError
+from audiosim.record import Publication
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+CALIBRATED = 10  # judgments from which their places are drawn
+PACKAGES = ("audiosim", "numpy", "scipy")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # of files in a zip: the same record gives the same file
+REFERENCES = (
+    "Urbano, J. (2013). Evaluation in Audio Music Similarity. PhD thesis, University Carlos III of Madrid.",
+    "Urbano, J. & Schedl, M. (2013). Minimal test collections for low-cost evaluation of Audio Music Similarity and "
+    "Retrieval systems. International Journal of Multimedia Information Retrieval 2(1), 59-70.",
+    "Hothorn, T., Bretz, F. & Westfall, P. (2008). Simultaneous inference in general parametric models. Biometrical "
+    "Journal 50(3), 346-363. doi:10.1002/bimj.200810425",
+    "Klein, M., Wright, T. & Wieczorek, J. (2020). A joint confidence region for an overall ranking of populations. "
+    "Applied Statistics 69(3), 589-606.",
+    "Dawid, A. P. (1984). Statistical theory: the prequential approach. Journal of the Royal Statistical Society A "
+    "147(2), 278-292. doi:10.2307/2981683",
+    "Vovk, V. & Wang, R. (2021). E-values: calibration, combination and applications. Annals of Statistics 49(3), "
+    "1736-1754. doi:10.1214/20-AOS2020",
+    "Rubin, D. B. (1987). Multiple Imputation for Nonresponse in Surveys. Wiley.",
+    "Barnard, J. & Rubin, D. B. (1999). Small-sample degrees of freedom with multiple imputation. Biometrika 86(4), "
+    "948-955. doi:10.1093/biomet/86.4.948",
+)
+
+
+def bundle(
+    record: Publication, written: date, sources: Mapping[str, str] | None = None, log: Iterable[str] | None = None
+) -> dict[str, bytes]:
+    """The files of a bundle by name: page, tables, judgments, log, citation and checksums.
+
+    written  date of the report
+    sources  SHA-256 by name of what it rests on: files of the collection, and of a model as "model NAME"
+    log      lines of a campaign's log, as JSON; None where there is no campaign
+    """
+    value = record.to_dict()
+    check = record.ranking.check
+    tables = {"systems.csv": value["systems"], "pairs.csv": value["pairs"], "judgments.csv": _judgments(record)}
+    if len(check.chances):
+        tables["calibration.csv"] = check.group_rows()
+    texts = {name: _csv(rows) for name, rows in tables.items()}
+    versions = {name: version(name) for name in PACKAGES} | {"Python": platform.python_version()}
+    about = {"versions": versions, "written": written.isoformat(), "sources": dict(sources or {})}
+    texts["record.json"] = json.dumps(value | about, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    texts["CITATION.cff"] = _citation(value, written, versions["audiosim"])
+    if log is not None:
+        texts["log.jsonl"] = "".join(f"{line}\n" for line in log)
+    texts["index.html"] = _page(record, value, about, sorted(texts))
+    files = {name: text.encode() for name, text in sorted(texts.items())}
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    return files | {"SHA256SUMS": sums.encode()}
+
+
+def write_bundle(files: Mapping[str, bytes], path: Path) -> None:
+    """Write a bundle: a zip file where the path ends in .zip, else a folder that is new or empty."""
+    if path.suffix == ".zip":
+        path.write_bytes(zipped(files, path.stem))
+        return
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path}: expected a name that ends in .zip, or a folder that is new or empty")
+    path.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+
+
+def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
+    """A bundle as a zip file; the same files give the same bytes.
+
+    folder  that they unpack to
+    """
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}", EPOCH), content, zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def _judgments(record: Publication) -> list[dict[str, Any]]:
+    return [
+        {
+            "query": one.query,
+            "document": one.document,
+            "grade": one.grade,
+            "assessor": one.assessor,
+            "time": one.time or "",
+        }
+        for one in record.collection.judgments
+    ]
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return text.getvalue()
+
+
+def _citation(value: Mapping[str, Any], written: date, program: str) -> str:
+    """A description in the Citation File Format 1.2.0, whose strings are JSON's, as YAML allows."""
+    quoted = {key: json.dumps(text, ensure_ascii=False) for key, text in _cited(value).items()}
+    return f"""cff-version: 1.2.0
+message: If you use these results, please cite them as below.
+type: dataset
+title: {quoted["title"]}
+authors:
+  - name: {quoted["authors"]}
+date-released: {written.isoformat()}
+version: {quoted["version"]}
+abstract: {quoted["abstract"]}
+identifiers:
+  - type: other
+    value: {quoted["identifier"]}
+    description: SHA-256 of the pool of documents that were judged
+references:
+  - type: software
+    title: audiosim
+    version: {json.dumps(program)}
+    authors:
+      - name: The audiosim developers
+"""
+
+
+def _cited(value: Mapping[str, Any]) -> dict[str, str]:
+    abstract = (
+        f"{len(value['systems'])} systems ranked by {value['measure']} on {value['queries']} queries, "
+        f"{value['judged']} of {value['pool']} pairs judged. {value['sentence']}"
+    )
+    return {
+        "title": f"{value['name']}: results",
+        "authors": f"The organisers of {value['name']}",
+        "version": f"{value['judged']} judgments",
+        "abstract": abstract,
+        "identifier": f"sha256:{value['content']}",
+    }
+
+
+def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any], files: Sequence[str]) -> str:
+    from audiosim.report.record_plots import calibration_drawing, course_drawing, interval_drawing
+
+    check, rows = record.ranking.check, value["systems"]
+    calibrated = len(check.chances) >= CALIBRATED
+    people = record.satisfied is not None
+    figures = {"scores": interval_drawing(rows, "score", value["measure"])}
+    if people:
+        new = ("satisfied_least", "satisfied_most")
+        figures["satisfied"] = interval_drawing(rows, "satisfied", "P(Sat)", new)
+    if calibrated:
+        figures["calibration"] = calibration_drawing(check.chances)
+    if len(record.curve) > 1:
+        figures["curve"] = course_drawing(record.curve)
+    order = {row["system"]: place for place, row in enumerate(rows)}
+    agreed = next((one for one in value["agreement"]["scales"].values() if one["pairs"]), None)
+    return (
+        _environment()
+        .get_template("record.html")
+        .render(
+            record=value,
+            complete=record.complete,
+            check=check.sentence,
+            people=people,
+            figures={name: _safe(drawing) for name, drawing in figures.items()},
+            neighbours=[row for row in value["pairs"] if order[row["b"]] - order[row["a"]] == 1],
+            calibration=[row for row in check.group_rows() if row["kind"] in {"all", "system"}] if calibrated else [],
+            agreement=agreed,
+            method=_method(record),
+            references=REFERENCES,
+            versions=about["versions"],
+            sources=about["sources"],
+            date=about["written"],
+            files=files,
+        )
+    )
+
+
+def _method(record: Publication) -> list[str]:
+    """The method in a paragraph or two, for a publication."""
+    ranking = record.ranking
+    score = f"Systems are scored by {ranking.measure}, the mean over {ranking.queries} queries."
+    kind = (
+        "Statements on queries of this kind are of means over queries with Student's t (Urbano 2013, sections 4.2 and "
+        f"5.6.2); P(Sat) follows from scores by the published mapping, and P(Succ) is the share of queries with P(Sat) "
+        f"above {record.threshold:g}."
+    )
+    if record.complete:
+        return [f"{score} All {ranking.pool:,} retrieved pairs of query and document were judged.", kind]
+    return [
+        f"{score} {ranking.judged:,} of {ranking.pool:,} retrieved pairs of query and document were judged; the grades "
+        f"of the others are predicted by the model {ranking.model}, as a multivariate distribution conditioned on all "
+        "judgments (Urbano & Schedl 2013; Urbano 2013, chapters 7 and 8). Groups and ranks hold together at the stated "
+        "level: the largest standardised difference over all pairs, from draws of the joint distribution of the scores "
+        "(Hothorn, Bretz & Westfall 2008), and intervals of ranks by counting (Klein, Wright & Wieczorek 2020).",
+        "The model is checked by each judgment, held against what was predicted for it from those before it (Dawid "
+        "1984), by a test martingale that a right model makes fail with a probability of at most 5 % however often one "
+        "looks (Vovk & Wang 2021).",
+        f"{kind} Missing grades were drawn {len(record.scores)} times from the model and the answers put together by "
+        "the rules of Rubin (1987), with the degrees of freedom of Barnard & Rubin (1999).",
+    ]
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    made = Environment(
+        loader=PackageLoader("audiosim.report"), autoescape=select_autoescape(), undefined=StrictUndefined
+    )
+    made.filters |= {"short": _short, "signed": lambda number: f"{number:+.3f}", "percent": lambda x: f"{100 * x:g} %"}
+    return made
+
+
+def _short(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}"
+
+
+def _safe(drawing: str) -> str:
+    from markupsafe import Markup
+
+    return Markup(drawing)  # noqa: S704  our own drawing, its labels escaped by Matplotlib

@@ -1,0 +1,52 @@
+"""The report of record over HTTP: the bundle of the library, with the campaign's log, for the organiser alone."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import httpx
+import pytest
+
+from audiosim.record import record_of
+from service.access import ASSESSOR, CLIENT, roles_for
+
+PLACE = "/v1/collections/small/report"
+
+
+@pytest.fixture(scope="module")
+def server(commanded, folders, tmp_path_factory):
+    root = tmp_path_factory.mktemp("record")
+    with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}") as running:
+        yield running
+
+
+def test_the_bundle_says_what_the_library_says_and_has_the_log(server, small):
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        pair = client.post("/v1/collections/small/next", json={"assessor": "cat", "count": 1}).json()["pairs"][0]
+        told = {"query": pair["query"], "document": pair["document"], "grade": 40, "assessor": "cat"}
+        assert client.post("/v1/collections/small/judgments", json=told).is_success
+        answer = client.get(PLACE, params={"measure": "CG@2", "success": 0.4})
+        log = client.get("/v1/collections/small/judgments", params={"format": "log"}).text
+    assert answer.headers["content-type"] == "application/zip", answer.text
+    assert answer.headers["content-disposition"] == 'attachment; filename="small-record.zip"'
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        files = {name.split("/")[1]: archive.read(name) for name in archive.namelist()}
+    value = json.loads(files["record.json"])
+    assert (value["measure"], value["threshold"], value["collection"]) == ("CG@2", 0.4, "small")
+    assert files["log.jsonl"].decode().splitlines() == log.splitlines()
+    assert any(line.endswith(b"cat") or b",cat," in line for line in files["judgments.csv"].splitlines())
+    assert value["content"] == record_of(small, "CG@2", "uniform", imputations=2).content
+    sums = dict(reversed(line.split("  ")) for line in files["SHA256SUMS"].decode().splitlines())
+    assert sums["index.html"] == hashlib.sha256(files["index.html"]).hexdigest()
+
+
+def test_a_threshold_that_is_no_share_is_refused(server):
+    answer = httpx.get(f"{server.url}{PLACE}", params={"success": 1.5}, timeout=60)
+    assert answer.status_code == 422
+
+
+def test_it_is_the_organiser_s(server):
+    roles, collection = roles_for("GET", PLACE)
+    assert not roles & (ASSESSOR | CLIENT) - {"organiser"}
+    assert collection == "small"

@@ -1,0 +1,73 @@
+"""The commands by which runs join a collection and evidence is weighed."""
+
+import json
+import shutil
+
+import pytest
+
+from audiosim import shipped
+from audiosim.corpus.arrivals import ARRIVALS
+from audiosim.corpus.collection import Collection
+
+DEMO = shipped.folder("fixtures") / "demo"
+
+
+@pytest.fixture
+def demo(tmp_path):
+    return shutil.copytree(DEMO, tmp_path / "demo")
+
+
+@pytest.fixture
+def new_run(tmp_path):
+    query = next(iter(Collection.load(DEMO).runs[0].rankings))
+    (tmp_path / "new.trec").write_text(f"{query} Q0 d010 1 2 new\n{query} Q0 d011 2 1 new\n")
+    return tmp_path / "new.trec"
+
+
+def test_a_run_joins_a_folder_and_every_command_sees_it(run, demo, new_run):
+    before = Collection.load(demo)
+    code, out, _ = run("join", demo, new_run, "--team", "NEW", "--format", "json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["systems"] == [{"system": "new", "team": "NEW", "queries": 1}]
+    assert found["gone"] == 0
+    after = Collection.load(demo)
+    assert [one.system for one in after.runs] == [*(one.system for one in before.runs), "new"]
+    assert after.team("new") == "NEW"
+    code, out, _ = run("estimate", demo, "--model", "uniform", "--format", "json")
+    assert "new" in {row["system"] for row in json.loads(out)["systems"]}
+
+
+def test_a_file_is_called_after_the_system_whose_name_is_given(run, demo, new_run):
+    assert run("join", demo, new_run, "--system", "a b/c")[0] == 1  # white space parts the columns of a run
+    assert run("join", demo, new_run, "--system", "b/c")[0] == 0
+    assert [path.name for path in (demo / ARRIVALS / "runs").iterdir()] == ["b%2Fc.trec"]
+    assert "b/c" in {one.system for one in Collection.load(demo).runs}
+
+
+def test_a_run_of_other_queries_is_refused_and_nothing_is_written(run, demo, tmp_path):
+    (tmp_path / "other.trec").write_text("nowhere Q0 d010 1 2 new\n")
+    code, _, err = run("join", demo, tmp_path / "other.trec")
+    assert code == 1
+    assert "other.trec: answers no query of demo, expected such as " in err
+    assert not (demo / ARRIVALS).exists()
+
+
+def test_an_address_that_names_no_collection_is_refused(run, new_run):
+    code, _, err = run("join", "http://127.0.0.1:9", new_run)
+    assert code == 1
+    assert "expected the address of a collection, such as http://127.0.0.1:9/v1/collections/NAME" in err
+
+
+def test_worth_lists_each_piece_of_evidence(run):
+    call = ("worth", DEMO, "--judgments", DEMO / "truth.qrels", "--judged", "0", "--no-replays", "--format", "json")
+    code, out, _ = run(*call)
+    assert code == 0
+    assert [piece["evidence"] for piece in json.loads(out)["evidence"]] == ["artist", "genre"]
+    assert run("worth", DEMO, "--judged", "many")[2].endswith("--judged must be shares such as 0,0.1, got 'many'\n")
+
+
+def test_evidence_is_not_for_a_bundle(run, tmp_path):
+    code, _, err = run("report", DEMO, "--evidence", "-o", tmp_path / "bundle.zip")
+    assert code == 1
+    assert "--evidence is for a page, which ends in .html" in err

@@ -1,0 +1,187 @@
+"""The report of record: intervals against SciPy and brute force, and a bundle that says what it rests on."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import zipfile
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from audiosim.errors import InputError
+from audiosim.record import Pooled, record_of
+from audiosim.report.bundle import bundle, write_bundle, zipped
+from audiosim.simulation import Design, synthetic_collection
+from audiosim.users.satisfaction import published_mapping
+
+DAY = date(2026, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return synthetic_collection(np.random.default_rng(8), Design(5, 3, 12, 5, 40))
+
+
+@pytest.fixture(scope="module")
+def whole(made):
+    return record_of(made)
+
+
+@pytest.fixture(scope="module")
+def some(made):
+    judged = np.random.default_rng(0).permutation(len(made.judgments))[:70]
+    twice = [replace(made.judgments[i], assessor="ben") for i in judged[:20]]
+    return record_of(replace(made, judgments=(*(made.judgments[i] for i in judged), *twice)), imputations=6)
+
+
+def test_of_one_completed_collection_it_is_the_t_interval_of_scipy():
+    values = np.random.default_rng(0).normal(0.1, 1, 30)
+    found = Pooled.of(values[None])
+    test = stats.ttest_1samp(values, 0)
+    assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval(0.95)))
+    assert (found.estimate, found.p) == pytest.approx((values.mean(), test.pvalue))
+    assert Pooled.of(np.full((1, 4), 0.5)) == Pooled(0.5, 0.5, 0.5, 0.0)
+
+
+def test_several_are_put_together_by_rubin_s_rules_and_the_degrees_of_freedom_of_barnard_and_rubin():
+    values = np.random.default_rng(1).normal(0.3, 1, (5, 20)) + np.random.default_rng(2).normal(0, 0.3, (5, 1))
+    within, between = np.mean([np.var(row, ddof=1) / 20 for row in values]), np.var(values.mean(axis=1), ddof=1)
+    total = within + 1.2 * between
+    # Barnard & Rubin (1999), equations 3 to 5: their nu_m, and nu_obs of the observed data.
+    missing = 1.2 * between / total
+    nu_m, nu_com = 4 / missing**2, 19
+    nu_obs = (nu_com + 1) / (nu_com + 3) * nu_com * (1 - missing)
+    expected = stats.t(1 / (1 / nu_m + 1 / nu_obs), values.mean(), np.sqrt(total)).interval(0.95)
+    found = Pooled.of(values)
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_intervals_of_imputed_means_hold_the_mean_of_the_population_at_least_as_often_as_they_say():
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(2000):  # half of 30 values missing at random, drawn anew from the posterior of a normal sample
+        seen = rng.normal(0, 1, 15)
+        completed = []
+        for _ in range(10):
+            variance = seen.var(ddof=1) * 14 / rng.chisquare(14)
+            mean = rng.normal(seen.mean(), np.sqrt(variance / 15))
+            completed.append(np.concatenate([seen, rng.normal(mean, np.sqrt(variance), 15)]))
+        found = Pooled.of(np.array(completed))
+        held += found.low <= 0 <= found.high
+    # In samples as small as this the degrees of freedom of Barnard & Rubin are known to err on the safe side.
+    assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000) <= held / 2000 <= 0.98
+
+
+def test_judged_in_full_it_says_what_the_scores_of_the_queries_say(made, whole):
+    mapping = published_mapping("CG@5", "fine")
+    grades = made.grades()
+    for row in whole.system_rows():
+        run = next(run for run in made.runs if run.system == row["system"])
+        scores = np.array([np.mean([grades[q, d] for d in top]) / 100 for q, top in run.rankings.items()])
+        shares = mapping.probability(scores)
+        interval = stats.ttest_1samp(shares, 0).confidence_interval(0.95)
+        assert (row["expectation"], row["score"]) == pytest.approx((scores.mean(),) * 2)
+        assert (row["satisfied_low"], row["satisfied_high"]) == pytest.approx(tuple(interval))
+        assert row["success"] == pytest.approx(np.mean(shares > 0.5))
+        assert row["satisfied_above"] == pytest.approx(np.quantile(shares, 0.05))
+        assert (row["low"], row["high"]) == pytest.approx((scores.mean(),) * 2)  # of these queries all is known
+    assert whole.complete
+    assert (whole.model, whole.curve) == (None, ())
+
+
+def test_differences_are_of_pairs_of_queries(made, whole):
+    first = whole.pair_rows()[0]
+    a, b = (whole.scores[0][whole.ranking.systems.index(first[name])] for name in "ab")
+    assert first["p"] == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert first["difference"] == pytest.approx(np.mean(a - b))
+    assert first["success_difference_low"] <= first["success_difference"] <= first["success_difference_high"]
+
+
+def test_the_threshold_of_success_is_chosen(made, whole):
+    none, every = record_of(made, threshold=1.0), record_of(made, threshold=0.0)
+    assert [row["success"] for row in none.system_rows()] == [0] * 5
+    assert [row["success"] for row in every.system_rows()] == [1] * 5
+    with pytest.raises(InputError, match=r"threshold of success is a share of the users, from 0 to 1, got 2"):
+        record_of(made, threshold=2)
+    with pytest.raises(InputError, match="number of imputations must be at least 2, got 1"):
+        record_of(made, imputations=1)
+
+
+def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
+    assert not some.complete
+    assert some.model["name"] == "joint-fine"
+    wide = [np.mean([row["score_high"] - row["score_low"] for row in of.system_rows()]) for of in (whole, some)]
+    assert wide[1] > wide[0]
+    assert some.agreement.pairs == 20
+    assert some.curve[-1][0] == 90
+
+
+def test_a_measure_without_a_published_mapping_says_nothing_of_users(made):
+    record = record_of(made, "ERR@5")
+    assert "satisfied" not in record.system_rows()[0]
+    assert b"nothing is said of them" in bundle(record, DAY)["index.html"]
+
+
+@pytest.mark.parametrize("kind", ["whole", "some"])
+def test_a_bundle_has_all_that_is_stated_and_its_checksums(request, kind):
+    record = request.getfixturevalue(kind)
+    files = bundle(record, DAY, {"runs.tsv": "ab" * 32}, ['{"number": 1}'])
+    assert {"index.html", "systems.csv", "pairs.csv", "judgments.csv", "record.json", "CITATION.cff"} <= set(files)
+    assert files["log.jsonl"] == b'{"number": 1}\n'
+    sums = dict(reversed(line.split("  ")) for line in files["SHA256SUMS"].decode().splitlines())
+    assert sums == {name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != "SHA256SUMS"}
+    rows = list(csv.DictReader(io.StringIO(files["systems.csv"].decode())))
+    assert [row["system"] for row in rows] == [row["system"] for row in record.system_rows()]
+    assert len(list(csv.DictReader(io.StringIO(files["judgments.csv"].decode())))) == len(record.collection.judgments)
+    value = json.loads(files["record.json"])
+    assert (value["sources"], value["written"]) == ({"runs.tsv": "ab" * 32}, "2026-01-02")
+    assert ("calibration.csv" in files) is (kind == "some")
+    assert bundle(record, DAY, {"runs.tsv": "ab" * 32}, ['{"number": 1}']) == files
+
+
+def test_the_page_asks_for_nothing_from_elsewhere_and_escapes_names(some):
+    runs = (replace(some.collection.runs[0], system="<b>&"), *some.collection.runs[1:])
+    page = bundle(record_of(replace(some.collection, runs=runs, teams={}), imputations=2), DAY)["index.html"].decode()
+    assert "<b>&" not in page
+    assert "&lt;b&gt;&amp;" in page
+    links = set(re.findall(r'(?:src|href)="([^"#]+)"', page))
+    assert links <= {*bundle(some, DAY)}  # only files beside it
+    assert "<script" not in page
+
+
+def test_the_citation_has_what_the_format_asks_for(whole):
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    found = yaml.safe_load(bundle(whole, DAY)["CITATION.cff"])
+    # Citation File Format 1.2.0: these keys are required; authors have a name where they are entities.
+    assert {"cff-version", "message", "title", "authors"} <= set(found)
+    assert (found["cff-version"], found["type"], found["date-released"]) == ("1.2.0", "dataset", DAY)
+    assert found["authors"] == [{"name": "The organisers of synthetic"}]
+
+
+def test_a_bundle_is_a_zip_file_or_a_new_folder(whole, tmp_path):
+    files = bundle(whole, DAY)
+    write_bundle(files, tmp_path / "made.zip")
+    with zipfile.ZipFile(tmp_path / "made.zip") as archive:
+        assert {name.removeprefix("made/"): archive.read(name) for name in archive.namelist()} == files
+    assert (tmp_path / "made.zip").read_bytes() == zipped(files, "made")
+    write_bundle(files, tmp_path / "folder")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()} == files
+    with pytest.raises(InputError, match=r"expected a name that ends in \.zip, or a folder that is new or empty"):
+        write_bundle(files, tmp_path / "folder")
+
+
+def test_the_command_writes_it_from_a_collection_judged_in_part(run, some, tmp_path):
+    some.collection.save(tmp_path / "some")
+    code, _, err = run("report", tmp_path / "some", "--success", "0.6", "-o", tmp_path / "out.zip")
+    assert (code, "error" in err) == (0, False)
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        value = json.loads(archive.read("out/record.json"))
+    assert value["threshold"] == 0.6
+    judgments = next(name for name in value["sources"] if name.startswith("judgments"))
+    content = (tmp_path / "some" / judgments).read_bytes()
+    assert value["sources"][judgments] == hashlib.sha256(content).hexdigest()
+    assert "model joint-fine.json" in value["sources"]
