@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help audit demo test test-fast check docs format bench calibration drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check docs format bench calibration drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
 	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
+	@echo "make test-lowest  the same with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? some hours; needs ../shared/data"
@@ -24,6 +25,15 @@ test: $(VENV)/installed-for-tests
 
 test-fast: $(VENV)/installed-for-tests
 	$(PYTEST) -n auto --dist worksteal -q -m "not slow"
+
+test-lowest: $(VENV)/lowest/installed
+	$(VENV)/lowest/bin/python -m pytest -q -m "not slow" -W default
+
+$(VENV)/lowest/installed: pyproject.toml .ci/lowest.py | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/lowest
+	$(PYTHON) .ci/lowest.py > $(VENV)/lowest/constraints.txt
+	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest/constraints.txt -e . pytest hypothesis
+	touch $@
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .

@@ -57,6 +57,15 @@ def test_the_constraints_pin_every_dependency_and_name_no_place():
     assert names <= pinned
 
 
+def test_the_lowest_versions_are_those_of_the_project():
+    said = python(".ci/lowest.py", "postgres", cwd=ROOT).stdout.split()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["postgres"]]
+    expected = {re.sub(r"\[.*?\]", "", one.split(";")[0]).replace(">=", "==").strip() for one in wanted if ">=" in one}
+    assert set(said) == expected
+    assert "numpy==2.0" in said
+
+
 @pytest.mark.slow
 def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(tmp_path):
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}

@@ -49,7 +49,7 @@ def train(
         typer.Option(
             metavar="LIST",
             help="output, teams, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN; with "
-            "joint among them the model also learns how judgments hang together; joint alone takes those of teams.",
+            "joint among them the model also learns how judgments are correlated; joint alone takes those of teams.",
         ),
     ] = "output",
     scale: Annotated[

@@ -1,4 +1,4 @@
-"""nDCG and RBP where grades hang together: the ideal ranking is that of drawn grades, the same draws at every look."""
+"""nDCG and RBP where grades are correlated: the ideal ranking is that of drawn grades, the same draws at every look."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

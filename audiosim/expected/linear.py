@@ -80,7 +80,7 @@ class LinearScores:
             E[f(x)] = a0 + a1 m + a2 (m^2 + v) + a3 (m^3 + 3 m v),   f the mapping, x a query's score with moments m, v
             Cov[f(x), f(y)] = E f'(x) E f'(y) c + E f"(x) E f"(y) c^2 / 2 + (6 a3)^2 c^3 / 6,   c = Cov[x, y]
 
-        Exact for a cubic of normal scores, by Hermite polynomials; between queries, whose scores hang together little,
+        Exact for a cubic of normal scores, by Hermite polynomials; between queries, whose scores are correlated little,
         only the first term of the covariance counts. It is the mean of f, not f of the mean: Urbano (2013), equation
         4.4.
         """

@@ -68,7 +68,7 @@ INTERVALS_MEAN = (
     "half share its judgments: their number says less than it seems."
 )
 ROBUST_MEAN = (
-    "Robust: judgments of one query may hang together. Plain standard errors and χ² take them for independent."
+    "Robust: judgments of one query may be correlated. Plain standard errors and χ² take them for independent."
 )
 
 

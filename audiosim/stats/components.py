@@ -34,7 +34,7 @@ class Components:
     covariance: Array
 
     @property
-    def told(self) -> bool:
+    def identified(self) -> bool:
         """True if the values determine the coefficients of the trend."""
         return bool(np.isfinite(self.covariance).all())
 
@@ -210,9 +210,9 @@ def _likelihood(layout: Layout, values: Array, sizes: Mapping[str, float]) -> tu
     if len(values) <= layout.independent.shape[1]:
         return 0.0, np.zeros(len(layout.names))
     inverse = _invert(layout, layout.independent, values, sizes)
-    told, beside, square = inverse.products[:-1, :-1], inverse.products[:-1, -1], inverse.products[-1, -1]
-    factor, coefficients = _triangle(told), np.linalg.solve(told, beside)
-    constant, left = (len(values) - len(told)) * math.log(2 * math.pi), float(square - beside @ coefficients)
+    normal, beside, square = inverse.products[:-1, :-1], inverse.products[:-1, -1], inverse.products[-1, -1]
+    factor, coefficients = _triangle(normal), np.linalg.solve(normal, beside)
+    constant, left = (len(values) - len(normal)) * math.log(2 * math.pi), float(square - beside @ coefficients)
     if left < 0:
         raise np.linalg.LinAlgError("rounding leaves the covariance no inverse")
     value = -(constant + inverse.determinant + _log_determinant(factor) + left) / 2

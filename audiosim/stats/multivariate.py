@@ -60,7 +60,7 @@ class MultivariateNormal(Protocol):
 
     @property
     def block(self) -> Integers:
-        """(n,) number of the block of each unknown: those of one hang together as those of others do not."""
+        """(n,) number of the block of each unknown: those of one are correlated as those of others are not."""
         ...
 
     def column(self, index: int) -> Array:

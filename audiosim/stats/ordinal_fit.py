@@ -26,7 +26,7 @@ class OrdinalFit:
     coefficients    (k,) in the units of the features
     log_likelihood  at the maximum, without the ridge's penalty
     covariance      (t + k, t + k) of thresholds, then coefficients: the inverse of the information matrix
-    robust          the same where rows of one group may hang together; None without groups
+    robust          the same where rows of one group may be correlated; None without groups
     iterations      Newton steps over all rows
     """
 
@@ -70,7 +70,7 @@ def fit_ordinal(
     level     (n,) 0 for the lowest
     weights   (n,) how many times each row counts, 0 or more; a warning where they are not whole numbers
     ridge     penalty: ridge / 2 times the sum of the squared coefficients of standardised features
-    groups    (n,) rows of one group may hang together: gives the robust covariance
+    groups    (n,) rows of one group may be correlated: gives the robust covariance
     names     of the columns, for messages
     labels    of the levels, each of which must have a row; the levels up to the highest that occurs where None
 

@@ -34,7 +34,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     covariance_          (l - 1 + k, l - 1 + k) of thresholds, then coefficients
     standard_errors_     (k,) of coef_, from the information matrix
     threshold_standard_errors_         (l - 1,)
-    robust_standard_errors_            (k,) with `groups`, else None: rows of one group may hang together
+    robust_standard_errors_            (k,) with `groups`, else None: rows of one group may be correlated
     n_iter_              Newton steps
     result_              all of it as `stats.ordinal_fit.Fit`
 

@@ -72,9 +72,9 @@ def _learned(groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[f
     """Mean and spread of the next collection."""
     values, weights = [held[0]], [1.0]
     for of in groups.values():
-        told = [one.values[name] for one in of if name in one.values]
-        values += told
-        weights += [1 / max(1, len(told))] * len(told)
+        known = [one.values[name] for one in of if name in one.values]
+        values += known
+        weights += [1 / max(1, len(known))] * len(known)
     weight, value = np.array(weights), np.array(values)
     count = weight.sum()
     mean = float(weight @ value / count)
@@ -97,7 +97,7 @@ def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estima
     layout = replace(layout, shared={name: of for name, of in layout.shared.items() if name != "consensus"})
     value = grades[places] / pool.scale.maximum - prior.mean[places]
     found = estimate_components([layout], [value], {name: WEAK.sizes[name][0] for name in layout.names})
-    values = dict(zip(TREND, found.trend.tolist(), strict=True)) if found.told else {}
+    values = dict(zip(TREND, found.trend.tolist(), strict=True)) if found.identified else {}
     for name, size in found.sizes.items():
         if size < LEAST or np.isfinite(found.errors[name]):
             # Names of effects and of the trend are told apart by what they mean: `consensus` is no size here.

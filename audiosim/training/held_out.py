@@ -114,22 +114,22 @@ def _validate(
         _note_learned(sample, plan, notes)
     scores, first = [], None
     folds = sum(len(way.names) for way in ways)
-    told = _count(2 * (folds + HALVINGS) if plan.joint and ways else folds, progress)
+    advance = _count(2 * (folds + HALVINGS) if plan.joint and ways else folds, progress)
     for way in ways:
-        found, reasons = cross_validate(judged, way, views[way.label], sample.terms, sample.levels, told)
+        found, reasons = cross_validate(judged, way, views[way.label], sample.terms, sample.levels, advance)
         notes.add(*reasons)
         for view, predicted in zip(views[way.label], found, strict=True):
             _note_fewer(view, predicted, notes)
             both = predicted.model, predicted.historical
             scores += _scores(view.label, *both, judged.examples, predicted.sample, plan, predicted.matched)
             first = first or predicted.model
-    joint, intervals = _validate_joint(judged, sample, plan, ways, told, notes) if plan.joint and ways else ([], ())
+    joint, intervals = _validate_joint(judged, sample, plan, ways, advance, notes) if plan.joint and ways else ([], ())
     labels = list(dict.fromkeys(row.sample for row in [*joint, *scores]))
     return sorted([*joint, *scores], key=lambda row: labels.index(row.sample)), first, intervals
 
 
 def _validate_joint(
-    judged: Judged, sample: Sample, plan: Plan, ways: Sequence[Way], told: Callable[[], None], notes: Notes
+    judged: Judged, sample: Sample, plan: Plan, ways: Sequence[Way], advance: Callable[[], None], notes: Notes
 ) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
     """The scores of the joint model on the same rows, and on those left where some are judged; and its intervals."""
     shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
@@ -137,11 +137,11 @@ def _validate_joint(
     scores: list[PredictionScore] = []
     for way in ways:
         views = [View(way.label, known), *_views(judged.examples, shares, plan.seed, way.label)]
-        scores += joint_scores(judged, way, views, learn, sample.levels, told)
+        scores += joint_scores(judged, way, views, learn, sample.levels, advance)
     spelled = ", ".join(f"{100 * share:g} %" for share in shares)
     notes.add(f"{spelled} of each judged: {JOINT_SEES.format(seed=plan.seed, prior=PRIOR)}")
     try:
-        return scores, joint_intervals(judged, learn, plan.seed, told)
+        return scores, joint_intervals(judged, learn, plan.seed, advance)
     except InputError as error:  # half of the judgments may be too few
         notes.add(f"no intervals, which are of halves of the queries: {error}")
         return scores, ()

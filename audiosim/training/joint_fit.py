@@ -65,7 +65,7 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     right for the mean pair, as scores are means over pairs. Its variance is that of this mean.
     """
     slopes, spread = np.zeros(2), np.eye(2) * UNTOLD**2
-    if found.told:
+    if found.identified:
         slopes, spread = found.trend[1:], found.covariance[1:, 1:]
     left = sum(
         float(np.sum(value - layout.fixed[:, 1:] @ slopes)) for layout, value in zip(layouts, values, strict=True)

@@ -47,14 +47,14 @@ class IntervalCoverage(NamedTuple):
 
 
 def joint_scores(
-    judged: Judged, way: Way, views: Sequence[View], learn: Learn, levels: Array, told: Callable[[], None]
+    judged: Judged, way: Way, views: Sequence[View], learn: Learn, levels: Array, advance: Callable[[], None]
 ) -> list[PredictionScore]:
     """The scores of a joint model on held-out rows, where all that is judged is what a view has drawn of them.
 
     views   rows; those drawn are of held-out queries when these are held out, None: nothing is judged
     learn   what gives a model that learned from some of the rows, (n,) which
     levels  (l,) that the model has, rising; rows of others are left out
-    told    is called after each fold
+    advance  is called after each fold
 
     One for each view; where some rows are drawn another of the model's ordinal part alone.
     """
@@ -69,16 +69,18 @@ def joint_scores(
                 _Said(rows.examples, found.probabilities[rows.pairs], found.marginals[rows.pairs])
                 for rows, found in _predictions(judged, estimators, seen, held & view.rows & within)
             ]
-        told()
+        advance()
     return [one for view, parts in zip(views, said, strict=True) for one in _scores(examples, levels, view, parts)]
 
 
-def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], None]) -> tuple[IntervalCoverage, ...]:
+def joint_intervals(
+    judged: Judged, learn: Learn, seed: int, advance: Callable[[], None]
+) -> tuple[IntervalCoverage, ...]:
     """Number of 95 % intervals that hold the true mean, learned on half of the queries and checked on the other half.
 
     learn  as of `joint_scores`
     seed   of the halvings and of the judged pairs; see `halves`
-    told   is called after each half
+    advance  is called after each half
 
     Means are over judged pairs, of which the grades are known: those of a query, and those that a system retrieved.
     Intervals are  E +- z sqrt(Var);  those of sums all judged do not count.
@@ -92,7 +94,7 @@ def joint_intervals(judged: Judged, learn: Learn, seed: int, told: Callable[[], 
                 for rows, prediction in _predictions(judged, estimators, lot, held):
                     for what, hold in _held_by(judged, rows, prediction):
                         inside.setdefault((share, what), []).append(hold)
-            told()
+            advance()
     held_by = {key: np.concatenate(hold) for key, hold in inside.items()}
     return tuple(
         IntervalCoverage(what, share, NOMINAL, float(hold.mean()), len(hold))

@@ -32,7 +32,7 @@ class Plan:
     date          of the training, ISO 8601
     judged        shares, in [0, 1), of each held-out query that are judged in further rounds of the validation
     seed          of the draws of these
-    joint         whether the model also knows how judgments hang together; the terms must then read none
+    joint         whether the model also knows how judgments are correlated; the terms must then read none
     """
 
     terms: tuple[str, ...]
@@ -96,7 +96,7 @@ def parse_terms(text: str) -> tuple[str, ...]:
 
 
 def is_joint(text: str) -> bool:
-    """True if a list of features has `joint` among them: the model then also knows how judgments hang together."""
+    """True if a list of features has `joint` among them: the model then also knows how judgments are correlated."""
     return JOINT in _words(text)
 
 
