@@ -4,13 +4,15 @@ A file that was taken is safe: where the service ends in the middle, it goes on 
 """
 
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Condition, Event
 from typing import Any
+from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -91,11 +93,10 @@ class ImportStore:
 
         url  of the database; None for one of its own
         """
-        self._held = ExitStack()
-        if url is None:
-            folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="audiosim-"))
-            url = f"sqlite:///{folder}/imports.db"
-        self._engine = open_engine(url, TIMEOUT_S)
+        self._own = None if url else Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
+        self._engine = open_engine(url or f"sqlite:///{self._own}/imports.db", TIMEOUT_S)
+        if self._own is not None:
+            finalize(self, shutil.rmtree, self._own, ignore_errors=True)
         self._worker = secrets.token_hex(8)
         self._there = False
         self.came = Event()  # set when a file came to this process
@@ -108,8 +109,7 @@ class ImportStore:
         """
         try:
             with reporting(self._engine):
-                METADATA.create_all(self._engine)
-                self._there = True
+                self._make()
                 with self._engine.begin() as connection:
                     known = self._find(connection, collection, IMPORTS.c.key == key) if key else None
                     if known is not None:
@@ -187,14 +187,19 @@ class ImportStore:
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
-        self._held.close()
+
+    def _make(self) -> None:
+        if self._own is not None:
+            self._own.mkdir(mode=0o700, exist_ok=True)
+        METADATA.create_all(self._engine)
+        self._there = True
 
     def _change(self, number: int, values: Mapping[str, Any]) -> None:
         with reporting(self._engine), self._engine.begin() as connection:
             connection.execute(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
 
     def _is_there(self) -> bool:
-        if not self._there:
+        if not self._there and self._own is None:
             with reporting(self._engine):
                 self._there = sql.inspect(self._engine).has_table(IMPORTS.name)
         return self._there

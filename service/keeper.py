@@ -17,6 +17,7 @@ from audiosim.relevance.relearning import Relearning
 from service.access import Access
 from service.import_store import ImportStore
 from service.importing import import_next
+from service.memory import give_back_freed_memory
 from service.served import Served, ServedCollection
 from service.teaching import Learner
 
@@ -95,6 +96,7 @@ class Keeper:
         while not self._stopping.is_set():
             try:
                 one.campaign.teach(lesson.number, learned)
+                give_back_freed_memory()
                 break
             except RewoundError:
                 break
