@@ -52,7 +52,7 @@ def stopped(one: Played, goal: float, factor: float) -> tuple[float, float] | No
 
 
 def at_stops(some: Sequence[Played], goal: float, factor: float) -> tuple[int, float, float, float]:
-    """How many campaigns met a goal; their mean accuracy then, its standard error, and the mean number of judgments."""
+    """Number of campaigns that met a goal; their mean accuracy then, its standard error, and their mean judgments."""
     seen = [stop for one in some if (stop := stopped(one, goal, factor)) is not None]
     if not seen:
         return 0, math.nan, math.nan, math.nan
