@@ -75,7 +75,7 @@ KINDS: Mapping[str, tuple[Design, Effects, Any]] = {
 
 @dataclass(frozen=True)
 class Start:
-    """Where a campaign starts: with a model of other collections, or with the one that it is handed.
+    """Start of a campaign: with a model of other collections, or with the one that it is handed.
 
     measure  without its cutoff
     cutoff   that of the collection where None
@@ -114,7 +114,7 @@ def synthetic(names: Sequence[str]) -> dict[str, Collection]:
 
 
 def between_all() -> list[Estimates]:
-    """What each real collection says."""
+    """Estimates of each real collection."""
     found = []
     for name, collection in real([]).items():
         pool = build_pool(collection)
@@ -160,7 +160,7 @@ def learned(between: Between | None, rest: Collection) -> Model:
 
 
 def verdict(found: Mapping[str, dict[str, Any]]) -> list[str]:
-    """What is not as it should be, one line for each, by collection; those of KINDS are judged like the real ones.
+    """Faults, one line for each, by collection; those of KINDS are judged like the real ones.
 
     Each figure is allowed two of its standard errors beyond its limit.
     """
@@ -177,7 +177,7 @@ def verdict(found: Mapping[str, dict[str, Any]]) -> list[str]:
 
 
 def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
-    """What is not as it should be on one collection."""
+    """Faults of one collection."""
     wrong = []
     for row in of["curve"]:
         if row["judged"] < CHECKED:

@@ -1,4 +1,4 @@
-"""What each piece of evidence is worth, and what useless evidence costs.
+"""Worth of each piece of evidence, and cost of useless evidence.
 
     python benchmarks/evidence.py [--only PART] [--mirex FOLDER] [--clips FOLDER] [--splits 4] [--seeds 20]
 

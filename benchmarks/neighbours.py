@@ -195,7 +195,7 @@ def musly_pairs() -> Callable[[], object] | None:
 
 
 def million(n: int, runs: int, figures: Figures) -> None:
-    """What an index of n recordings costs."""
+    """Cost of an index of n recordings."""
     folder = Path(tempfile.mkdtemp(prefix="audiosim-"))
     try:
         large(folder / "sounds.index", n, runs, figures)
@@ -234,7 +234,7 @@ def fill(folder: Path, prefix: str, n: int, rng: np.random.Generator) -> None:
 
 
 def in_shards(n: int, count: int, runs: int, figures: Figures) -> None:
-    """What a search of shards costs, one after the other and on a cluster of two processes on this machine."""
+    """Cost of a search of shards, one after the other and on a cluster of two processes on this machine."""
     from distributed import LocalCluster
 
     folder, rng = Path(tempfile.mkdtemp(prefix="audiosim-")), np.random.default_rng(6)
@@ -271,7 +271,7 @@ def bytes_of(folder: Path) -> int:
 
 
 def searches(index: AudioIndex, ids: tuple[str, ...], runs: int, figures: Figures) -> None:
-    """What finding neighbours costs in an open index."""
+    """Cost of finding neighbours in an open index."""
     for name, options in (
         ("Kullback-Leibler", {"divergence": "kl", "proximity": False}),
         ("Jensen-Shannon", {"divergence": "js", "proximity": False}),
@@ -288,7 +288,7 @@ def searches(index: AudioIndex, ids: tuple[str, ...], runs: int, figures: Figure
 
 
 def size(folder: Path) -> str:
-    """How large the files of a folder are."""
+    """Size of the files of a folder are."""
     return f"{bytes_of(folder) / 1e9:.2f} GB"
 
 

@@ -1,4 +1,4 @@
-"""What judging at random gives, with and without predictions, beside campaigns of `joint`: at equal budgets.
+"""Results of judging at random, with and without predictions, beside campaigns of `joint`: at equal budgets.
 
     python benchmarks/peers.py [--parts 8] [--only NAMES]
 
@@ -137,7 +137,7 @@ def peers() -> dict[str, Callable[..., Scores]]:
 
 
 def at_random(pool: Pool, gains: np.ndarray, code: int, known: Mapping[str, Callable[..., Scores]]) -> dict:
-    """What each peer gives at each budget."""
+    """Results of each peer at each budget."""
     lists, order = np.asarray(pool.retrieved.toarray()) > 0, np.random.default_rng([0, code]).permutation(len(gains))
     truth, predicted = np.array([gains[row].mean() for row in lists]), log_teams(pool)
     found = {}
@@ -149,7 +149,7 @@ def at_random(pool: Pool, gains: np.ndarray, code: int, known: Mapping[str, Call
 
 
 def campaigned(start: Selection, grades: np.ndarray, name: str) -> dict:
-    """What a campaign gives at each budget."""
+    """Results of a campaign at each budget."""
     found, truth = {}, start.expected.scores(start.belief.certain(grades)).mean
     for state in selections(start, grades):
         if state.judged in BUDGETS:

@@ -1,4 +1,4 @@
-"""How good are predictions of single grades on collections that nothing was learned from, beside a running mean?
+"""Accuracy of single grades on collections that nothing was learned from, beside a running mean.
 
     python benchmarks/single_grades.py [--parts 6] [--only NAMES]
 

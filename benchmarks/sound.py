@@ -185,7 +185,7 @@ def describing(files: Mapping[str, list[Path]], runs: int, figures: Figures) -> 
 
 
 def workers(paths: list[Path], repeats: int, figures: Figures) -> None:
-    """What clips cost in workers, all processes counted, and what a worker costs to start."""
+    """Cost of clips in workers, all processes counted, and of starting a worker."""
     sounds = {f"{path.stem}-{turn}": path for turn in range(repeats) for path in paths}
     few = dict(list(sounds.items())[: len(sounds) // 4])
     for jobs in (1, 2):

@@ -33,7 +33,7 @@ from audiosim.stats.multivariate import Moments
 GOALS = (0.9, 0.95, 0.975)
 OFF = 0.005  # that accuracy at a stop may be below the target
 FREQUENT = 0.3  # share of a kind's campaigns that must have got to a goal for a figure of it
-PLANNED_AT, DRAWN = 100, 8
+PLANNED_AT, DRAWN = 100, 5
 Kinds = Mapping[str, Sequence[Played]]
 
 
@@ -52,7 +52,7 @@ def stopped(one: Played, goal: float, factor: float) -> tuple[float, float] | No
 
 
 def at_stops(some: Sequence[Played], goal: float, factor: float) -> tuple[int, float, float, float]:
-    """How many campaigns met a goal; their mean accuracy then, its standard error, and the mean number of judgments."""
+    """Number of campaigns that met a goal; their mean accuracy then, its standard error, and their mean judgments."""
     seen = [stop for one in some if (stop := stopped(one, goal, factor)) is not None]
     if not seen:
         return 0, math.nan, math.nan, math.nan

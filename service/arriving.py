@@ -1,4 +1,4 @@
-"""What comes to a collection while it is served: recordings with their metadata, and runs of systems.
+"""Arrivals at a collection while it is served: recordings with their metadata, and runs of systems.
 
 All of it is kept in the folder `arrivals/` of the collection, see `audiosim.corpus.arrivals`: there the service finds
 it when it starts, and other services of the same folder while they run. Of a collection without a folder it is known

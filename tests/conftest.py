@@ -33,6 +33,7 @@ SLOW_FIXTURES = {"postgres", "chromium"}
 WANTED = {
     "Chromium": "apt-get install chromium",
     "PostgreSQL": "apt-get install postgresql",
+    "ffmpeg": "apt-get install ffmpeg",
     "psycopg": 'pip install "audiosim[postgres]"',
     "data": "the public data beside the checkout, see README.md",
 }

@@ -1,4 +1,4 @@
-"""What came to a collection while it was served: runs, recordings and their metadata, in its folder `arrivals/`.
+"""Arrivals at a collection while it was served: runs, recordings and their metadata, in its folder `arrivals/`.
 
     arrivals/runs/NAME.trec    the run of a system, new or in place of the one that the collection has
     arrivals/systems.tsv       teams of such systems
@@ -67,7 +67,7 @@ class Arrivals:
 
 
 def completed(known: Document | None, came: Document) -> Document:
-    """What is known of a document, and what came where nothing was known."""
+    """Properties known of a document, and those that came where nothing was known."""
     if known is None:
         return came
     blank = {name: getattr(came, name) for name in OWN if getattr(known, name) is None}

@@ -200,7 +200,8 @@ class JointEstimator:
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
         words, spoke = self._spoken
         # By how much collections vary in level, trend and sizes says nothing of how wide a level is.
-        wider = np.mean(np.sqrt(gains.variance) / self._prior.layout.scale)
+        # Of the pairs that were retrieved alone: what else is asked for changes nothing of these.
+        wider = (np.sqrt(gains.variance) / self._prior.layout.scale)[self._pool.found].mean()
         width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
         self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, width=width)
 

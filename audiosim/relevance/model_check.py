@@ -70,7 +70,7 @@ class ModelCheck:
 
     @cached_property
     def evidence(self) -> dict[str, tuple[float, Array]]:
-        """By what they speak for: the weight and the (k,) likelihood ratios after each judgment, test martingales."""
+        """Test martingales by kind of evidence: its weight, and the (k,) likelihood ratios after each judgment."""
         kinds = [_of_all(self.chances, self.lean)]
         if self.groups:
             kinds.append({said: one for grouping in self.groups for said, one in _of_groups(self.chances, grouping)})

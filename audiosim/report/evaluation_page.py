@@ -65,7 +65,7 @@ def campaign_page(
 
 
 def _worth(worth: EvidenceWorth | None) -> str:
-    """What each piece of evidence is worth, with intervals over queries."""
+    """Worth of each piece of evidence, with intervals over queries."""
     if worth is None:
         return ""
     rows = [

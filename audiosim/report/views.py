@@ -70,7 +70,7 @@ def effort_view(found: "Effort") -> RenderableType:
 
 
 def _otherwise(found: "Effort") -> RenderableType:
-    """What the collection would tell apart, all judged, as it is and otherwise."""
+    """Verdicts that the collection would allow, all judged, as it is and otherwise."""
     pairs = found.otherwise[0].pairs
     table = PlainTable(("All judged", "whole"), "Judgments", f"Told apart of {pairs:,}", ("80 % interval", "whole"))
     for one in found.otherwise:

@@ -137,7 +137,7 @@ def alternatives(
     worlds: Iterable[Array],
     deeper: tuple[int, int, Sequence[Array]] | None,
 ) -> tuple[DesignChoice, ...]:
-    """What a collection would tell apart as it is and otherwise, all judged; in worlds drawn from the belief.
+    """Verdicts that a collection would allow as it is and otherwise, all judged; in worlds drawn from the belief.
 
     worlds  (s, q) scores in each
     deeper  a deeper cutoff, the size of its pool and the scores in each world; None where runs go no deeper

@@ -1,4 +1,4 @@
-"""What may come to a collection while it is served: recordings and their metadata, and runs of systems."""
+"""Arrivals at a collection while it is served: recordings and their metadata, and runs of systems."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar

@@ -1,4 +1,4 @@
-"""What is remembered of an index says the same as what is computed anew, whatever happens to the file."""
+"""Everything remembered of an index says the same as what is computed anew, whatever happens to the file."""
 
 from collections import OrderedDict
 from dataclasses import replace
@@ -40,7 +40,7 @@ def eager(monkeypatch):
 
 
 def heard(collection, monkeypatch, *, anew=True):
-    """What is said of a collection by a process that knows nothing yet."""
+    """Statements about a collection by a process that knows nothing yet."""
     if anew:
         monkeypatch.setattr(neighbourhood, "_MEMORIES", OrderedDict())
     pool = build_pool(collection)
