@@ -55,8 +55,9 @@ class Pooled:
 
             T = W + (1 + 1/m) B,  W the mean of s^2 / q, B the variance of the completed means
 
-        with the degrees of freedom of Barnard & Rubin (1999), doi:10.1093/biomet/86.4.948, those of the complete data
-        being q - 1. Rubin (1987), Multiple Imputation for Nonresponse in Surveys, section 3.1. Of one collection it is
+        with 1 / (1 / nu + 1 / (q - 1)) degrees of freedom, nu = (m - 1) (T / ((1 + 1/m) B))^2: those of the imputations
+        and of the complete data together. Rubin (1987), Multiple Imputation for Nonresponse in Surveys, section 3.1;
+        not fewer where much is missing, as what is filled in rests on other collections too. Of one collection it is
         the t-interval.
         """
         times, queries = values.shape
@@ -66,11 +67,8 @@ class Pooled:
         total, estimate = within + between, float(means.mean())
         if total <= 0:
             return cls(estimate, estimate, estimate, 1.0 if estimate == 0 else 0.0)
-        missing = between / total
-        complete = queries - 1
-        observed = (complete + 1) / (complete + 3) * complete * (1 - missing)
-        freedom = observed if between == 0 else 1 / (1 / observed + missing**2 / (times - 1)) if observed else times - 1
-        freedom = complete if between == 0 else freedom
+        complete, missing = queries - 1, between / total
+        freedom = 1 / (missing**2 / (times - 1) + 1 / complete) if times > 1 else complete
         reach = float(student.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
         p = 2 * float(student.sf(abs(estimate) / math.sqrt(total), freedom))
         return cls(estimate, estimate - reach, estimate + reach, p)

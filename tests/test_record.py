@@ -48,15 +48,14 @@ def test_of_one_completed_collection_it_is_the_t_interval_of_scipy():
     assert Pooled.of(np.full((1, 4), 0.5)) == Pooled(0.5, 0.5, 0.5, 0.0)
 
 
-def test_several_are_put_together_by_rubin_s_rules_and_the_degrees_of_freedom_of_barnard_and_rubin():
+def test_several_are_put_together_by_rubin_s_rules():
     values = np.random.default_rng(1).normal(0.3, 1, (5, 20)) + np.random.default_rng(2).normal(0, 0.3, (5, 1))
     within, between = np.mean([np.var(row, ddof=1) / 20 for row in values]), np.var(values.mean(axis=1), ddof=1)
     total = within + 1.2 * between
-    # Barnard & Rubin (1999), equations 3 to 5: their nu_m, and nu_obs of the observed data.
-    missing = 1.2 * between / total
-    nu_m, nu_com = 4 / missing**2, 19
-    nu_obs = (nu_com + 1) / (nu_com + 3) * nu_com * (1 - missing)
-    expected = stats.t(1 / (1 / nu_m + 1 / nu_obs), values.mean(), np.sqrt(total)).interval(0.95)
+    # Rubin (1987), equation 3.1.6, by the relative increase r in variance; and the complete data's q - 1.
+    increase = 1.2 * between / within
+    nu = 4 * (1 + 1 / increase) ** 2
+    expected = stats.t(1 / (1 / nu + 1 / 19), values.mean(), np.sqrt(total)).interval(0.95)
     found = Pooled.of(values)
     assert (found.low, found.high) == pytest.approx(expected)
 
@@ -72,7 +71,6 @@ def test_intervals_of_imputed_means_hold_the_mean_of_the_population_at_least_as_
             completed.append(np.concatenate([seen, rng.normal(mean, np.sqrt(variance), 15)]))
         found = Pooled.of(np.array(completed))
         held += found.low <= 0 <= found.high
-    # In samples as small as this the degrees of freedom of Barnard & Rubin are known to err on the safe side.
     assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000) <= held / 2000 <= 0.98
 
 

@@ -35,8 +35,6 @@ REFERENCES = (
     "Vovk, V. & Wang, R. (2021). E-values: calibration, combination and applications. Annals of Statistics 49(3), "
     "1736-1754. doi:10.1214/20-AOS2020",
     "Rubin, D. B. (1987). Multiple Imputation for Nonresponse in Surveys. Wiley.",
-    "Barnard, J. & Rubin, D. B. (1999). Small-sample degrees of freedom with multiple imputation. Biometrika 86(4), "
-    "948-955. doi:10.1093/biomet/86.4.948",
 )
 
 
@@ -211,7 +209,7 @@ def _method(record: Publication) -> list[str]:
         "1984), by a test martingale that a right model makes fail with a probability of at most 5 % however often one "
         "looks (Vovk & Wang 2021).",
         f"{kind} Missing grades were drawn {len(record.scores)} times from the model and the answers put together by "
-        "the rules of Rubin (1987), with the degrees of freedom of Barnard & Rubin (1999).",
+        "the rules of Rubin (1987).",
     ]
 
 
