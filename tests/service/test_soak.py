@@ -29,7 +29,7 @@ def memory_kb(pid):
     return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
 
 
-def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, record_property):
+def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, request):
     pairs = build_pool(coarse).pairs
     asked = {"query": [q for q, _ in build_pool(small).pairs], "document": [d for _, d in build_pool(small).pairs]}
     reading = [
@@ -74,7 +74,8 @@ def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, 
             stop.set()
         for job in jobs:
             job.result()
-    record_property("memory, MB", f"{early / 1024:.1f} after {EARLY_S:.0f} s, {late / 1024:.1f} after {SOAK_S:.0f} s")
+    found = f"{early / 1024:.1f} MB after {EARLY_S:.0f} s, {late / 1024:.1f} MB after {SOAK_S:.0f} s"
+    request.node.user_properties.append(("memory", found))
     expected = {(path, 404 if path.endswith("nowhere") else 200) for _, path, _ in reading}
     assert statuses == expected | {("judgment", 201)}
     assert late <= GROWTH * early, f"{early / 1024:.0f} MB after {EARLY_S:.0f} s, {late / 1024:.0f} MB at the end"
