@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# Tests of servers and pages wait half of their time: three at once on two cores.
+ATONCE := $(shell $(PYTHON) -c 'import os; print(max(2, 3 * (os.cpu_count() or 1) // 2))')
 
 .PHONY: help audit demo test test-fast test-lowest check docs format bench calibration drawing release clean
 
@@ -21,10 +23,10 @@ demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
 test: $(VENV)/installed-for-tests
-	$(PYTEST) -n auto --dist worksteal
+	$(PYTEST) -n $(ATONCE) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
-	$(PYTEST) -n auto --dist worksteal -q -m "not slow"
+	$(PYTEST) -n $(ATONCE) --dist worksteal -q -m "not slow"
 
 test-lowest: $(VENV)/lowest/installed
 	$(VENV)/lowest/bin/python -m pytest -q -m "not slow" -W default

@@ -46,11 +46,9 @@ def spread_on_cluster(
     tasks. Machines may come and go meanwhile. Closing the generator cancels the batches not begun.
     """
     with _connect(scheduler) as client:
-        from distributed.comm import CommClosedError
-
         try:
             yield from _in_batches(client, partial(_whole, work, limit_s=limit_s, lost=lost), tasks, lost)
-        except (CancelledError, CommClosedError):
+        except (CancelledError, OSError):  # a connection that closes, or that nobody takes up again
             raise InputError(f"the scheduler at {scheduler} is gone; what it has answered is kept") from None
 
 

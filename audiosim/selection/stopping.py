@@ -43,7 +43,7 @@ from audiosim.selection.stopping_definition import (
 )
 from audiosim.users.satisfaction import published_mapping
 
-CAUTION = 1.15  # learned on campaigns of other collections than it is held against: benchmarks/verdicts.py
+CAUTION = 1.15  # chosen from the campaigns of benchmarks/verdicts.py, and rounded up; see docs/verdicts.md
 LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
 
 

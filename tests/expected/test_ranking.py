@@ -111,7 +111,7 @@ def test_chances_are_chances_and_fall_with_the_size(means, size, distribution, s
     assert np.all((ranking.confidences >= 0.5) & (ranking.confidences <= 1))
     for chances in (ranking.above(size), ranking.larger(size), ranking.settled(size)):
         assert np.all((chances >= 0) & (chances <= 1 + 1e-15))
-    assert np.all(ranking.above(size) <= ranking.confidences)
+    assert np.all(ranking.above(size) <= ranking.confidences + 1e-15)
     assert np.all(ranking.larger(size) >= ranking.above(size))
     assert np.all(ranking.settled(size) >= 1 / 3 - 1e-15)
     np.testing.assert_allclose(ranking.settled(0), ranking.confidences, rtol=1e-15)

@@ -165,7 +165,9 @@ def test_nothing_is_lost_or_doubled_while_two_servers_on_one_database_are_killed
     assert check_kept(writers, logs[0]) > 5 * (KILLS // 2)
 
 
-def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, folders, coarse, tmp_path, database):
+def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(
+    commanded, folders, coarse, tmp_path, database, wait_until
+):
     with ExitStack() as stack:
         servers = [
             stack.enter_context(commanded(folders[1:], tmp_path / name, "--db", database, "--model", "mjud"))
@@ -192,6 +194,8 @@ def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(commanded, fo
         pool = build_pool(coarse)
         columns = {"query": [q for q, _ in pool.pairs], "document": [d for _, d in pool.pairs]}
         with servers[0].client() as one, servers[1].client() as two:
+            # What is read may be a moment behind what the other server wrote.
+            wait_until(lambda: len({http.get(f"{COARSE}/ranking").json()["state"] for http in (one, two)}) == 1)
             for path, body in (("ranking", None), ("campaign", None), ("predictions", columns)):
                 said = [
                     http.request("GET" if body is None else "POST", f"{COARSE}/{path}", json=body)
