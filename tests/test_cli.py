@@ -213,6 +213,7 @@ def test_neighbours_leaves_the_query_s_artist_out_on_request(run, tmp_path):
     assert all(artist[own[row["query"]]] != artist[row["document"]] for row in rows)
 
 
+@pytest.mark.slow
 def test_extract_fails_when_nothing_could_be_described(run, tmp_path):
     (tmp_path / "notes.wav").write_text("no sound")
     code, _, err = run("extract", tmp_path, "-o", tmp_path / "index")
@@ -298,6 +299,7 @@ def server(tmp_path_factory):
         assert "stopped" in process.stderr.read()
 
 
+@pytest.mark.slow
 def test_a_loop_that_asks_a_server_judges_the_same_pairs_and_ends_with_the_same_ranking(run, server):
     options = ["--judgments", TRUTH, "--batch", "10", "--format", "json"]
     here = parsed(run("simulate", DEMO, "--model", "mjud", *options))
@@ -344,6 +346,7 @@ def test_train_writes_a_model_a_report_and_says_how_good_it_is(trained_file):
     assert sorted(file.name for file in path.parent.iterdir()) == ["mine.html", "mine.json"]
 
 
+@pytest.mark.slow
 def test_estimate_uses_a_trained_model_and_falls_back_where_it_must(run, trained_file):
     path, _ = trained_file
     result = parsed(run("estimate", DEMO, "--model", path, "--format", "json"))
@@ -352,6 +355,7 @@ def test_estimate_uses_a_trained_model_and_falls_back_where_it_must(run, trained
     assert {row["model"] for row in rows} <= {"mine", "historical-fine"}
 
 
+@pytest.mark.slow
 def test_a_model_of_judgments_is_trained_and_estimates_with_another_trained_one_behind_it(run, trained_file, tmp_path):
     out, _ = trained_file
     options = ["--features", "judgment", "--fallback", out, "-o", tmp_path / "jud.json", "--format", "json"]
@@ -362,6 +366,7 @@ def test_a_model_of_judgments_is_trained_and_estimates_with_another_trained_one_
     assert result["model"] == "jud"
 
 
+@pytest.mark.slow
 def test_train_gives_json_for_programs_and_csv_with_a_row_per_term(run, tmp_path):
     command = [
         "train",
@@ -385,6 +390,7 @@ def test_train_gives_json_for_programs_and_csv_with_a_row_per_term(run, tmp_path
     assert json.loads((tmp_path / "m.json").read_text())["name"] == "other"
 
 
+@pytest.mark.slow
 def test_train_says_what_it_leaves_out_and_shouts_about_own_judgments(run, tmp_path):
     options = ["--features", "OV,fSYS,aART", "--own-judgment", "--eliminate", "0.05", "-o", tmp_path / "m.json"]
     code, out, err = run("train", DEMO, "--judgments", TRUTH, *options, "--report", tmp_path / "m.html")
@@ -471,6 +477,7 @@ def test_reliability_gives_shares_coefficients_and_queries(run):
     assert (code, "…" in out) == (0, False)
 
 
+@pytest.mark.slow
 def test_evaluate_has_friedman_s_test_users_scales_and_fits(run):
     call = ("evaluate", DEMO, "--judgments", TRUTH)
     (found,) = parsed(run(*call, "--test", "friedman", "--users", "15", "--format", "json")).values()
@@ -489,6 +496,7 @@ def test_evaluate_has_friedman_s_test_users_scales_and_fits(run):
     assert (code, err.split(",")[0]) == (1, "audiosim: unknown scale 'graded'")
 
 
+@pytest.mark.slow
 def test_reliability_has_split_halves_growth_and_assessors(run, tmp_path):
     call = ("reliability", DEMO, "--judgments", TRUTH)
     (halves,) = parsed(run(*call, "--split-half", "--trials", "3", "--format", "json")).values()
@@ -577,6 +585,7 @@ def test_satisfaction_learns_from_answers(run, tmp_path):
     assert run("satisfaction", tmp_path / "answers.tsv", "--measure", "CG@1")[0] == 0
 
 
+@pytest.mark.slow
 def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, tmp_path):
     for judgments in ("none", TRUTH):
         assert run("report", DEMO, "--judgments", judgments, "-o", tmp_path / "page.html") == (0, "", "")

@@ -217,6 +217,7 @@ def test_simulate_learns_for_each_part_alike_in_one_process_and_in_two(ask, held
     assert (one["queries"], one["teams"]) == (5, teams)
 
 
+@pytest.mark.slow
 def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_path):
     # One part of some queries; the rest is written as a collection of its own, and a model is trained on it.
     whole, model = Collection.load(folder), tmp_path / "mine.json"

@@ -133,6 +133,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_result_is_tabled_told_and_drawn_on_the_axes_it_is_given(found, name):
     from matplotlib import pyplot
@@ -168,6 +169,7 @@ def test_what_is_drawn_is_what_was_found(found):
     pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_long_names_are_cut_in_the_middle_and_forty_systems_have_room():
     from matplotlib import pyplot
 
@@ -184,6 +186,7 @@ def test_long_names_are_cut_in_the_middle_and_forty_systems_have_room():
     pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_with_before_something_is_drawn():
     code = (
         f"import sys, audiosim; audiosim.estimate({str(DEMO)!r}, 'mout'); "

@@ -4,6 +4,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = "audiosim.cli"  # a command may bear the name of the library function that it calls
 LOCAL = {"TypeVar", "ParamSpec", "load", "APIRouter"}  # variables of types, lazy imports, routers: of their module
@@ -54,6 +56,7 @@ def twice(named):
     return {name: where for name, where in places.items() if len(where) > 1}
 
 
+@pytest.mark.slow
 def test_no_module_name_stands_twice():
     assert twice((name.split(".")[-1], name) for name in MODULES if not name.endswith("__")) == {}
 
@@ -70,6 +73,7 @@ def test_no_public_function_or_class_has_the_name_of_another():
     )
 
 
+@pytest.mark.slow
 def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
     taken = imported()
     named = [(name, module) for module, tree in MODULES.items() for name in defined(tree) if name.isupper()]

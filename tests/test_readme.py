@@ -55,6 +55,7 @@ def test_every_command_named_explains_itself_with_an_example(command):
     assert "Example" in said
 
 
+@pytest.mark.slow
 def test_make_demo_and_make_test_are_what_the_readme_says():
     # Run dry: their parts are run by test_package and by whoever reads this.
     environment = {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}

@@ -60,6 +60,7 @@ def test_several_are_put_together_by_rubin_s_rules():
     assert (found.low, found.high) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_intervals_of_imputed_means_hold_the_mean_of_the_population_at_least_as_often_as_they_say():
     rng, held = np.random.default_rng(3), 0
     for _ in range(2000):  # half of 30 values missing at random, drawn anew from the posterior of a normal sample
@@ -74,6 +75,7 @@ def test_intervals_of_imputed_means_hold_the_mean_of_the_population_at_least_as_
     assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000) <= held / 2000 <= 0.98
 
 
+@pytest.mark.slow
 def test_judged_in_full_it_says_what_the_scores_of_the_queries_say(made, whole):
     mapping = published_mapping("CG@5", "fine")
     grades = made.grades()
@@ -99,6 +101,7 @@ def test_differences_are_of_pairs_of_queries(made, whole):
     assert first["success_difference_low"] <= first["success_difference"] <= first["success_difference_high"]
 
 
+@pytest.mark.slow
 def test_the_threshold_of_success_is_chosen(made, whole):
     none, every = record_of(made, threshold=1.0), record_of(made, threshold=0.0)
     assert [row["success"] for row in none.system_rows()] == [0] * 5
@@ -109,6 +112,7 @@ def test_the_threshold_of_success_is_chosen(made, whole):
         record_of(made, imputations=1)
 
 
+@pytest.mark.slow
 def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
     assert not some.complete
     assert some.model["name"] == "joint-fine"
@@ -118,12 +122,14 @@ def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
     assert some.curve[-1][0] == 90
 
 
+@pytest.mark.slow
 def test_a_measure_without_a_published_mapping_says_nothing_of_users(made):
     record = record_of(made, "ERR@5")
     assert "satisfied" not in record.system_rows()[0]
     assert b"nothing is said of them" in bundle(record, DAY)["index.html"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["whole", "some"])
 def test_a_bundle_has_all_that_is_stated_and_its_checksums(request, kind):
     record = request.getfixturevalue(kind)
@@ -141,6 +147,7 @@ def test_a_bundle_has_all_that_is_stated_and_its_checksums(request, kind):
     assert bundle(record, DAY, {"runs.tsv": "ab" * 32}, ['{"number": 1}']) == files
 
 
+@pytest.mark.slow
 def test_the_page_asks_for_nothing_from_elsewhere_and_escapes_names(some):
     runs = (replace(some.collection.runs[0], system="<b>&"), *some.collection.runs[1:])
     page = bundle(record_of(replace(some.collection, runs=runs, teams={}), imputations=2), DAY)["index.html"].decode()
@@ -172,6 +179,7 @@ def test_a_bundle_is_a_zip_file_or_a_new_folder(whole, tmp_path):
         write_bundle(files, tmp_path / "folder")
 
 
+@pytest.mark.slow
 def test_the_command_writes_it_from_a_collection_judged_in_part(run, some, tmp_path):
     some.collection.save(tmp_path / "some")
     code, _, err = run("report", tmp_path / "some", "--success", "0.6", "-o", tmp_path / "out.zip")

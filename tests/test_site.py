@@ -34,6 +34,7 @@ def test_the_reference_has_every_command_with_its_options(pages):
     assert "## audiosim study sample" in text
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
     settings = pages.configuration_page()
     for key, variable in (("port", "AUDIOSIM_PORT"), ("trusted-proxy", "AUDIOSIM_TRUSTED_PROXY")):

@@ -215,6 +215,7 @@ def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
         next(describe_all(sounds, STANDARD_FRAMES, scheduler=address))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_an_error(sounds, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):

@@ -74,6 +74,7 @@ def test_mono_is_the_mean_of_the_channels(write, music):
     np.testing.assert_allclose(read(write(channels, subtype="FLOAT")).samples, channels.mean(axis=1), atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [8_000, 16_000, 44_100, 48_000, 96_000])
 def test_resampling_is_librosa_s(write, music, rate_hz):
     librosa = pytest.importorskip("librosa")
@@ -284,6 +285,7 @@ def test_a_real_ogg_that_lost_a_page_is_accepted_with_a_note(real_clips, tmp_pat
     assert float(note.removeprefix("damaged: ").split()[0]) == pytest.approx(100 * (1 - 1 / (len(pages) - 2)), abs=1)
 
 
+@pytest.mark.slow
 def test_an_ogg_that_lost_many_pages_is_refused(write, music):
     path = write(music(40), "s.ogg")
     data = path.read_bytes()
@@ -353,6 +355,7 @@ def test_an_mp3_behind_an_id3_tag_is_read(write, music):
     assert (read(path).duration_s, read(path).notes) == (5.0, ())
 
 
+@pytest.mark.slow
 def test_an_mp3_with_a_hole_is_refused(write, music):
     path = write(music(20), "s.mp3")
     data = path.read_bytes()
@@ -360,6 +363,7 @@ def test_an_mp3_with_a_hole_is_refused(write, music):
     assert refused(path).startswith("truncated: only ")
 
 
+@pytest.mark.slow
 def test_the_real_clips_are_all_there(real_clips):
     notes = {note.split(":")[0] for path in real_clips[::4] for note in read(path).notes}
     assert notes <= {"clipped"}
@@ -424,6 +428,7 @@ def test_limits_can_be_raised_and_lowered(write, music):
         SoundLimits(seconds=0)
 
 
+@pytest.mark.slow
 def test_a_long_recording_is_read_whole(write):
     # More than there is room for at first, in three blocks and a bit.
     samples = np.random.default_rng(0).uniform(-0.5, 0.5, 2**22 + 2**19 + 1000).astype(np.float32)

@@ -241,6 +241,7 @@ def dangerous(tmp_path, monkeypatch):
     del sys.modules["dangerous_decoder"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="ends a process by a signal")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_decoders_that_crash_and_hang_cost_one_file_each(tmp_path, music, dangerous, n_jobs):
@@ -267,6 +268,7 @@ def test_the_rows_do_not_depend_on_where_they_are_computed(tmp_path, music):
         assert all(np.array_equal(other.row, known.row) for other, known in zip(outcomes, here, strict=True))
 
 
+@pytest.mark.slow
 def test_a_decoder_without_a_module_of_its_own_works_in_workers_too(tmp_path, music):
     files = listed({"x": written(tmp_path, music())})
     (outcome,) = describe_all(files, STANDARD_FRAMES, lambda path: read(path), n_jobs=1)

@@ -15,6 +15,7 @@ if sys.platform != "win32":
     import resource
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="such names cannot be made there")
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_every_bad_file_is_one_line_whatever_its_name(run, tmp_path, music, form):
@@ -34,6 +35,7 @@ def test_every_bad_file_is_one_line_whatever_its_name(run, tmp_path, music, form
         assert failed == ["\x1b[31m.wav", "a\nb.wav", "caf\\udce9.wav", "none.wav"]
 
 
+@pytest.mark.slow
 def test_a_url_is_a_source_like_any_other(run, tmp_path, music):
     pytest.importorskip("fsspec")
     soundfile.write(tmp_path / "x.wav", music(2), 22_050)

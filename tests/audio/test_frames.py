@@ -171,6 +171,7 @@ def rms(y, sr):
     return librosa.feature.rms(y=y)
 
 
+@pytest.mark.slow
 def test_workers_compute_descriptors_too_whatever_kind_of_function(album):
     def peaks(y, sr):
         return np.abs(np.pad(y, (0, 512 - len(y) % 512))).reshape(-1, 512).max(axis=1)

@@ -79,6 +79,7 @@ def test_the_number_of_workers_changes_nothing(index, album, tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_bad_files_are_listed_and_the_rest_is_done(mixed):
     result = extract(mixed, n_jobs=2)
     assert result.ids == ("a/three", "a/two", "b/five", "b/four", "six")
@@ -457,6 +458,7 @@ def alike(one, other):
                 )
 
 
+@pytest.mark.slow
 def test_an_index_packed_on_disk_answers_as_one_in_memory(large):
     folder, expected = large
     index = AudioIndex.load(folder)
@@ -502,6 +504,7 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
     assert (folder / packing.WHITENER).read_text() == text
 
 
+@pytest.mark.slow
 def test_a_huge_index_answers_the_same(large, monkeypatch):
     folder, expected = large
     monkeypatch.setattr(search_module, "HUGE", 10)

@@ -200,6 +200,7 @@ def accidents(folder):
     yield from [(60, sizes[1], 48), (72, sizes[1] - 1, 48)]
 
 
+@pytest.mark.slow
 def test_an_index_cut_anywhere_is_whole_and_can_be_appended_to(three, tmp_path):
     whole = [(three / name).read_bytes() for name in FILES]
     for number, sizes in enumerate(accidents(three)):

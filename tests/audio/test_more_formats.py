@@ -70,6 +70,7 @@ def read_wav(album, music):
     return read(album / "plain.wav").samples
 
 
+@pytest.mark.slow
 def test_a_folder_of_them_is_described_in_workers(album):
     result = extract({name: album / name for name in LOSSLESS}, n_jobs=2)
     assert result.failed == ()
@@ -116,6 +117,7 @@ def test_without_pyav_a_file_says_what_would_read_it(album, monkeypatch):
     assert [failure.path for failure in result.failed] == [str(album / "aac.m4a")]
 
 
+@pytest.mark.slow
 def test_nothing_that_looks_like_sound_is_passed_over(run, tmp_path, music):
     soundfile.write(tmp_path / "x.wav", music(2), 22_050)
     (tmp_path / "broken.m4a").write_bytes(b"no sound")
@@ -144,6 +146,7 @@ def test_speex_is_read(either):
         assert 2 * np.abs(np.fft.rfft(part)).argmax() == pytest.approx(hertz, abs=4)
 
 
+@pytest.mark.slow
 def test_with_ffmpeg_and_without_pyav_the_same_is_read(album, monkeypatch):
     if not by_ffmpeg.ffmpeg_installed():
         pytest.skip("needs the ffmpeg command")
@@ -157,6 +160,7 @@ def test_with_ffmpeg_and_without_pyav_the_same_is_read(album, monkeypatch):
             np.testing.assert_allclose(found.samples, one.samples, atol=2.0**-14)
 
 
+@pytest.mark.slow
 def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path):
     if not by_ffmpeg.ffmpeg_installed():
         pytest.skip("needs the ffmpeg command")

@@ -116,6 +116,7 @@ def test_recordings_that_are_there_twice_are_named(made):
     assert len(copies & set(made.queries)) <= 1
 
 
+@pytest.mark.slow
 def test_real_clips_are_no_twins_and_their_copies_are(real_clips, tmp_path):
     for number, path in enumerate(real_clips[::16]):
         samples = read(path).samples
@@ -178,6 +179,7 @@ def test_queries_are_drawn_from_all_genres_and_artists():
     assert set(draw_queries(documents, (), 99, seed=2)) == {document.identifier for document in documents}
 
 
+@pytest.mark.slow
 def test_the_command_shows_all_of_it(run, source, tmp_path):
     code, out, err = run("init", source, "-o", tmp_path / "made", "--queries", "3", "--format", "json")
     shown = json.loads(out)

@@ -26,6 +26,7 @@ def originals(mutants):
     return mutants.encoded(sorted((ROOT / "fixtures").rglob("*.ogg"))[:3])
 
 
+@pytest.mark.slow
 def test_whole_files_of_every_format_are_described(mutants, originals, tmp_path):
     for suffix, (data, *_) in originals.items():
         (tmp_path / f"x.{suffix}").write_bytes(data)

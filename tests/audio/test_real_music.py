@@ -25,6 +25,7 @@ def test_every_clip_is_described(index, real_clips):
     assert np.isfinite(index.rows).all()
 
 
+@pytest.mark.slow
 def test_divergences_of_real_music_match_a_pair_by_pair_cholesky_evaluation(index):
     means, covariances = index.means, index.covariances
     factors = [cho_factor(covariance) for covariance in covariances]

@@ -65,6 +65,7 @@ def test_sound_at_a_url_has_the_row_of_the_same_sound_on_the_disk(bucket, tmp_pa
     assert [file.path for file in files] == ["memory://bucket/b/two.flac", "memory://bucket/one.wav"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="writes such URLs otherwise")
 def test_workers_open_urls_too(tmp_path, music):
     soundfile.write(tmp_path / "x.wav", music(2), 22_050)

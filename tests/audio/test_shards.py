@@ -77,6 +77,7 @@ def test_what_is_asked_for_is_in_one_shard(whole, tmp_path):
         gather([], None)
 
 
+@pytest.mark.slow
 def test_shards_are_searched_on_a_cluster(whole, tmp_path):
     distributed = pytest.importorskip("distributed")
     shards = split(whole.folder, tmp_path, 4)
@@ -95,6 +96,7 @@ def test_no_shard_and_no_count_are_refused(whole, tmp_path):
         split(whole.folder, tmp_path, 0)
 
 
+@pytest.mark.slow
 def test_the_command_searches_shards_as_one_index(run, whole, tmp_path):
     shards = split(whole.folder, tmp_path / "shards", 3)
     assert run("neighbours", *shards, "-k", "4") == run("neighbours", whole.folder, "-k", "4")

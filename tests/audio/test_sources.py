@@ -218,6 +218,7 @@ def test_a_folder_linked_within_another_does_not_clash_with_a_sound_of_its_name(
     assert list(find_sounds(tmp_path / "folder")) == ["x/", "x"]
 
 
+@pytest.mark.slow
 def test_folders_may_be_nested_as_deep_as_the_disk_allows(tmp_path, music, monkeypatch):
     monkeypatch.chdir(tmp_path)
     depth = 1100  # beyond the depth of recursion

@@ -68,6 +68,7 @@ LEVELS = st.lists(st.floats(0, 1e6), min_size=2, max_size=5, unique=True).map(la
 SCALES = st.sampled_from([FINE, BROAD, BINARY]) | LEVELS.map(lambda levels: Scale("custom", levels))
 
 
+@pytest.mark.slow
 @given(
     settings=st.builds(
         Settings, TEXTS, SCALES, st.integers(1, 10**6), st.frozensets(TEXTS, max_size=3), task=st.none() | TEXTS

@@ -172,6 +172,7 @@ NAMED = st.lists(st.builds(Judgment, IDENTIFIERS, IDENTIFIERS, GRADES, TEXTS, TE
 NAMELESS = st.lists(st.builds(Judgment, WORDS, WORDS, GRADES), min_size=1, max_size=6, unique_by=lambda j: j.pair)
 
 
+@pytest.mark.slow
 @given(judgments=NAMELESS.map(tuple))
 def test_qrels_that_are_written_are_read_again(tmp_path_factory, judgments):
     path = tmp_path_factory.mktemp("judgments") / "judgments.qrels"
@@ -179,6 +180,7 @@ def test_qrels_that_are_written_are_read_again(tmp_path_factory, judgments):
     assert read_judgments(path, HALVES) == (HALVES, judgments)
 
 
+@pytest.mark.slow
 @given(judgments=NAMED, name=st.sampled_from(["judgments.csv", "judgments.csv.gz"]))
 def test_csv_that_is_written_is_read_again(tmp_path_factory, judgments, name):
     path = tmp_path_factory.mktemp("judgments") / name
@@ -186,6 +188,7 @@ def test_csv_that_is_written_is_read_again(tmp_path_factory, judgments, name):
     assert read_judgments(path, HALVES) == (HALVES, judgments)
 
 
+@pytest.mark.slow
 @given(judgments=NAMED.filter(bool))
 def test_json_lines_that_are_written_are_read_again(tmp_path_factory, judgments):
     path = tmp_path_factory.mktemp("judgments") / "judgments.jsonl"

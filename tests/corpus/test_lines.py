@@ -128,6 +128,7 @@ def test_a_file_that_is_not_there_is_an_error_of_one_line(tmp_path):
         lines_of(tmp_path / "gone")
 
 
+@pytest.mark.slow
 @given(
     lines=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))),
     packed=st.booleans(),

@@ -94,6 +94,7 @@ def test_documents_that_are_written_are_read_again(tmp_path_factory, documents):
     assert read_documents(path) == documents
 
 
+@pytest.mark.slow
 @given(mapping=st.dictionaries(IDENTIFIERS, VALUES.filter(bool), max_size=5))
 def test_queries_and_teams_that_are_written_are_read_again(tmp_path_factory, mapping):
     path = tmp_path_factory.mktemp("tables") / "table.tsv"

@@ -36,6 +36,7 @@ documents = st.lists(st.sampled_from("abcde"), unique=True, max_size=5).map(tupl
 rankings = st.lists(st.tuples(st.sampled_from("pqr"), documents), unique_by=lambda item: item[0], max_size=3).map(dict)
 
 
+@pytest.mark.slow
 @given(st.lists(rankings, min_size=1, max_size=5), st.integers(1, 6))
 def test_pairs_and_ranks_are_those_of_the_runs(drawn, cutoff):
     collection = collection_of(*drawn)

@@ -206,6 +206,7 @@ def test_ratios_have_the_moments_of_draws_from_the_field(sharp, written, count):
         assert_within_error(lone, scores, bias=6e-4, skew=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 12])
 def test_simulated_cumulative_gain_is_that_of_the_field(broad, count):
     # Simulated and exact: grades in whole hundredths add 1 / 12 of a hundredth squared, less than .1 % of .01.
@@ -218,6 +219,7 @@ def test_simulated_cumulative_gain_is_that_of_the_field(broad, count):
     assert np.all(np.abs(found.covariance - exact.covariance) <= allowed)
 
 
+@pytest.mark.slow
 def test_simulated_ratios_are_those_of_draws_from_the_field(sharp):
     belief = judged(sharp, 12)
     found = SampledScores(parse_measure("nDCG@4"), POOL, 20_000).scores(belief)

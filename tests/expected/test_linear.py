@@ -32,6 +32,7 @@ LINEAR = [
 
 
 # The enumeration cancels numbers of the size of a squared score, 2^10 at most: 1e-11 of that is far above rounding.
+@pytest.mark.slow
 @pytest.mark.parametrize("judged", [{}, {0: 1.0, 5: 2.0}], ids=["none judged", "two judged"])
 @pytest.mark.parametrize("written", LINEAR)
 def test_moments_equal_those_over_every_possible_assignment_of_grades(doubt, definitions, written, judged):

@@ -104,6 +104,7 @@ def test_systems_that_hang_together_wholly_differ_for_sure():
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 
 
+@pytest.mark.slow
 @given(scores, st.floats(0, 1), st.sampled_from(["t", "normal"]), st.integers(0, 99))
 def test_chances_are_chances_and_fall_with_the_size(means, size, distribution, seed):
     factor = np.random.default_rng(seed).normal(size=(len(means), 3)) / 10

@@ -84,6 +84,7 @@ def by_the_formulas(doubt, form, discount, gain, signs):
     return expectation / count, variance / count**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judged", [{}, {0: 1.0, 5: 2.0}], ids=["none judged", "two judged"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("written", RATIOS)

@@ -36,6 +36,7 @@ MEASURES = [
 
 # Four standard errors: of a mean sqrt(Var / n), of a variance sqrt((m4 - Var^2) / n), m4 the fourth central moment,
 # which for scores between 0 and 1 is at most Var. A mean over two queries is that of the two means.
+@pytest.mark.slow
 @pytest.mark.parametrize("written", MEASURES)
 def test_mean_and_variance_are_those_over_every_possible_assignment_of_grades(doubt, definitions, written):
     measure, draws = parse_measure(written), 20_000
@@ -49,6 +50,7 @@ def test_mean_and_variance_are_those_over_every_possible_assignment_of_grades(do
     assert np.all(np.abs(found.covariance - covariance) <= between + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["AP(min=2)@2", "nDCG@2", "ERR@2"])
 def test_the_stated_error_is_that_of_repeated_simulation(doubt, definitions, written):
     # 300 seeds of 200 draws: errors in units of the stated one have a variance of 1 with a standard error of

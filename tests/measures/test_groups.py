@@ -61,6 +61,7 @@ def test_the_recall_is_its_definition(results, groups, n):
     assert adr_of_groups(results, groups, n) == pytest.approx(total / n, rel=1e-12)
 
 
+@pytest.mark.slow
 @given(truths, st.randoms())
 def test_the_order_within_a_group_means_nothing_and_that_of_the_truth_scores_1(groups, random):
     for group in groups:

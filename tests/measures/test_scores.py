@@ -200,6 +200,7 @@ def cases(draw):
     return Measure(MEASURES[name], draw(st.integers(1, 12)), tuple(chosen.items())), scale, retrieved, judged
 
 
+@pytest.mark.slow
 @given(cases())
 def test_every_measure_is_its_definition(case):
     # Sums of at most 14 terms in another order differ by some roundings: 1e-12 is far above them.
@@ -218,6 +219,7 @@ def test_bounded_scores_are_0_to_1(case):
     assert found <= 1 + 1e-12 or (measure.name in ("CG", "DCG", "EDCG") and measure.word("form") == "original")
 
 
+@pytest.mark.slow
 @given(cases(), st.integers(1, 4))
 def test_what_is_not_retrieved_changes_nothing(case, missing):
     measure, scale, retrieved, judged = case
@@ -314,6 +316,7 @@ def test_measures_that_the_thesis_calls_equivalent_on_a_binary_scale_are(retriev
         assert of(f"{name}(gain=exponential)@5") == pytest.approx(of(f"{name}@5"), rel=1e-13)
 
 
+@pytest.mark.slow
 @given(cases())
 def test_a_user_s_ndcg_is_dcg(case):
     # Urbano (2013), section 3.1.1.

@@ -18,6 +18,7 @@ def test_frames_are_found_by_name():
     assert find_frames("bands, mfcc") == Parameters(descriptors=("bands", "mfcc"))
 
 
+@pytest.mark.slow
 def test_librosa_s_features_are_installed_with_audiosim():
     librosa = pytest.importorskip("librosa")
     found = find_frames("mfcc,chroma").descriptors[1]

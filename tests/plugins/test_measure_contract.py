@@ -18,6 +18,7 @@ def rng():
     return np.random.default_rng(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MEASURES))
 def test_audiosim_s_own_measures_keep_the_contract_in_all_their_forms(name):
     check_measure(MEASURES[name], rng())

@@ -72,6 +72,7 @@ def test_the_estimator_of_another_package_ranks_the_systems(command):
     assert [row["expectation"] for row in found["systems"]] == pytest.approx([0.5] * SYSTEMS)
 
 
+@pytest.mark.slow
 def test_the_text_after_the_colon_reaches_the_estimator(run, target, monkeypatch):
     monkeypatch.syspath_prepend(target)
     code, out, err = run("estimate", DEMO, "--model", "sample:-1")

@@ -126,6 +126,7 @@ def test_there_are_some_hundreds_of_pairs_of_every_sort(pool):
     assert all(0 < np.mean(code == -1) < 0.5 for code in (pool.genre, pool.query_genre, pool.artist))
 
 
+@pytest.mark.slow
 def test_with_nothing_judged_the_moments_are_those_of_the_prior(dense, pool, joined):
     assert_is(dense, estimator(pool, joined()).predict(nothing(pool)), nothing(pool))
 
@@ -200,6 +201,7 @@ def test_of_all_judged_one_by_one_nothing_is_left_in_doubt(pool, joined, truth):
     np.testing.assert_allclose(found.probabilities, fresh.probabilities, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_pair_is_predicted_from_all_judgments_but_its_own(dense, pool, joined, truth):
     grades = np.where(np.random.default_rng(4).random(len(truth)) < 0.4, truth, np.nan)
     found = estimator(pool, joined()).predict(grades)
@@ -277,6 +279,7 @@ def test_the_contract_is_kept_where_one_component_is_nearly_everything(pool, joi
         check_estimator(lambda of, _, model=model: estimator(of, model), "", pool, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 11), st.one_of(st.none(), st.integers(0, 100))), max_size=14))
 def test_a_prediction_does_not_depend_on_what_was_predicted_before(twelve, joined, judgments):
@@ -438,6 +441,7 @@ def test_the_mean_of_drawn_levels_is_known_without_drawing(pool, joined, truth):
     np.testing.assert_allclose(belief.drawn_mean(worth)[open_], drawn[open_], atol=5 * 10 / 2 / np.sqrt(count))
 
 
+@pytest.mark.slow
 def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, truth):
     # Grades of two levels only: each is predicted from the others as often as it was judged, and ten judgments' worth
     # of what was held before.

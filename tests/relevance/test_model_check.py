@@ -167,6 +167,7 @@ def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
         belief = belief.condition(place, float(truth[place]))
 
 
+@pytest.mark.slow
 def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
     rng, campaigns = np.random.default_rng(5), 400
     levels = np.array(pool.scale.levels)[5::10]
@@ -224,6 +225,7 @@ def home():
     return parts[0].of(whole), replace(model, between=load_model("joint-fine").between)
 
 
+@pytest.mark.slow
 def test_what_is_stated_of_a_model_that_fails_at_home_is_what_is_held_of_any_collection(home):
     part, model = home
     pool = build_pool(part)
@@ -256,6 +258,7 @@ def test_a_model_that_fits_at_home_states_what_it_states(home):
     assert found.scores.mean.tolist() == expected.scores(estimator.predict(grades)).mean.tolist()
 
 
+@pytest.mark.slow
 def test_an_estimator_that_has_learned_hands_over_a_reserve_that_has_learned_from_the_same(home):
     part, model = home
     pool = build_pool(part)

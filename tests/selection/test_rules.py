@@ -131,6 +131,7 @@ def nearly_certain(known, place, doubt):
     return Belief.independent(known.levels, chances, grades, known.maximum, known.models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["CG", "DCG"])
 def test_doubts_is_the_expected_fall_of_doubt_by_gauss_hermite_quadrature(draw_collection, state_of, name):
     # A judgment moves the difference of a pair of systems by a normal amount and takes its share of the variance away;

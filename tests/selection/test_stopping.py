@@ -69,6 +69,7 @@ def chances_of_success(selection, curve, share):
         yield cdf[0] * high[0] + np.sum(np.diff(cdf) * high[1:]) + (1 - cdf[-1]) * high[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 def test_success_is_the_mean_confidence_in_which_systems_satisfy_a_share_of_users(selection, share):
     expected = list(chances_of_success(selection, Polynomial(PUBLISHED["DCG@5"]), share))
@@ -166,6 +167,7 @@ def shares_of(chosen, curve, draws, rng):
 
 # 50,000 draws: the standard error of a mean is .0003, of a variance .6 %; between queries the covariance is of first
 # order, which is off by 1 to 2 % where nothing is judged.
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["uniform", "joint"])
 @pytest.mark.parametrize("measure", ["CG@5", "DCG@5"])
 @pytest.mark.parametrize("judged", [0, 25])
@@ -217,6 +219,7 @@ def test_users_need_a_measure_that_has_a_mapping(tiny):
         Users(0.05, 0.9).level(selection_of(tiny, "CG@2"))
 
 
+@pytest.mark.slow
 def test_users_reads_the_mapping_of_the_scale(draw_collection):
     # Table 4.3, CG on the Broad scale: what the drawn shares of users are on average.
     broad = selection_of(draw_collection(np.random.default_rng(4), 4, 8, scale=BROAD), "CG@5", 12)

@@ -20,6 +20,7 @@ from service.campaigns import Judging
 from service.connections import Connection
 
 
+@pytest.mark.slow
 def test_one_model_may_be_given_for_all_collections_or_one_for_each(small, coarse):
     def names(app):
         served = app.state.served

@@ -92,6 +92,7 @@ def run_of(system, *documents):
     ).encode()
 
 
+@pytest.mark.slow
 def test_a_recording_that_came_is_predicted_as_if_it_had_always_been_there(both, place, tmp_path):
     served, receiver = both
     assert statuses(served, "new") == {"unknown"}
@@ -109,6 +110,7 @@ def test_a_recording_that_came_is_predicted_as_if_it_had_always_been_there(both,
     assert found.expectation[0] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_it_is_described_as_the_index_describes_its_own(both, place, tmp_path):
     _, receiver = both
     sound = noise(tmp_path / "new.wav", 99)
@@ -120,6 +122,7 @@ def test_it_is_described_as_the_index_describes_its_own(both, place, tmp_path):
     assert (place / Collection.load(place).documents["new"].path).read_bytes() == sound
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_pool_stays_as_it_was(both, tmp_path):
     served, receiver = both
     one = served.collection("music")
@@ -138,6 +141,7 @@ def test_metadata_alone_will_do_and_is_there_after_a_restart(both, place):
     assert Collection.load(place).documents["other"] == Document("other", "Ann", "rock", more={"year": "1971"})
 
 
+@pytest.mark.slow
 def test_what_was_sent_before_is_answered_and_nothing_is_written(both, tmp_path, place):
     _, receiver = both
     sound = noise(tmp_path / "new.wav", 99)
@@ -156,6 +160,7 @@ def test_what_is_known_stays_and_what_is_blank_is_filled(both):
     assert served.collection("music").collection.artist("d3") == "Bob"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"RIFF" + bytes(200), b"\x00" * 5000])
 def test_what_is_no_sound_is_refused_and_leaves_nothing(both, place, content):
     _, receiver = both
@@ -249,6 +254,7 @@ def test_what_cannot_be_opened_leaves_the_folder_as_it_was(both, place, monkeypa
     assert {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()} == files
 
 
+@pytest.mark.slow
 def test_a_run_that_another_way_brought_to_the_folder_is_taken_in(both, place, tmp_path, wait_until):
     served, receiver = both
     receiver.start()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.mfcc import Parameters
@@ -18,6 +19,7 @@ def answer(collection):
     return encode(Served([collection], {}).collection("small").predictor().now().of(pairs))
 
 
+@pytest.mark.slow
 def test_an_index_of_sounds_changes_the_answers_and_is_named(small, tmp_path):
     rng, parameters = np.random.default_rng(0), Parameters(coefficients=3)
     identity = np.eye(parameters.dimension)
@@ -30,6 +32,7 @@ def test_an_index_of_sounds_changes_the_answers_and_is_named(small, tmp_path):
     assert b', sound"' in after
 
 
+@pytest.mark.slow
 def test_evidence_of_the_user_s_own_changes_the_answers_and_is_named(small):
     rng = np.random.default_rng(1)
     known = small.with_evidence("clap", {name: rng.normal(size=4) for name in sorted(small.documents)})

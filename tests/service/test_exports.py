@@ -121,6 +121,7 @@ def test_the_whole_log_is_to_be_had_line_by_line(client):
     assert {row["kind"] for row in rows} == {"lease"}
 
 
+@pytest.mark.slow
 def test_the_command_reads_the_judgments_of_the_database(client, server, run, folders, small, check_close):
     url = f"sqlite:///{server.log.parent / 'campaign.db'}"
     code, said, _ = run("estimate", folders[0], "--measure", "CG@4", "--judgments", url, "--format", "json")

@@ -54,6 +54,7 @@ def serve():
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_service_that_loads_lives_but_is_not_ready(serve, small):
     slow = Slow(lambda: create_app([small]))
     with serve(slow.starting()) as http:

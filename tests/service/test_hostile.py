@@ -53,6 +53,7 @@ def test_two_million_short_values_are_refused_before_they_are_parsed(http, path)
     assert detail(answer) == f"a body may hold {MOST_VALUES} values at most, this one has more commas than that"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", POSTS)
 def test_a_body_compressed_to_nothing_is_refused_unopened(http, path):
     bomb = gzip.compress(b" " * 50_000_000)

@@ -227,6 +227,7 @@ def test_a_pool_of_another_cutoff_is_predicted_as_such(server, small):
     check_same_prediction(there, make_estimator(pool, "mjud").predict(grades))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@4", "DCG@2"])
 @pytest.mark.parametrize("batch", [1, 5])
 def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(server, small, measure, batch):

@@ -20,6 +20,7 @@ def lesson(small):
     return Lesson(1, make_estimator(pool, "joint"), pool.spread(small.grades()))
 
 
+@pytest.mark.slow
 def test_what_a_process_of_its_own_learns_is_what_is_learned_here_to_the_last_bit(lesson):
     nothing = np.full(len(lesson.grades), np.nan)
     there, here = (learned.predict(nothing) for learned in (Learner(lesson).learned(), lesson.learned()))

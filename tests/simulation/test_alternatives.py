@@ -80,6 +80,7 @@ def test_taste_is_the_variance_within_pairs_of_an_analysis_of_variance(made):
     assert taste(made) is None
 
 
+@pytest.mark.slow
 def test_noise_is_the_variance_of_differences_whose_grades_are_drawn_anew(made):
     pool = build_pool(made)
     selection = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "uniform"))
@@ -90,6 +91,7 @@ def test_noise_is_the_variance_of_differences_whose_grades_are_drawn_anew(made):
     assert noise_of(selection, selection.belief, 0.01) == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_more_queries_deeper_runs_and_second_opinions_would_tell_apart(made):
     some = [*made.judgments[:40]]
     twice = [replace(judgment, assessor="ben", grade=max(0.0, judgment.grade - 10)) for judgment in some]

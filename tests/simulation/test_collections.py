@@ -86,6 +86,7 @@ def test_documents_of_the_query_s_genre_are_more_relevant_by_what_was_asked_for(
     assert {relevance for _, _, own, genre, *_, relevance in rows if own != genre} == {0.3}
 
 
+@pytest.mark.slow
 def test_effects_add_up():
     effects = Effects(0.03, 0.02, 0.03, 0.04, 0.05, 0.02, 0.06, mean=0.5, same_genre=0)
     values = [row[-1] for row in rows_of(drawn(Design(60, 60, 600, 2, 60), effects))]

@@ -79,6 +79,7 @@ def test_where_the_model_knows_the_truth_the_count_is_that_of_the_campaign_itsel
     assert remaining(known, every, np.random.default_rng(3), 3).counts == (len(played.asked),) * 3
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_counts_and_another_seed_others(pool):
     counts = [remaining(start(pool), 0.9, np.random.default_rng(seed), 5).counts for seed in (6, 6, 7)]
     assert counts[0] == counts[1] != counts[2]

@@ -31,6 +31,7 @@ def told(demo):
     return known.with_evidence("lot", {pair: rng.normal() for pair in pairs})
 
 
+@pytest.mark.slow
 def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
     found = {piece.evidence: piece for piece in worth(demo, shares=[0], target=None).pieces}
     assert list(found) == ["artist", "genre"]
@@ -56,6 +57,7 @@ def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
     assert piece.saved is None
 
 
+@pytest.mark.slow
 def test_a_judge_is_worth_much_and_lots_are_worth_nothing(told):
     found = worth(told, shares=[0.2], splits=1, target=0.9)
     pieces = {piece.evidence: piece for piece in found.pieces}

@@ -64,6 +64,7 @@ def test_alpha_is_what_its_definition_says_pair_by_pair(metric):
         assert alpha(ratings, metric) == pytest.approx(alpha_by_pairs(ratings, metric), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["linear", "quadratic"])
 @given(said=st.lists(st.tuples(st.sampled_from(BROAD), st.sampled_from(BROAD)), min_size=1, max_size=30))
 def test_kappa_is_that_of_sklearn(weights, said):

@@ -197,6 +197,7 @@ def test_a_field_of_nothing_has_nothing():
     assert list(field.draw(np.random.default_rng(0), 2)) == []
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32), st.data())
 def test_each_left_out_is_what_solving_with_all_the_others_says(sizes, p, seed, data):
     rng = np.random.default_rng(seed)
@@ -228,6 +229,7 @@ def test_what_is_certain_already_counts_for_those_left_out():
     assert (means[1], variances[1]) == (pytest.approx(mean[0]), pytest.approx(left[0, 0]))
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**32))
 def test_more_shared_effects_add_their_covariance(sizes, p, q, seed):
     rng = np.random.default_rng(seed)
@@ -250,6 +252,7 @@ def test_a_shared_effect_that_is_certain_changes_nothing():
         assert_is(after.condition(5, -1.0).condition(1, 2.0), *known)
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
 def test_scaling_is_multiplying_the_covariance_from_both_sides(sizes, p, seed):
     rng = np.random.default_rng(seed)
@@ -259,6 +262,7 @@ def test_scaling_is_multiplying_the_covariance_from_both_sides(sizes, p, seed):
     assert_is(field.scaled(mean, factors), mean, np.diag(factors) @ in_full(field) @ np.diag(factors))
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 4), st.integers(0, 2**32))
 def test_the_covariance_of_sums_with_all_is_that_in_full(sizes, p, seed):
     rng = np.random.default_rng(seed)

@@ -76,6 +76,7 @@ def one_way(count, size):
     return group, [by_blocks, Layout(alone, {}, {"group": np.eye(count)[group]}, np.ones(count * size))]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.booleans(), st.integers(0, 2**32))
 def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scaled, seed):
     rng = np.random.default_rng(seed)
@@ -86,6 +87,7 @@ def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scal
     np.testing.assert_allclose([normal.column(index) for index in range(sum(blocks))], expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(0, 2**32))
 def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(blocks, seed):
     rng = np.random.default_rng(seed)
@@ -207,6 +209,7 @@ def density_with_trend(layout, values, sizes):
     return found.logpdf(contrasts.T @ values) - np.linalg.slogdet(x.T @ x)[1] / 2
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(1, 3), st.integers(0, 2**32))
 def test_with_a_trend_the_likelihood_is_that_of_contrasts_free_of_it(blocks, count, seed):
@@ -378,6 +381,7 @@ def test_values_twice_as_large_have_sizes_twice_as_large():
     assert larger.likelihood == pytest.approx(once.likelihood - 95 * np.log(2), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_constant_that_all_values_share_does_not_matter():
     rng = np.random.default_rng(6)
     layout = many_makers(rng, [8] * 12, 12)
@@ -413,6 +417,7 @@ def test_the_middle_of_prior_and_data_is_where_their_slopes_cancel():
     assert 20 * (values.var(ddof=1) / size**2 - 1) == pytest.approx(np.log(size / 0.5) / 0.04, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [0.05, 1.0, 30.0])
 def test_a_component_that_is_not_there_goes_to_the_boundary_and_its_error_is_infinite(unit):
     # Groups that differ less than by chance: the mean of each is the same.

@@ -17,6 +17,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_fits_of_2011_come_near_the_printed_means_of_four_years(mirex2011, name):
     # One year of the four, so near and not equal: the years differ by a few hundredths.

@@ -216,6 +216,7 @@ def test_components_are_unbiased_in_a_simulation():
         assert estimates.mean() == pytest.approx(value, abs=4 * estimates.std() / np.sqrt(200))
 
 
+@pytest.mark.slow
 def test_nested_intervals_hold_the_truth_as_often_as_they_say():
     # 400 matrices of 12 x 15 x 3; the standard error of a share of 0.9 is 0.015.
     rng = np.random.default_rng(2)
@@ -230,6 +231,7 @@ def test_nested_intervals_hold_the_truth_as_often_as_they_say():
     np.testing.assert_allclose(held / 400, 0.9, atol=0.055)
 
 
+@pytest.mark.slow
 def test_crossed_intervals_hold_the_truth_as_often_as_they_say():
     # 2,000 matrices of 8 x 20; the standard error is 0.007.
     rng = np.random.default_rng(3)

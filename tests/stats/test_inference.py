@@ -96,6 +96,7 @@ def test_p_values_are_those_of_scipy(side):
         assert sign.p_value[place] == pytest.approx(counted.pvalue, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 def test_sampled_permutations_are_scipy_s_exact_ones_but_for_the_draws(side):
     few = SMOOTH[:2, :16]
@@ -134,6 +135,7 @@ def extreme_share(values, observed, side):
     return np.mean(values >= observed) if side == "greater" else np.mean(values <= observed)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(-6, 6), min_size=2, max_size=9), st.sampled_from(list(SIDES)))
 def test_exact_p_values_count_every_arrangement_ties_and_zeros_among_them(d, side):
@@ -186,6 +188,7 @@ def test_signs_are_drawn_evenly_and_independently():
 
 
 # Under the null hypothesis the p-values of continuous scores are uniform. Standard error of a share of 4,000: 0.0034.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTS)
 def test_one_in_twenty_true_null_hypotheses_is_rejected_at_0_05(name):
     rng = np.random.default_rng(2)
@@ -235,6 +238,7 @@ def test_one_sided_intervals_are_open_and_too_few_queries_leave_both_ends_open(n
         assert np.isinf(run(name, SMOOTH, samples=10).lower).all()  # the least p-value is 1 / 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTS)
 def test_intervals_hold_the_true_difference_as_often_as_they_say(name):
     # 1,000 matrices with a true difference of 0.3; the standard error of the share is 0.007, the bootstrap's shortfall

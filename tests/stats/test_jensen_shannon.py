@@ -75,6 +75,7 @@ def test_there_may_be_none(random_gaussians):
     assert jensen_shannon_divergence(rows[:0], None, 4).shape == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "decades", "spread"), [(1, 1, 1), (7, 0.2, 0.1), (20, 1, 3), (31, 2, 100)])
 def test_machine_code_finds_the_same(random_gaussians, monkeypatch, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(7), 150, d, decades, spread))
@@ -118,6 +119,7 @@ def test_determinants_of_mixtures_are_those_of_numpy(many):
     np.testing.assert_allclose(found, np.linalg.slogdet(whole)[1], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [False, True])
 def test_the_determinant_of_what_is_not_positive_definite_is_unknown(many):
     mine, theirs = bordered(np.zeros((1, 2)), np.array([[-1.0, 0, -1]])), bordered(np.zeros((1, 2)), np.zeros((1, 3)))

@@ -60,11 +60,13 @@ def check_single(rows, d):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decades", "spread"), [(0.1, 0.1), (1, 3), (2, 100), (0.1, 300), (0.01, 0), (2.5, 0)])
 def test_in_single_precision_they_are_right_to_four_digits(random_gaussians, decades, spread):
     check_single(to_rows(*random_gaussians(np.random.default_rng(20), 60, 20, decades, spread)), 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1e-3, 1e-2, 1e-1])
 def test_near_duplicates_are_right_to_four_digits_in_single_precision(random_gaussians, step):
     # Clusters of ten whose divergences are about 40 step ** 2, among clusters far from each other.
@@ -76,6 +78,7 @@ def test_near_duplicates_are_right_to_four_digits_in_single_precision(random_gau
     check_single(to_rows(means, covariances), 20)
 
 
+@pytest.mark.slow
 def test_near_duplicates_of_ill_conditioned_and_of_huge_and_tiny_gaussians_are_right_too(random_gaussians):
     rng = np.random.default_rng(22)
     means, covariances = random_gaussians(rng, 30, 20, 2, 1)

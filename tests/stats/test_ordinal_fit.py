@@ -171,6 +171,7 @@ def test_a_ridge_draws_the_coefficients_towards_zero_and_makes_a_maximum_where_t
     assert 0 < separated.coefficients[0] < 10
 
 
+@pytest.mark.slow
 def test_coefficients_of_a_known_model_are_recovered_within_their_standard_errors():
     # 200 samples from one model: the z scores of each coefficient should have mean 0 and deviation 1.
     rng = np.random.default_rng(11)

@@ -21,6 +21,7 @@ Y = LEVELS[np.searchsorted([-1, 0, 1.5], X.to_numpy() @ [1.0, -0.5, 0.2] + RNG.l
 GROUPS = np.repeat(np.arange(30), 10)
 
 
+@pytest.mark.slow
 def test_scikit_learn_s_own_checks_pass():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

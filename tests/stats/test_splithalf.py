@@ -92,6 +92,7 @@ SCIPY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", SCIPY)
 def test_the_study_is_that_of_a_plain_loop(test):
     trials = 8 if test == "permutation" else 30

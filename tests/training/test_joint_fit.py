@@ -106,6 +106,7 @@ def squared(belief, truth, rows):
     return by_grade.mean(), by_gain.mean()
 
 
+@pytest.mark.slow
 def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collections, models):
     # By a model of which no collection differs from another, as is so of these. Were pairs independent, the mean
     # squared standardised error would have a standard error of sqrt(2 / 1000) = .04; they are not: three times that.

@@ -178,6 +178,7 @@ def dense(field):
     return np.array([field.column(place) for place in range(len(field.mean))])
 
 
+@pytest.mark.slow
 def test_intervals_hold_as_often_as_their_means_and_variances_say_pair_by_pair(judged, joined):
     (pool, given), model = judged.pools[0], joined()
     found = {(row.judged, row.what): row for row in joint_intervals(judged, lambda _: model, 2, lambda: None)}
@@ -252,6 +253,7 @@ def test_on_grades_of_known_components_intervals_hold_as_often_as_they_say(train
         assert found["differences of systems", share].actual > 0.8
 
 
+@pytest.mark.slow
 def test_a_joint_model_is_scored_beside_its_ordinal_part_on_the_same_rows(simulated, trained):
     scores = scores_of(trained[0].findings)
     held, part = "2 folds by query", "2 folds by query, 25 % of each judged"

@@ -56,6 +56,7 @@ def test_a_term_that_one_collection_cannot_tell_counts_what_it_does_in_the_whole
         assert dict(zip(pattern.terms, pattern.coefficients, strict=True))["OV"] == 2.0652
 
 
+@pytest.mark.slow
 def test_knowing_more_predicts_better(demo, model):
     errors = []
     for unknown in (("artist", "genre"), ("genre",), ("artist",), ()):

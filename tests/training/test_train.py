@@ -73,6 +73,7 @@ def regraded(collection, grade):
 
 
 # Reference: R 4, ordinal::clm, as in tests/reference; rms::lrm for Nagelkerke's R^2.
+@pytest.mark.slow
 def test_mirex_2011_gives_the_numbers_of_r(mirex2011):
     found = train([mirex2011], Plan(LISTS["output"])).findings
     assert [row.term for row in found.effects] == ["fSYS", "fART", "sGEN", "fGEN", "sGEN:fGEN"]
@@ -88,6 +89,7 @@ def test_mirex_2011_gives_the_numbers_of_r(mirex2011):
     assert "fSYS:OV is a combination of fSYS: left out" in found.notes
 
 
+@pytest.mark.slow
 def test_on_mirex_2011_held_out_queries_are_predicted_as_well_as_is_known(mirex2011):
     found = train([mirex2011], Plan(LISTS["output"])).findings
     scores = {row.predictor: row for row in found.scores if row.sample == "10 folds by query"}
@@ -120,6 +122,7 @@ def test_on_mirex_2011_judging_a_share_of_each_query_lowers_the_error_as_known(m
         assert all(error <= limit for error, limit in zip(errors, limits, strict=True))
 
 
+@pytest.mark.slow
 def test_on_mirex_2011_the_printed_errors_of_m_jud_need_the_pair_s_own_judgment(mirex2011):
     # Urbano (2013), Table 7.1, M_jud, Fine, 2011: RMSE .0957; the others are known from public data.
     found = train([mirex2011], Plan(LISTS["judgment"], folds=0)).findings
@@ -299,6 +302,7 @@ def of_what_is_seen(collection, seen, names=LEARNED):
     return columns(pool, np.where(seen, truth, np.nan), names)
 
 
+@pytest.mark.slow
 def test_a_held_out_grade_moves_no_feature_of_any_row_of_the_fit(drawn):
     before = first_fold(judged_of(drawn))
     wild = regraded(drawn, lambda i, pair: 2 - drawn.grades()[pair] if before.held[i] else drawn.grades()[pair])
@@ -490,6 +494,7 @@ def sounding(collection, folder, rng):
     AudioIndex.of(sounds, Parameters(coefficients=3)).save(folder / "sounds.index")
 
 
+@pytest.mark.slow
 def test_a_collection_with_sound_is_trained_on_the_features_of_sound(said, tmp_path):
     sounding(unjudged(), tmp_path / "heard", np.random.default_rng(8))
     options = ["--features", "audio", "--judged", "0.2", "--format", "json", "-o", tmp_path / "m.json"]

@@ -156,6 +156,7 @@ def test_a_mapping_has_four_finite_coefficients(coefficients):
 SHARES = st.integers(0, 10_000).map(lambda share: share / 10_000)
 
 
+@pytest.mark.slow
 @given(st.lists(SHARES, min_size=1, max_size=5), st.integers(1, 200))
 def test_satisfied_users_are_binomial(shares, users):
     p = np.array(shares)

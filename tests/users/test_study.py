@@ -45,6 +45,7 @@ def test_every_bin_of_every_criterion_gets_its_examples(found):
     assert len(found.examples) < 30 * 10 * len(CRITERIA) / 2
 
 
+@pytest.mark.slow
 def test_the_counts_are_those_of_a_loop_over_the_examples(found):
     for row, criterion in enumerate(CRITERIA):
         counts = [0] * 10
