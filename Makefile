@@ -26,7 +26,7 @@ test: $(VENV)/installed-for-tests
 	$(PYTEST) -n $(ATONCE) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
-	$(PYTEST) -n auto --dist worksteal -q -m "not slow"
+	$(PYTEST) -n $(ATONCE) --dist worksteal -q -m "not slow"
 
 test-lowest: $(VENV)/lowest/installed
 	$(VENV)/lowest/bin/python -m pytest -q -m "not slow" -W default

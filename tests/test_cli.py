@@ -313,6 +313,7 @@ def test_a_loop_that_asks_a_server_judges_the_same_pairs_and_ends_with_the_same_
     assert near == far
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_line(run):
     code, _, err = run("estimate", DEMO, "--model", "remote:http://127.0.0.1:9")
     assert code == 1

@@ -50,6 +50,7 @@ def test_predict_is_the_command_of_its_name(run, demo, tmp_path):
     assert frame.filter(regex=r"^p\d").sum(axis=1).tolist() == pytest.approx([1, 1])
 
 
+@pytest.mark.slow
 def test_next_pairs_compare_and_simulate_are_the_commands_of_their_names(run, demo, judged):
     asked = audiosim.next_pairs(demo, "mout", count=5, rule="doubts", seed=3)
     command = ("next", DEMO, "--model", "mout", "-n", "5", "--selection-rule", "doubts", "--seed", "3")
@@ -152,6 +153,7 @@ def test_every_result_is_tabled_told_and_drawn_on_the_axes_it_is_given(found, na
     pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_what_was_found(found):
     from matplotlib import pyplot
 

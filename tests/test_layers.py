@@ -60,6 +60,7 @@ def test_the_page_lists_what_is_there():
         assert whole.exists(), f"docs/architecture.md lists {whole.relative_to(ROOT)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_a_room_imports_only_from_rooms_below(module):
     own = room(module)

@@ -32,6 +32,7 @@ def written(folder, samples):
     return folder / "x.wav"
 
 
+@pytest.mark.slow
 def test_a_row_is_the_mean_and_the_covariance_of_librosa_s_frames(tmp_path, music):
     # The frames agree to 1e-3 on coefficients that vary by about 10, so second moments agree to about 1e-2.
     librosa = pytest.importorskip("librosa")

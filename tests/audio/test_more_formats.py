@@ -46,6 +46,7 @@ def album(tmp_path_factory, music):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_lossless_formats_are_read_to_the_last_bit(album, music, name):
     signal = read(album / name, RATE_HZ)

@@ -25,6 +25,7 @@ def whole(tmp_path_factory):
     return AudioIndex.load(tmp_path_factory.getbasetemp() / "whole0/index")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proximity", [True, False])
 @pytest.mark.parametrize("divergence", ["kl", "js"])
 @pytest.mark.parametrize("count", [1, 3, 7])

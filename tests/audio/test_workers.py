@@ -15,7 +15,7 @@ import pytest
 from audiosim.audio.workers import WINDOW, Standby, spread_on_workers
 from audiosim.errors import InputError
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")]
 
 # What the workers do stands in a module of its own: they import it, and need not import this one.
 ACTS = """
@@ -66,6 +66,7 @@ def done(act, tasks, workers=2, limit_s=half_a_minute):
     return list(spread_on_workers(act, tasks, workers, limit_s, lost))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_results_come_in_the_order_of_the_tasks_whoever_is_done_first(act, workers):
     seconds = [0.2, 0, 0, 0.1, 0, 0, 0.05, 0, 0, 0, 0, 0.02]
@@ -97,6 +98,7 @@ def test_any_number_of_crashes_leave_the_rest_done(act):
     assert done(act, tasks) == ["lost: crashed (exit code 1)" if n % 4 == 1 else n for n in range(16)]
 
 
+@pytest.mark.slow
 def test_a_task_that_hangs_is_ended_at_its_limit(act):
     tasks = [("give", 0), ("sleep", 1000), ("give", 2), ("give", 3), ("give", 4)]
     start = time.monotonic()
@@ -105,6 +107,7 @@ def test_a_task_that_hangs_is_ended_at_its_limit(act):
     assert time.monotonic() - start < 30
 
 
+@pytest.mark.slow
 def test_time_that_the_caller_takes_counts_for_no_task(act):
     results = spread_on_workers(act, [("give", n) for n in range(12)], 1, lambda task: 0.6, lost)
     seen = []
@@ -184,6 +187,7 @@ next(results)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("group", [False, True], ids=["alone", "with its group"])
 def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tmp_path, by, group):

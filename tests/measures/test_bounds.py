@@ -57,6 +57,7 @@ def test_where_nothing_is_missing_there_is_no_residual(tiny, tiny_truth):
         np.testing.assert_allclose(high, low, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("measure", WITHOUT_IDEAL + WITH_IDEAL)
 def test_so_it_is_on_random_rankings(measure, seed):

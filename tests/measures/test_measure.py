@@ -28,6 +28,7 @@ def measures(draw):
     return Measure(MEASURES[name], draw(st.integers(1, 999_999)), tuple(pairs))
 
 
+@pytest.mark.slow
 @given(measures())
 def test_a_measure_survives_being_written_and_read(measure):
     again = parse_measure(str(measure))

@@ -225,6 +225,7 @@ def test_a_name_that_cannot_be_checked_is_one_line(command):
     assert err == f"audiosim: nothing is called 'nobody'; other packages have installed {others}\n"
 
 
+@pytest.mark.slow
 def test_an_unknown_measure_is_told_with_those_of_other_packages(run, target, monkeypatch):
     monkeypatch.syspath_prepend(target)
     code, _, err = run("reliability", DEMO, "--measure", "MISS@5", "--judgments", TRUTH)

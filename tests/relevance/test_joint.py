@@ -131,6 +131,7 @@ def test_with_nothing_judged_the_moments_are_those_of_the_prior(dense, pool, joi
     assert_is(dense, estimator(pool, joined()).predict(nothing(pool)), nothing(pool))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_changed(
     dense, pool, joined, truth, seed

@@ -246,6 +246,7 @@ def test_what_is_stated_of_a_model_that_fails_at_home_is_what_is_held_of_any_col
     assert found.scores.covariance == pytest.approx(elsewhere.scores.covariance * factor**2 / elsewhere.check.factor**2)
 
 
+@pytest.mark.slow
 def test_a_model_that_fits_at_home_states_what_it_states(home):
     part, model = home
     pool = build_pool(part)

@@ -44,6 +44,7 @@ def ask(server, tokens):
         yield call
 
 
+@pytest.mark.slow
 def test_nobody_gets_in_without_a_token_but_to_what_is_public(ask):
     for path in ("/health/live", "/health/ready", "/openapi.json"):
         assert ask("GET", path).status_code == 200
@@ -133,6 +134,7 @@ def test_a_request_without_a_host_is_refused(server):
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_token_made_or_revoked_while_the_service_runs_counts_within_seconds(ask, database):
     store = TokenStore(database)
     secret = store.create("brief", "client")
@@ -159,6 +161,7 @@ def test_every_answer_forbids_browsers_what_it_is_not_for(ask):
         assert answer.headers["referrer-policy"] == "no-referrer"
 
 
+@pytest.mark.slow
 def test_guessing_tokens_ends_in_429(commanded, folders, database, tokens, tmp_path):
     with commanded(folders[:1], tmp_path / "log", "--db", database) as server, server.client() as client:
         status = [

@@ -101,6 +101,7 @@ def test_an_address_of_ipv6_is_told_in_brackets():
         assert address(listening) == f"http://[::1]:{listening.getsockname()[1]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_told_to_stop_takes_nothing_new_and_finishes_what_is_in_flight(another, wish, tmp_path, wait_until):
     with ThreadPoolExecutor(1) as threads, another.client() as http:

@@ -63,6 +63,7 @@ def test_a_name_with_odd_characters_stays_one_name(client):
         client.collection("a?b#c d%")
 
 
+@pytest.mark.slow
 def test_a_service_that_is_not_there_is_said_in_one_line():
     with socket.socket() as deaf:  # bound, but not listening: nobody else gets the port
         deaf.bind(("127.0.0.1", 0))
@@ -95,6 +96,7 @@ def test_a_connection_that_breaks_is_tried_again(canned):
     assert flaky.asked == 3
 
 
+@pytest.mark.slow
 def test_a_connection_that_keeps_breaking_is_given_up(canned):
     broken = canned(None)
     with Client(broken.url) as client, pytest.raises(ServiceError, match=f"^{broken.url} cannot be reached: "):
@@ -102,6 +104,7 @@ def test_a_connection_that_keeps_breaking_is_given_up(canned):
     assert broken.asked == 4
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_service_is_not_blamed_on_the_caller(canned):
     failing = canned((503, PROBLEM % 503))
     with Client(failing.url) as client, pytest.raises(ServiceError, match="failed with status 503: no more coal$"):

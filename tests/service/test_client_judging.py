@@ -49,6 +49,7 @@ def organiser(server, tokens):
         yield client
 
 
+@pytest.mark.slow
 def test_an_assessor_asks_judges_and_takes_back(assessor, organiser):
     first, second = assessor.next("coarse", 2).pairs
     record = assessor.judge("coarse", first.query, first.document, broad=2, played_s=4.5, note="close")
@@ -118,6 +119,7 @@ def test_what_cannot_be_a_judgment_is_not_even_sent(canned):
     assert nobody.asked == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", [None, (503, PROBLEM % 503), (429, PROBLEM % 429)])
 def test_a_judgment_that_may_not_have_arrived_is_sent_again_under_its_key(canned, trouble):
     flaky = canned(trouble, trouble, (201, RECORD))

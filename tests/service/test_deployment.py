@@ -42,6 +42,7 @@ def test_every_setting_of_the_example_is_one_of_serve():
     assert {name.replace("-", "_") for name in SETTINGS} <= NAMED
 
 
+@pytest.mark.slow
 def test_the_example_starts_a_service_once_a_token_is_made(run, commanded, tmp_path):
     shutil.copytree(ROOT / "fixtures" / "demo", tmp_path / "mine")
     text = (ROOT / "deploy" / "service.toml").read_text(encoding="utf-8")

@@ -31,6 +31,7 @@ def key(judgment):
     return judgment.query, judgment.document, judgment.grade, judgment.assessor, judgment.time
 
 
+@pytest.mark.slow
 def test_csv_and_json_lines_are_read_back_as_they_were(client, small, folders, tmp_path):
     for form, kind in (("csv", "text/csv"), ("jsonl", "application/jsonl")):
         answer = client.get(JUDGMENTS, params={"format": form})

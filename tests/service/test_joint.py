@@ -56,6 +56,7 @@ def predictions(server, pairs):
         return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grade", [0, 2])
 def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_once(
     commanded, folders, coarse, tmp_path, grade

@@ -37,6 +37,7 @@ def free_pair(http, assessor, collection="coarse"):
     return {"query": pair["query"], "document": pair["document"]}
 
 
+@pytest.mark.slow
 def test_pairs_are_leased_and_nobody_else_gets_them(http, coarse):
     names = ("lea", "leo", "lou")
     leased = {name: post(http, "/v1/collections/coarse/next", 200, assessor=name, count=5)["pairs"] for name in names}

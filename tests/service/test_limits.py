@@ -167,6 +167,7 @@ def test_a_sender_that_falls_silent_is_told_and_left(hasty_port):
     check_refused(said, 408, "a body may not pause for 0.3 s or take 0.6 s")
 
 
+@pytest.mark.slow
 def test_a_sender_that_drips_is_told_and_left(hasty_port):
     give_up = time.monotonic() + 60
     with socket.create_connection(("127.0.0.1", hasty_port), timeout=60) as connection:
@@ -182,11 +183,13 @@ def test_a_sender_that_drips_is_told_and_left(hasty_port):
     check_refused(said, 408, "a body may not pause for 0.3 s or take 0.6 s")
 
 
+@pytest.mark.slow
 def test_a_head_that_stops_in_the_middle_ends_the_connection(echo):
     with running(echo, Hasty) as port:
         assert talk(port, b"GET / HTTP/1.1\r\nHost") == b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED
 
 
+@pytest.mark.slow
 def test_a_second_head_that_stops_in_the_middle_ends_the_connection(echo):
     with running(echo, Hasty) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -196,6 +199,7 @@ def test_a_second_head_that_stops_in_the_middle_ends_the_connection(echo):
     assert said.endswith(b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED)
 
 
+@pytest.mark.slow
 def test_a_connection_that_asks_nothing_is_ended_without_a_word(echo):
     with running(echo, Hasty) as port:
         assert talk(port) == b""

@@ -86,11 +86,13 @@ def test_paths_and_methods_that_nobody_serves_do_not_make_figures_of_their_own(f
     assert len([key for key in found if key[0] == "audiosim_requests_total"]) <= 3
 
 
+@pytest.mark.slow
 def test_bugs_are_counted_as_errors(fresh):
     assert fresh.get("/bug").status_code == 500
     assert scraped(fresh)["audiosim_errors_total", ("route", "/bug")] == 1
 
 
+@pytest.mark.slow
 def test_what_is_running_is_told(fresh):
     found = [key for key in scraped(fresh) if key[0] == "audiosim_build_info"]
     assert dict(found[0][1:])["python"] == ".".join(map(str, sys.version_info[:3]))
@@ -171,6 +173,7 @@ def test_other_lines_are_json_too_with_their_traceback():
     assert "ZeroDivisionError: division by zero" in line["traceback"]
 
 
+@pytest.mark.slow
 def test_a_request_is_found_in_the_log_and_neither_its_token_nor_its_body_is(another):
     with another.client() as http:
         headers = {"X-Request-ID": "find-me", "Authorization": "Bearer keep-this-secret"}

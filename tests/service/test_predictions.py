@@ -26,6 +26,7 @@ def ask(http, pairs, path=MJUD, **more):
     return answer.json()
 
 
+@pytest.mark.slow
 def test_predictions_are_exactly_those_of_the_library(http, small):
     pool = build_pool(small)
     grades = pool.spread(small.grades())

@@ -134,6 +134,7 @@ def test_a_bug_is_answered_with_an_identifier_that_finds_its_traceback_in_the_lo
     assert "a bug on purpose" not in answer.text
 
 
+@pytest.mark.slow
 def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, relay, small):
     query, document = small.judgments[0].pair
     told = {"query": [query], "document": [document], "grade": [50]}
@@ -147,6 +148,7 @@ def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, re
         check_problem(http.post(shallower, json=question), 502, f"^{another.url} cannot be reached: ")
 
 
+@pytest.mark.slow
 def test_a_relay_calls_pairs_unknown_that_no_system_retrieved(server, relay, small):
     inside = build_pool(small).pairs[0]
     assert ("q0", "d00") not in build_pool(small).positions
@@ -160,6 +162,7 @@ def test_a_relay_calls_pairs_unknown_that_no_system_retrieved(server, relay, sma
     assert told["expectation"][1] is not None
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_away_in_the_middle_is_no_bug(another):
     port = int(another.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as client:

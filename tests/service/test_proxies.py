@@ -24,6 +24,7 @@ def guess(client, number, headers):
     return client.get(SMALL, headers={"Authorization": f"Bearer guess {number}", **headers}).status_code
 
 
+@pytest.mark.slow
 def test_wrong_tokens_are_counted_by_client_and_not_by_proxy(commanded, folders, database, secret, tmp_path):
     options = ("--db", database, "--allowed-host", "judge.example.org", "--trusted-proxy", "127.0.0.1")
     with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
@@ -37,6 +38,7 @@ def test_wrong_tokens_are_counted_by_client_and_not_by_proxy(commanded, folders,
         assert client.get(SMALL, headers={**own, **bearer}).status_code == 200
 
 
+@pytest.mark.slow
 def test_of_a_client_that_comes_by_tls_the_cookie_is_for_tls(commanded, folders, database, secret, tmp_path):
     options = ("--db", database, "--trusted-proxy", "127.0.0.1")
     with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
@@ -45,6 +47,7 @@ def test_of_a_client_that_comes_by_tls_the_cookie_is_for_tls(commanded, folders,
         assert "Secure" not in client.post("/v1/session", json={"token": secret}).headers["set-cookie"]
 
 
+@pytest.mark.slow
 def test_invented_headers_count_for_nothing(commanded, folders, database, secret, tmp_path):
     with commanded(folders[:1], tmp_path / "log", "--db", database) as server, server.client() as client:
         headers = [
@@ -65,6 +68,7 @@ def test_a_name_beyond_this_machine_without_tokens_is_refused_in_one_line(run, f
     )
 
 
+@pytest.mark.slow
 def test_revoking_the_last_token_and_starting_again_lets_nobody_in(commanded, folders, database, secret, tmp_path, run):
     assert run("token", "revoke", "olga", "--db", database)[0] == 0
     with commanded(folders[:1], tmp_path / "log", "--db", database) as server, server.client() as client:

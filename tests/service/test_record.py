@@ -21,6 +21,7 @@ def server(commanded, folders, tmp_path_factory):
         yield running
 
 
+@pytest.mark.slow
 def test_the_bundle_says_what_the_library_says_and_has_the_log(server, small):
     with httpx.Client(base_url=server.url, timeout=60) as client:
         pair = client.post("/v1/collections/small/next", json={"assessor": "cat", "count": 1}).json()["pairs"][0]

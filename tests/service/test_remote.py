@@ -370,6 +370,7 @@ def test_a_service_that_leaves_pairs_out_is_caught(canned, small):
         estimator.predict(np.full(len(pool.pairs), np.nan))
 
 
+@pytest.mark.slow
 def test_a_service_that_went_away_is_said(another, small):
     pool = build_pool(small)
     estimator = remote(pool, another.url)
@@ -406,6 +407,7 @@ NONSENSE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrong", "message"), NONSENSE.values(), ids=NONSENSE)
 def test_a_service_that_talks_nonsense_is_not_believed(canned, small, wrong, message):
     pool = build_pool(small)

@@ -93,6 +93,7 @@ def test_a_sound_is_sent_whole_with_its_type_and_what_tells_whether_it_changed(c
     assert head.content == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "first", "end"),
     [("bytes=0-0", 0, 1), ("bytes=100-199", 100, 200), ("bytes=44-", 44, None), ("bytes=-7", -7, None),
@@ -268,6 +269,7 @@ def test_where_no_pair_can_be_heard_it_is_said_instead_of_nothing(commanded, sca
         assert answer.json()["detail"].startswith("there is no pair that can be heard: sound of 0 of 5 documents: ")
 
 
+@pytest.mark.slow
 def test_an_answer_before_both_clips_were_heard_is_marked_and_the_rule_stays_with_the_campaign(
     commanded, scattered, tmp_path
 ):

@@ -120,6 +120,7 @@ def listen(server, count, last=None, begun=None):
     return events
 
 
+@pytest.mark.slow
 def test_several_clients_hear_of_every_change(client, server):
     held, begun = lease(client, "small", "eve"), threading.Barrier(4)
     with ThreadPoolExecutor(3) as threads:
@@ -137,6 +138,7 @@ def test_several_clients_hear_of_every_change(client, server):
     }
 
 
+@pytest.mark.slow
 def test_a_client_that_comes_back_hears_only_what_is_new(client, server):
     state, begun = client.get(SMALL).json()["state"], threading.Barrier(2)
     with ThreadPoolExecutor(1) as threads:
@@ -148,6 +150,7 @@ def test_a_client_that_comes_back_hears_only_what_is_new(client, server):
         assert int(heard.result()[0]["id"]) > state
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_lets_those_go_who_listen(commanded, folders, tmp_path):
     begun = threading.Barrier(2)
     with commanded(folders[:1], tmp_path / "log") as server, ThreadPoolExecutor(1) as threads:

@@ -221,6 +221,7 @@ def elsewhere(tmp_path, monkeypatch):
     del sys.modules["campaigns_elsewhere"]
 
 
+@pytest.mark.slow
 def test_parts_played_in_two_processes_give_the_same_answer(collection, parts, elsewhere):
     trial, goals = Trial(collection, elsewhere.begin), [parse_stopping_rule("confidence=0.8")]
     here, apart = (follow(trial, parts, (0, 20), goals, jobs=jobs).to_dict() for jobs in (1, 2))

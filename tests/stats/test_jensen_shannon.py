@@ -89,6 +89,7 @@ def test_machine_code_finds_the_same(random_gaussians, monkeypatch, d, decades, 
     np.testing.assert_array_equal(jensen_shannon_divergence(rows[:4], rows[9:], d), found[:4, 9:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 10**9])
 def test_means_may_be_very_far_apart(random_gaussians, monkeypatch, many):
     monkeypatch.setattr(jensen_shannon, "MANY", many)

@@ -137,6 +137,7 @@ def test_where_collections_vary_what_is_learned_from_some_judgments_is_as_far_of
     np.testing.assert_allclose(np.mean(found, axis=0), 1, atol=0.13)
 
 
+@pytest.mark.slow
 def test_a_trained_joint_model_is_its_file(models, collections, tmp_path):
     save_model(models[0], tmp_path / "m.json")
     assert load_model(tmp_path / "m.json") == models[0]

@@ -275,6 +275,7 @@ def test_a_joint_model_is_scored_beside_its_ordinal_part_on_the_same_rows(simula
     ]
 
 
+@pytest.mark.slow
 def test_progress_counts_the_fits_of_both_parts_and_of_the_halves(trained):
     total = 2 * (2 + HALVINGS)
     assert trained[1] == [(done, total) for done in range(1, total + 1)]

@@ -61,6 +61,7 @@ PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "preferences"
 PRINTED = {"DCG@5": 0.1769, "Q@5": 0.2163, "RBP@5": 0.1788, "GAP@5": 0.1878, "EDCG@5": 0.0972}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_priors_of_2011_come_near_the_printed_ones_of_five_years(mirex2011, name):
     # Broad judgments of 2011 are not public, so its Fine ones are read on three levels: near, not equal.
