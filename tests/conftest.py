@@ -1,5 +1,6 @@
 """Small collections whose every number can be worked out by hand, and where the real data is."""
 
+import logging
 import os
 import shutil
 import signal
@@ -129,8 +130,10 @@ def run(monkeypatch, capsys):
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["audiosim", *map(str, arguments)])
+        handlers = logging.root.handlers[:]
         with pytest.raises(SystemExit) as ended:
             cli.main()
+        logging.root.handlers[:] = handlers  # `serve` logs to a stderr that ends with the test
         said = capsys.readouterr()
         return ended.value.code or 0, said.out, said.err
 

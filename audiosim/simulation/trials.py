@@ -248,7 +248,7 @@ def _apart(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Re
                     yield result
             except TerminatedWorkerError as error:
                 code = re.search(r"exit codes of the workers are {(.*)}", str(error))
-                how = f" ({code[1]})" if code else ""
+                how = f" ({', '.join(dict.fromkeys(code[1].split(', ')))})" if code else ""  # two may end at once
                 raise InputError(
                     f"a worker process at part {done + 1} of {count}, or a later one, crashed{how}"
                 ) from None
