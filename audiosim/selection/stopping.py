@@ -32,6 +32,7 @@ from audiosim.selection.stopping_definition import (
     StoppingDefinition,
     StoppingRule,
     check_floor,
+    check_share,
     checked,
     floor_in,
     number_of,
@@ -168,8 +169,7 @@ class Users:
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
-        if not 0 <= self.share <= 1:
-            raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
+        check_share(self.share)
 
     def level(self, state: LoopState) -> float:
         shares, doubt = satisfied_users(state), float(state.ranking.scores.variance.sum())

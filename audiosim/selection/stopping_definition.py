@@ -151,6 +151,12 @@ def check_floor(floor: int) -> None:
         raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
 
 
+def check_share(share: float) -> None:
+    """An error for a share of users that is none."""
+    if not 0 <= share <= 1:
+        raise InputError(f"a share of users must be in [0, 1], got {share:g}")
+
+
 def spelled_parameters(floor: int, corrected: bool = True, **numbers: float) -> str:
     """The parameters as they are written, those at their default left out."""
     parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection.stopping_definition import (
     CHECKED,
     LoopState,
     StoppingDefinition,
     check_floor,
+    check_share,
     checked,
     floor_in,
     number_of,
@@ -40,8 +40,7 @@ class Success:
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
-        if not 0 <= self.share <= 1:
-            raise InputError(f"a share of users must be in [0, 1], got {self.share:g}")
+        check_share(self.share)
 
     def level(self, state: LoopState) -> float:
         """Mean confidence in whether each system succeeds."""
