@@ -238,7 +238,9 @@ class JointEstimator:
         other._taught, other._reserve = grades, None
         other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
         shaped = other._start.revise(grades).shaped()
-        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
+        other._start = replace(
+            other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth, means=shaped.means
+        )
         return other
 
     def in_reserve(self) -> "JointEstimator | None":
@@ -264,7 +266,8 @@ class JointEstimator:
             return None
         other = copy(self)
         other._begin(learned.sizes)
-        other._start = replace(other._start, shape=learned._start.shape, stretch=learned._start.stretch)
+        start = learned._start
+        other._start = replace(other._start, shape=start.shape, stretch=start.stretch, means=start.means)
         return other
 
     def _with_trend(self) -> Layout:
