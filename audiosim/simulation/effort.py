@@ -15,6 +15,7 @@ from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import build_pool
+from audiosim.deprecation import former_argument
 from audiosim.errors import InputError
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.measure import Measure, as_measure
@@ -147,6 +148,7 @@ class Effort:
         return pd.DataFrame(self.unsettled, columns=["a", "b", "confidence", "queries"])
 
 
+@former_argument("goal", "stopping_rule")
 def plan(
     collection: str | Path | Collection,
     model: str | RelevanceEstimator | None = None,
