@@ -10,7 +10,7 @@ from audiosim.relevance.random_effects import ALWAYS
 from audiosim.stats.layout import REST
 
 TREND = ("constant", "system_agreement", "consensus")
-EFFECTS = (*ALWAYS, REST)
+EFFECT_NAMES = (*ALWAYS, REST)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,10 @@ class Between:
     sources: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for what, given, expected in (("trend", self.trend, TREND), ("sizes", self.standard_deviations, EFFECTS)):
+        for what, given, expected in (
+            ("trend", self.trend, TREND),
+            ("standard deviations", self.standard_deviations, EFFECT_NAMES),
+        ):
             if not set(expected) <= set(given):
                 raise InputError(
                     f"the {what} between collections must have {', '.join(sorted(expected))}; "

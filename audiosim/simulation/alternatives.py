@@ -60,7 +60,7 @@ def scores_of(collection: Collection, pool: Pool, measure: Measure, grades: Arra
     return graded_runs(collection, by_pair, measure.cutoff).scores(measure).values
 
 
-def paired_differences(scores: Array) -> tuple[Array, Array]:
+def mean_differences(scores: Array) -> tuple[Array, Array]:
     """(p,) mean difference of each two systems over the queries, and (p,) its standard error.
 
     scores  (s, q); of a single query errors are infinite
@@ -142,7 +142,7 @@ def alternatives(
     worlds  (s, q) scores in each
     deeper  a deeper cutoff, the size of its pool and the scores in each world; None where runs go no deeper
     """
-    differences = [paired_differences(scores) for scores in worlds]
+    differences = [mean_differences(scores) for scores in worlds]
     if not differences:
         return ()
     queries, pool = len(selection.pool.queries), len(selection.pool.pairs)
@@ -153,7 +153,7 @@ def alternatives(
         found.append(DesignChoice.of(f"{times} times the queries", times * queries, times * pool, more))
     if deeper is not None:
         cutoff, pairs, scores = deeper
-        further = [found_different(*paired_differences(one), queries) for one in scores]
+        further = [found_different(*mean_differences(one), queries) for one in scores]
         found.append(DesignChoice.of(f"cutoff {cutoff}", queries, pairs, further))
     variance = taste(collection)
     if variance is not None:

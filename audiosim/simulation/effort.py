@@ -25,7 +25,7 @@ from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.showing import notebook_html
-from audiosim.simulation.alternatives import DesignChoice, alternatives, paired_differences, scores_of
+from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import drawn_grades, played
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def queries_needed(scores: Array) -> Array:
 
     n = (POWERED sd / mean)^2 of the differences over the queries
     """
-    mean, error = paired_differences(scores)
+    mean, error = mean_differences(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(mean == 0, np.inf, (POWERED * error / mean) ** 2 * scores.shape[1])
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
-from audiosim.relevance.between import EFFECTS, TREND, Between
+from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.joint import Prior
 from audiosim.relevance.published import usual_model
 from audiosim.stats.components import estimate_components
@@ -58,7 +58,7 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
         groups.setdefault(one.source, []).append(one)
     trend = {name: _learned(groups, name, held.trend[name]) for name in TREND}
     standard_deviations = {}
-    for name in EFFECTS:
+    for name in EFFECT_NAMES:
         median, spread = held.standard_deviations[name]
         if name == "consensus":
             standard_deviations[name] = (median, spread)

@@ -366,7 +366,7 @@ def square(first, upper, lower):
     [
         ({"coefficients": COEFFICIENTS | {"constant": np.nan}}, "a trend must be finite, with .*"),
         ({"coefficients": COEFFICIENTS | {"system_agreement": np.inf}}, "a trend must be finite, with .*"),
-        ({"coefficients": {"constant": 0.1}}, "a trend must have constant, standing, consensus, got constant"),
+        ({"coefficients": {"constant": 0.1}}, "a trend must have constant, system_agreement, consensus, got constant"),
         ({"covariance": square(1.0, np.nan, np.nan)}, "a trend must be finite, with .*"),
         ({"covariance": ((1.0, 0.0), (0.0, 1.0))}, r"a trend must be finite, with a covariance of \(3, 3\)"),
         ({"covariance": square(1.0, 0.1, 0.2)}, "the covariance of a trend must be symmetric, .* got .*0.2.*"),

@@ -17,8 +17,8 @@ from audiosim.simulation.alternatives import (
     after_queries,
     after_second_opinions,
     found_different,
+    mean_differences,
     noise_of,
-    paired_differences,
     taste,
 )
 from audiosim.simulation.effort import plan
@@ -31,7 +31,7 @@ def made():
 
 def test_found_different_is_the_paired_t_test_of_scipy():
     scores = np.random.default_rng(0).normal(np.arange(4)[:, None] / 4, 1, (4, 30))
-    found = found_different(*paired_differences(scores), 30)
+    found = found_different(*mean_differences(scores), 30)
     expected = [
         stats.ttest_rel(scores[a], scores[b]).pvalue < 0.05 for a, b in zip(*np.triu_indices(4, 1), strict=True)
     ]

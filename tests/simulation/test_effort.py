@@ -80,7 +80,7 @@ def test_the_pace_is_that_of_the_judgments_there_are(tiny):
         ({"campaigns": 0}, "number of campaigns must be at least 1, got 0"),
         ({"listeners": 0}, "number of listeners must be at least 1, got 0"),
         ({"seconds": 0}, "seconds that a judgment takes must be above 0, got 0"),
-        ({"goal": "soon"}, "soon"),
+        ({"stopping_rule": "soon"}, "soon"),
     ],
 )
 def test_a_plan_without_sense_is_refused(tiny, options, said):

@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.between import EFFECTS, TREND, Between
+from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import FLOOR
 from audiosim.relevance.level_chances import FREEDOM
@@ -16,7 +16,7 @@ from audiosim.relevance.published import load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
 
-HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(EFFECTS, (0.5, 0.4)), ("shipped",))
+HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(EFFECT_NAMES, (0.5, 0.4)), ("shipped",))
 
 
 def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_held():
@@ -127,15 +127,15 @@ def test_at_home_a_model_says_what_it_learned_there_and_elsewhere_less(some_hund
     [
         (
             {"trend": {"constant": (0.0, 1.0)}},
-            "the trend between collections must have consensus, constant, standing; ",
+            "the trend between collections must have consensus, constant, system_agreement; ",
         ),
-        ({"sizes": {}}, "the sizes between collections must have .*; got none"),
+        ({"standard_deviations": {}}, "the standard deviations between collections must have .*; got none"),
         (
             {"trend": {**HELD.trend, "system_agreement": (0.0, 0.0)}},
             "the trend between collections must be finite with spreads",
         ),
         (
-            {"sizes": {**HELD.standard_deviations, "team": (-0.1, 0.5)}},
+            {"standard_deviations": {**HELD.standard_deviations, "team": (-0.1, 0.5)}},
             "standard deviations between collections must have medians above 0, that of",
         ),
     ],
