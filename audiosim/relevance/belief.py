@@ -209,7 +209,7 @@ class Belief:
 
         each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
         STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
-        beforehand; see `best_worth`. The shape is moved so that judged pairs are, on the whole, expected as their gains.
+        beforehand; see `best_worth`. The shape is moved so that judged pairs are expected, on the whole, as gains are.
         """
         judged = np.flatnonzero(self.judged)
         plain = replace(self, shape=None, stretch=1.0, worth=np.inf, means=None)
