@@ -37,6 +37,7 @@ class Collection:
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     evidence         what the user knows beside, each of its own name
+    before           the collection before anything came to it; None where nothing did
     """
 
     identifier: str
@@ -54,6 +55,7 @@ class Collection:
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
     task: str = ""
+    before: "Collection | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -136,15 +138,20 @@ class Collection:
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 
-    def with_arrivals(self, arrivals: Arrivals) -> "Collection":
-        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`."""
-        if not arrivals:
+    def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
+        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`.
+
+        anew  whether these are all that came: any that came before are taken back
+        """
+        if not arrivals and not anew:
             return self
+        before = self.before if anew and self.before is not None else self
         return replace(
             self,
-            runs=arrivals.runs_with(self.runs),
-            documents=arrivals.documents_with(self.documents),
-            teams={**self.teams, **arrivals.teams},
+            runs=arrivals.runs_with(before.runs),
+            documents=arrivals.documents_with(before.documents),
+            teams={**before.teams, **arrivals.teams},
+            before=self if self.before is None else self.before,
         )
 
     def save(self, folder: str | Path) -> None:
