@@ -23,7 +23,7 @@ def kinds_of(feature: Feature) -> tuple[str, ...]:
     return (about,) if feature.kind == "output" else ("judgments", about)
 
 
-def told_by(features: Iterable[Feature]) -> str:
+def evidence_of(features: Iterable[Feature]) -> str:
     """Kinds of evidence that some features together are made of, in words."""
     kinds = {kind for feature in features for kind in kinds_of(feature)}
     return ", ".join(kind for kind in ORDER if kind in kinds)
@@ -47,14 +47,14 @@ def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
     """
     if belief.spoke is None or not belief.prior.correlated:
         return ()
-    count, told = len(belief.spoke), evidence_counts(belief)
-    without = {kind: count - told.get(kind, 0) for kind in ("genre", "artist", "sound")}
+    count, counts = len(belief.spoke), evidence_counts(belief)
+    without = {kind: count - counts.get(kind, 0) for kind in ("genre", "artist", "sound")}
     parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
     lacking = f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them"
     silent = (
         f"evidence {name} tells nothing: it is known of fewer than two of the pairs, or the same for all"
         for name in brought
-        if name not in told
+        if name not in counts
     )
     return (*((lacking,) if parts else ()), *silent)
 
