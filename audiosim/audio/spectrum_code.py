@@ -24,7 +24,7 @@ RADIX = 4
 WIDTH = LANES + OVERLAP  # of a row of samples: what sixteen frames have there, and the frames that overlap the last
 HUGE = 3e38
 
-Point = tuple[Lanes, Lanes]  # a complex number of each frame
+ComplexLanes = tuple[Lanes, Lanes]  # a complex number of each frame
 
 
 def spectrum_by_code(
@@ -165,18 +165,18 @@ def _write_stage(code: Code, work: Memory, points: int, number: int, start: Plac
         _put(work, points, at, stride, _turned(turns, place, found) if stride > 1 else found)
 
 
-def _point(work: Memory, points: int, at: Place) -> Point:
+def _point(work: Memory, points: int, at: Place) -> ComplexLanes:
     """Real parts of all points come first."""
     return work.take(at), work.take(at + points * LANES)
 
 
-def _put(work: Memory, points: int, at: Place, stride: int, four: list[Point]) -> None:
+def _put(work: Memory, points: int, at: Place, stride: int, four: list[ComplexLanes]) -> None:
     for quarter, (real, imaginary) in enumerate(four):
         work.put(at + quarter * stride * LANES, real)
         work.put(at + (points + quarter * stride) * LANES, imaginary)
 
 
-def _butterfly(four: list[Point]) -> list[Point]:
+def _butterfly(four: list[ComplexLanes]) -> list[ComplexLanes]:
     """The transform of four points."""
     (a, ai), (b, bi), (c, ci), (d, di) = four
     even, eveni, odd, oddi = a + c, ai + ci, a - c, ai - ci
@@ -189,7 +189,7 @@ def _butterfly(four: list[Point]) -> list[Point]:
     ]
 
 
-def _turned(turns: Memory, place: Place, four: list[Point]) -> list[Point]:
+def _turned(turns: Memory, place: Place, four: list[ComplexLanes]) -> list[ComplexLanes]:
     """All but the first of four points, each times the root of one that its place calls for."""
     roots = [turns.spread(place * (2 * (RADIX - 1)) + number) for number in range(2 * (RADIX - 1))]
     result = four[:1]
