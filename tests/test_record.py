@@ -23,7 +23,7 @@ from audiosim.record import Pooled, record_of
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import load_model, save_model
 from audiosim.report.bundle import bundle, write_bundle, zipped
-from audiosim.report.checksums import collection_checksums, model_checksum
+from audiosim.report.file_sums import collection_checksums, model_checksum
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.users.satisfaction import published_mapping
 

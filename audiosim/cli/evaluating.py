@@ -226,7 +226,7 @@ def _write_record(
     from audiosim.campaign.reading import log_in, log_lines
     from audiosim.record import record_of
     from audiosim.report.bundle import bundle, write_bundle
-    from audiosim.report.checksums import collection_checksums, model_checksum
+    from audiosim.report.file_sums import collection_checksums, model_checksum
 
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT)

@@ -43,7 +43,7 @@ async def publish_record(
 
 def _zipped(one: ServedCollection, measure: Measure, success: float) -> bytes:
     from audiosim.report.bundle import bundle, zipped  # Matplotlib costs start-up time that a service need not pay
-    from audiosim.report.checksums import collection_checksums, model_checksum
+    from audiosim.report.file_sums import collection_checksums, model_checksum
 
     one.campaign.refresh()
     number, judgments = one.campaign.snapshot()

@@ -13,13 +13,16 @@ DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal", ".sqlite")  # change wh
 def collection_checksums(folder: str | Path) -> dict[str, str]:
     """SHA-256 by name of the files of a collection's folder, an index and evidence among them.
 
-    Recordings are left out, and databases. Names are relative to the folder. Files and folders whose name begins with a dot are no part of a collection.
+    Recordings are left out, and databases; files and folders whose name begins with a dot are no part of a collection.
+    Names are relative to the folder.
     """
     folder = Path(folder)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     kept = [name for name in names if not any(part.startswith(".") for part in name.parts)]
     return {
-        name.as_posix(): _checksum(folder / name) for name in kept if not name.name.lower().endswith((*RECORDINGS, *DATABASES))
+        name.as_posix(): _checksum(folder / name)
+        for name in kept
+        if not name.name.lower().endswith((*RECORDINGS, *DATABASES))
     }
 
 
