@@ -30,7 +30,7 @@ from audiosim.simulation.remaining import drawn_grades, played
 from audiosim.simulation.trials import selections
 from audiosim.stats.multivariate import Moments
 
-GOALS = (0.9, 0.95, 0.975)
+TARGETS = (0.9, 0.95, 0.975)
 OFF = 0.005  # that accuracy at a stop may be below the target
 FREQUENT = 0.3  # share of a kind's campaigns that must have got to a goal for a figure of it
 CAUTIONS = (0, 10, 25, 50, 75, 100, 125, 150, 200, 300)  # judgments, that are tried
@@ -86,15 +86,15 @@ FORMS: Mapping[str, Form] = (
 )
 
 
-def stopped(one: Played, goal: float, form: Form) -> tuple[float, float] | None:
+def stopped(one: Played, target: float, form: Form) -> tuple[float, float] | None:
     """Judgments made and accuracy when a goal was first met; None if never."""
-    there = np.flatnonzero((form(one) >= goal) & (one.judged >= CHECKED))
+    there = np.flatnonzero((form(one) >= target) & (one.judged >= CHECKED))
     return (float(one.judged[there[0]]), float(one.accuracy[there[0]])) if len(there) else None
 
 
-def at_stops(some: Sequence[Played], goal: float, form: Form) -> tuple[int, float, float, float]:
+def at_stops(some: Sequence[Played], target: float, form: Form) -> tuple[int, float, float, float]:
     """Number of campaigns that met a goal; their mean accuracy then, its standard error, and their mean judgments."""
-    seen = [stop for one in some if (stop := stopped(one, goal, form)) is not None]
+    seen = [stop for one in some if (stop := stopped(one, target, form)) is not None]
     if not seen:
         return 0, math.nan, math.nan, math.nan
     judged, accuracy = np.array(seen).T
@@ -106,10 +106,10 @@ def standard_error(values: np.ndarray) -> float:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
-def gaps(kinds: Kinds, goal: float, form: Form) -> np.ndarray:
+def gaps(kinds: Kinds, target: float, form: Form) -> np.ndarray:
     """(k,) accuracy at the stops less the goal, of each kind of which at least FREQUENT campaigns met it."""
-    found = [(at_stops(some, goal, form), len(some)) for some in kinds.values()]
-    return np.array([accuracy - goal for (count, accuracy, *_), all_of in found if count >= FREQUENT * all_of])
+    found = [(at_stops(some, target, form), len(some)) for some in kinds.values()]
+    return np.array([accuracy - target for (count, accuracy, *_), all_of in found if count >= FREQUENT * all_of])
 
 
 def learned_caution(others: Kinds) -> float:
@@ -119,7 +119,7 @@ def learned_caution(others: Kinds) -> float:
     """
 
     def enough(caution: float) -> bool:
-        seen = [gaps(others, goal, with_caution(caution)) for goal in GOALS]
+        seen = [gaps(others, target, with_caution(caution)) for target in TARGETS]
         return all(of.mean() - standard_error(of) >= -OFF for of in seen if len(of) > 1)
 
     return next((caution for caution in CAUTIONS if enough(caution)), CAUTIONS[-1])
@@ -129,13 +129,13 @@ def stopping(found: Kinds, figures: Figures) -> None:
     """Accuracy at the stops of each kind, as stated and with the caution in use; what is learned without it; forms."""
     own = {name: some for name, some in found.items() if not name.startswith("unlike")}
     rows, columns = [], ["", "campaigns", "caution of the others"]
-    for goal in GOALS:
-        columns += [f"met {goal:g}", "right as stated", "judged", "right with caution", "+-", "judged"]
+    for target in TARGETS:
+        columns += [f"met {target:g}", "right as stated", "judged", "right with caution", "+-", "judged"]
     for name, some in own.items():
         others = {other: of for other, of in own.items() if other not in {name, HOME, SAME_AS_HOME}}
         row = [name, len(some), learned_caution(others) if others else None]
-        for goal in GOALS:
-            plain, wider = at_stops(some, goal, with_factor(1.0)), at_stops(some, goal, with_caution(CAUTION))
+        for target in TARGETS:
+            plain, wider = at_stops(some, target, with_factor(1.0)), at_stops(some, target, with_caution(CAUTION))
             row += [float(wider[0]), plain[1], round(plain[3]) if plain[0] else None, *wider[1:3]]
             row.append(round(wider[3]) if wider[0] else None)
         rows.append([None if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
@@ -147,16 +147,16 @@ def stopping(found: Kinds, figures: Figures) -> None:
 
 
 def _form_columns() -> list[str]:
-    return [""] + [f"{what} {goal:g}" for goal in GOALS for what in ("right less", "judged to")]
+    return [""] + [f"{what} {target:g}" for target in TARGETS for what in ("right less", "judged to")]
 
 
 def _form_row(name: str, form: Form, kinds: Kinds) -> list[str | float | None]:
     row: list[str | float | None] = [name]
-    for goal in GOALS:
-        seen = [(at_stops(some, goal, form), len(some)) for some in kinds.values()]
+    for target in TARGETS:
+        seen = [(at_stops(some, target, form), len(some)) for some in kinds.values()]
         met = [of for of, count in seen if count and of[0] >= FREQUENT * count]
         means = [float(np.mean([of[place] for of in met])) for place in (1, 3)] if met else None
-        row += [None, None] if means is None else [means[0] - goal, round(means[1])]
+        row += [None, None] if means is None else [means[0] - target, round(means[1])]
     return row
 
 
@@ -261,10 +261,10 @@ def predicted(state, seed: int) -> Effort:
 
     from audiosim.selection import parse_stopping_rule
 
-    rng, goal = np.random.default_rng(seed), parse_stopping_rule("confidence=0.95")
+    rng, target = np.random.default_rng(seed), parse_stopping_rule("confidence=0.95")
     now = replace(state, learns=False, batch=BATCH)
-    counts = [played(now, drawn_grades(now.belief, rng), goal, lambda: True)[1] for _ in range(DRAWN)]
-    return Effort(str(goal), state.judged, tuple(sorted(counts)), None, 30, 1, ())
+    counts = [played(now, drawn_grades(now.belief, rng), target, lambda: True)[1] for _ in range(DRAWN)]
+    return Effort(str(target), state.judged, tuple(sorted(counts)), None, 30, 1, ())
 
 
 def main() -> None:

@@ -211,13 +211,13 @@ def test_the_command_s_bundle_of_a_campaign_has_its_log_and_the_checksum_of_the_
         campaign = Campaign(collection, estimator, parse_measure("CG@5"), store)
         for judgment in some.collection.judgments[:5]:
             campaign.tell(judgment)
-        told = [(record.number, record.event.kind) for record in campaign.log()]
+        judged = [(record.number, record.event.kind) for record in campaign.log()]
     own = tmp_path / "mine.json"
     save_model(replace(load_model("joint-fine"), name="mine"), own)
     code, _, err = run("report", tmp_path / "some", "--judgments", database, "--model", own, "-o", tmp_path / "out")
     assert (code, "error" in err) == (0, False)
     log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
-    assert [(line["number"], line["kind"]) for line in log] == told
+    assert [(line["number"], line["kind"]) for line in log] == judged
     value = json.loads((tmp_path / "out" / "record.json").read_text())
     assert value["judged"] == 5
     assert value["sources"]["model mine.json"] == hashlib.sha256(own.read_bytes()).hexdigest()

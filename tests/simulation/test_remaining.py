@@ -149,13 +149,13 @@ def test_a_campaign_played_in_steps_takes_about_as_many_as_one_by_one(mirex2011)
     # Looked at after every batch of one and not in steps, goals are met a little sooner: at a moment between two looks.
     pool = build_pool(mirex2011, 5)
     first = Selection.start(pool, CG, make_estimator(pool, "joint"), learns=False).in_thought
-    grades, goal = drawn_grades(first.belief, np.random.default_rng(3)), Confidence(0.955)
-    end, steps, finished = played(replace(first, batch=20), grades, goal, lambda: True)
+    grades, stopping_rule = drawn_grades(first.belief, np.random.default_rng(3)), Confidence(0.955)
+    end, steps, finished = played(replace(first, batch=20), grades, stopping_rule, lambda: True)
     assert finished
     assert steps == end.judged > 200
-    assert goal.reached(end)
+    assert stopping_rule.reached(end)
     small = first
-    while small.judged < 1.2 * steps and not goal.reached(small):
+    while small.judged < 1.2 * steps and not stopping_rule.reached(small):
         for pair in small.ask(20):
             place = small.pool.positions[pair]
             small = small.judge(place, float(grades[place]))
