@@ -33,7 +33,7 @@ from audiosim.plugins.installed import (
     STOPPING_RULE_POINT,
 )
 from audiosim.plugins.measure_contract import check_measure
-from audiosim.plugins.points import OWN, ExtensionPoint, package_of, described_point
+from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of
 from audiosim.plugins.selection_contract import check_selection_rule
 from audiosim.plugins.stopping_contract import check_stopping_rule
 

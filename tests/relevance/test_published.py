@@ -223,6 +223,17 @@ def test_a_joint_model_survives_a_round_trip(tmp_path, more):
     assert fields["between"]["trend"]["constant"] == [0.1, 0.4]
 
 
+def test_a_joint_model_with_the_former_keys_is_read(tmp_path):
+    model = a_joint_model()
+    save_model(model, tmp_path / "joint.json")
+    text = (tmp_path / "joint.json").read_text()
+    fields = json.loads(text.replace('"system_agreement"', '"standing"').replace('"standard_deviations"', '"sizes"'))
+    assert set(fields["between"]) == {"trend", "sizes", "sources"}
+    fields["checksum"] = checksum(fields)
+    (tmp_path / "former.json").write_text(json.dumps(fields))
+    assert load_model(tmp_path / "former.json") == model
+
+
 def test_the_version_tells_models_of_other_components_or_another_trend_apart():
     first = a_joint_model()
     moved = Trend(COEFFICIENTS | {"system_agreement": 0.81}, TREND.covariance)

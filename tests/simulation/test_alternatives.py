@@ -16,10 +16,10 @@ from audiosim.simulation.alternatives import (
     TWICE,
     after_queries,
     after_second_opinions,
-    noise_of,
-    mean_differences,
-    taste,
     found_different,
+    mean_differences,
+    noise_of,
+    taste,
 )
 from audiosim.simulation.effort import plan
 
