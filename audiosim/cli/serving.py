@@ -2,6 +2,7 @@
 
 import webbrowser
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from audiosim.report.views import demo_view
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from audiosim.demo import DemoResult
     from service.access import Access
 
 
@@ -41,16 +43,25 @@ def demo(
     """
     from audiosim.demo import run_demo
 
-    shown = console(stderr=form is not Format.table, record=True)
+    shown = console(stderr=form is not Format.table)
     if serve:
         _serve_demo(folder, port, lambda step: shown.print(step, style="dim"))
         return
     result = run_demo(folder, target, lambda step: shown.print(step, style="dim"))
     view = demo_view(result)
     shown.print(view)
-    (folder / "report.html").write_text(shown.export_html(), encoding="utf-8")
+    _write_report(result, folder / "report.html")
     if form is not Format.table:
         print_result(form, result.to_dict(), result.ranking.system_rows(), lambda: view)
+
+
+def _write_report(result: "DemoResult", path: Path) -> None:
+    from audiosim.report.evaluation_page import campaign_page
+    from audiosim.report.rendering import written_on
+
+    ranking, curve = result.ranking, [(moment.judged, moment.confidence) for moment in result.curve]
+    origin = {**written_on(date.today()), "Model": ranking.model, "Assessor": "simulated"}
+    path.write_text(campaign_page("Demo", ranking, curve, origin=origin), encoding="utf-8")
 
 
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
