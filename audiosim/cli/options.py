@@ -175,9 +175,10 @@ def open_collection(
     cutoff: int | None,
     system_from: SystemFrom | None = None,
     same_artist: SameArtist | None = None,
+    scale: str | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
-    collection = load_collection(folder, judgments, system_from, same_artist)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale)
     return opened(collection, model, cutoff)
 
 

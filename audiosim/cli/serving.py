@@ -87,6 +87,7 @@ def serve(
     model: settings.Model = None,
     judgments: settings.Judgments = None,
     system_from: settings.NamedBy = None,
+    same_artist: settings.FromOwnArtist = None,
     db: settings.Database = None,
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
@@ -100,6 +101,7 @@ def serve(
     twice: settings.Twice = 0,
     cannot_limit: settings.CannotLimit = 2,
     selection_rule: settings.SelectionRuleName = None,
+    distribution: settings.DistributionName = "t",
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
     unasked: settings.Unasked = settings.UnaskedForm.marked,
@@ -135,13 +137,26 @@ def serve(
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(
-        batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S, unasked=unasked.value, adopt=adopt
+        batch,
+        lease,
+        twice,
+        cannot_limit,
+        selection_rule,
+        seed,
+        True,
+        WAIT_S,
+        unasked=unasked.value,
+        adopt=adopt,
+        distribution=distribution,
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
-        loaded = [Collection.load(folder, judgments, system_from=system_from) for folder in collections]
+        loaded = [
+            Collection.load(folder, judgments, system_from=system_from, same_artist=same_artist)
+            for folder in collections
+        ]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 
