@@ -69,7 +69,7 @@ CHAPTER_8 = {
         (1283, 0.046, 0.975),
     ),
 }
-GOAL = 0.05
+ERROR = 0.05
 MOMENT = ("confidence", "accuracy", "tau", "RMSE of differences", "rho", "RMSE of scores")
 PAPER = "Urbano & Schedl (2013)"
 # Table 5: L_output on the Fine scale of 2011, nothing judged, normal differences
@@ -150,11 +150,11 @@ def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
         plain = (
-            _campaign(collection, name, "scores", Error(GOAL, corrected=False, floor=0), "independent")
+            _campaign(collection, name, "scores", Error(ERROR, corrected=False, floor=0), "independent")
             if collection
             else None
         )
-        corrected = _campaign(collection, name, "scores", Error(GOAL, floor=0), "ordered") if collection else None
+        corrected = _campaign(collection, name, "scores", Error(ERROR, floor=0), "ordered") if collection else None
         yield from _stopped(f"{THESIS}, Table 8.5", f"2011, {name}, +-.05", printed.plain, plain)
         yield from _stopped(f"{THESIS}, Table 8.6", f"2011, {name}, +-.05 corrected", printed.settled, corrected)
 
