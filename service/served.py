@@ -263,9 +263,9 @@ class ServedCollection:
 
     def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(observed)
-        pool = predictor.pool
-        order = pool.locate_judged(grades)
-        return estimate_pool(self._expected(measure), predictor.learned(grades), pool.spread(grades), order=order)
+        pool, distribution = predictor.pool, self.campaign.selection.distribution
+        expected, learned, order = self._expected(measure), predictor.learned(grades), pool.locate_judged(grades)
+        return estimate_pool(expected, learned, pool.spread(grades), distribution, order)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

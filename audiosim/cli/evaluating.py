@@ -37,6 +37,7 @@ from audiosim.measures.judged import Unjudged, judged_runs
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
+from audiosim.relevance.provenance import source_of
 from audiosim.relevance.relearning import after_grades
 from audiosim.reliability_study import assessor_reliability, split_half_study
 from audiosim.reliability_study import reliability as study_reliability
@@ -182,6 +183,7 @@ def report(
     """
     from audiosim.corpus.formats import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
+    from audiosim.report.rendering import origin_of
 
     what = find_measure(measures[0])
     collection = load_collection(folder, judgments, system_from, same_artist, scale)
@@ -193,14 +195,15 @@ def report(
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
     worth = _worth_of(collection, what) if evidence else None
+    origin = origin_of(date.today(), source_of(pool, grades))
     if not np.isnan(grades).any():
         found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
-        page = evaluation_page(collection.name, found, worth)
+        page = evaluation_page(collection.name, found, worth, origin)
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
         ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
         curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
-        page = campaign_page(collection.name, ranking, curve, worth)
+        page = campaign_page(collection.name, ranking, curve, worth, {**origin, "Model": ranking.model})
     write_text(output, [page])
 
 
