@@ -240,7 +240,7 @@ def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_
     np.testing.assert_array_equal(found.levels, LEVELS)
 
 
-@pytest.mark.parametrize("sizes", [1.0, 100.0, 0.01])
+@pytest.mark.parametrize("standard_deviations", [1.0, 100.0, 0.01])
 def test_probabilities_stay_on_the_scale_whatever_is_judged(pool, joined, standard_deviations):
     model = joined(
         components={name: (standard_deviations * size, None) for name, (size, _) in joined().components.items()}
@@ -485,7 +485,9 @@ def test_judged_levels_of_a_query_count_beside_what_the_gains_say_of_it(pool, jo
     grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
     field = estimator(pool, joined()).predict(grades)
     both = replace(field, worth=5.0)
-    judged, level = ~np.isnan(grades), np.abs(field.levels[None] - grades[:, None]).argmin(axis=1)
+    # Half way the upper level, as Fine grades 40 to 49 are of level 45: Urbano (2013), section 7.3.1.
+    level = len(field.levels) - 1 - np.abs(field.levels[None, ::-1] - grades[:, None]).argmin(axis=1)
+    judged = ~np.isnan(grades)
     for place in range(0, len(truth), 11):
         others = judged & (pool.query == pool.query[place])
         others[place] = False
