@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri, stdtr
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
+from audiosim.relevance.belief_parts import check_marginals, check_models, checked_grades
 from audiosim.relevance.level_chances import (
     FREEDOM,
     best_worth,
@@ -29,7 +30,6 @@ FEW = 8  # judgments that are cheaper to condition on one by one than all at onc
 WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
 STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
 SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
-SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +74,15 @@ class Belief:
     means: Array | None = None
 
     def __post_init__(self) -> None:
-        _check_marginals(self.levels, self.marginals, self.maximum)
-        _check_models(self.models, self.model, len(self.marginals))
+        check_marginals(self.levels, self.marginals, self.maximum)
+        check_models(self.models, self.model, len(self.marginals))
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
             raise InputError(f"gains must be ({n},) to match the probabilities, got {self.prior.mean.shape}")
         if self.prior.correlated and not np.all(self.prior.variance > 0):
             row = int(np.argmin(self.prior.variance > 0))
             raise InputError(f"row {row} of correlated gains must have a variance above 0 before it is judged")
-        object.__setattr__(self, "grades", _checked_grades(self.grades, n, self.maximum))
+        object.__setattr__(self, "grades", checked_grades(self.grades, n, self.maximum))
 
     @classmethod
     def independent(
@@ -100,12 +100,12 @@ class Belief:
 
         model  the first one spoke for every pair where None
         """
-        _check_marginals(levels, probabilities, maximum)
+        check_marginals(levels, probabilities, maximum)
         mean, spread = expectation(probabilities, levels), variance(probabilities, levels)
         prior = IndependentNormal(mean / maximum, spread / maximum**2)
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
-        _check_models(models, model, len(mean))
-        grades = _checked_grades(grades, len(mean), maximum)
+        check_models(models, model, len(mean))
+        grades = checked_grades(grades, len(mean), maximum)
         return cls._checked(
             levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke, 1.0, np.inf, None
         )
@@ -208,14 +208,14 @@ class Belief:
             mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
 
         each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
-        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
-        beforehand; see `best_worth`. The shape is moved so that judged pairs are expected, on the whole, as gains are.
+        STRETCHES it takes the likeliest, the logarithm being normal with SPREAD beforehand; see `best_worth`. The shape
+        is moved so that judged pairs are expected, on the whole, as gains are.
         """
         judged = np.flatnonzero(self.judged)
         plain = replace(self, shape=None, stretch=1.0, worth=np.inf, means=None)
         ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
         mean, spread = self.prior.held_out(judged, self.grades[judged] / self.maximum)
-        ratio, wanted = (own / np.sqrt(spread))[:, None], float(mean.mean()) * self.maximum
+        ratio, wanted = (own / np.sqrt(spread))[:, None], self.maximum * float(mean.mean())
         level = nearest_level(self.levels, self.grades[judged])
         means = level_means(self.levels, level, self.grades[judged], WEIGHT)
         below = level[:, None] <= np.arange(len(self.levels) - 1)
@@ -268,7 +268,7 @@ class Belief:
 
         Nothing is computed before it is looked at.
         """
-        grades = _checked_grades(grades, len(self.marginals), self.maximum)
+        grades = checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
         how = self.shape, self.stretch, self.evidence, self.spoke, self.width, self.worth, self.means
         return self._checked(*parts, *how)
@@ -365,50 +365,3 @@ class Belief:
             | {"model": self.models[self.model[i]], "evidence": self.evidence_of(i)}
             for i in chosen
         ]
-
-
-def _check_array(what: str, value: object, kind: str) -> None:
-    if not isinstance(value, np.ndarray) or value.dtype != kind:
-        came = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise InputError(f"{what} must be an array of {kind}, got {came}")
-
-
-def _check_marginals(levels: Array, probabilities: Array, maximum: float) -> None:
-    _check_array("levels", levels, "float64")
-    if levels.ndim != 1 or not len(levels):
-        raise InputError(f"levels must be one row of grades, got shape {levels.shape}")
-    if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= maximum:
-        raise InputError(f"levels must rise within the scale, got {levels.tolist()}")
-
-    _check_array("probabilities", probabilities, "float64")
-    if probabilities.ndim != 2 or probabilities.shape[1] != len(levels):
-        raise InputError(f"probabilities must be (n, {len(levels)}) to match the levels, got {probabilities.shape}")
-    sums = np.abs(probabilities @ np.ones(len(levels)) - 1) <= SUMMING
-    if not (np.all(sums) and np.min(probabilities, initial=0) >= 0):
-        row = int(np.argmin(sums & np.all(probabilities >= 0, axis=1)))
-        raise InputError(
-            f"each row of probabilities must be 0 or more and sum to 1, row {row} has least "
-            f"{probabilities[row].min():g} and sum {probabilities[row].sum():g}"
-        )
-
-
-def _check_models(models: tuple[str, ...], model: Integers, count: int) -> None:
-    if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
-        raise InputError(f"models must be a tuple of names, got {models!r}")
-    _check_array("model", model, "int64")
-    if model.shape != (count,) or not np.all((model >= 0) & (model < len(models))):
-        raise InputError(f"each of {count} pairs must name one of the models {', '.join(models)}")
-
-
-def _checked_grades(grades: Array, count: int, maximum: float) -> Array:
-    """A copy that nobody can write to."""
-    _check_array("grades", grades, "float64")
-    if grades.shape != (count,):
-        raise InputError(f"grades must be ({count},) to match the probabilities, got {grades.shape}")
-    right = np.isnan(grades) | ((grades >= 0) & (grades <= maximum))
-    if not np.all(right):
-        row = int(np.argmin(right))
-        raise InputError(f"row {row}: a grade must be in [0, {maximum:g}], got {grades[row]:g}")
-    grades = grades.copy()
-    grades.flags.writeable = False
-    return grades
