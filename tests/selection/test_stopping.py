@@ -294,7 +294,7 @@ STOPPING_RULES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "goal"), STOPPING_RULES)
+@pytest.mark.parametrize(("text", "rule"), STOPPING_RULES)
 def test_a_stopping_rule_is_parsed_and_printed_the_same(text, rule):
     assert parse_stopping_rule(text) == rule
     assert str(rule) == text
