@@ -14,9 +14,9 @@ from audiosim.simulation.replay import (
     agreement_with_truth,
     error_of_differences,
     right,
-    spearman,
     true_scores,
 )
+from audiosim.stats.rank_agreement import spearman
 
 LEVEL = 0.95  # of the intervals that are held against the truth
 KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a score when all of it is judged
