@@ -343,7 +343,7 @@ def test_train_writes_a_model_a_report_and_says_how_good_it_is(trained_file):
         assert words in said.stdout
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     assert "http" not in page
     assert sorted(file.name for file in path.parent.iterdir()) == ["mine.html", "mine.json"]
 

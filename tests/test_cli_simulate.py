@@ -73,7 +73,8 @@ def test_simulate_stops_at_whichever_goal_is_met_first(ask):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "goal", ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"]
+    "stopping_rule",
+    ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"],
 )
 def test_simulate_takes_every_goal(ask, stopping_rule):
     assert ask("simulate", "--stopping-rule", stopping_rule)["judged"] >= 0

@@ -72,12 +72,12 @@ class Campaign:
 
     def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
         """The count before the first line of the log, which says when the estimator learns."""
-        own, settings = self._collection.judgments, self._settings
-        batch, rule, seed = settings.batch, settings.rule, settings.seed
-        first = Selection.start(self._pool, measure, estimator, own, batch, rule, seed, learns=False)
+        own, to, pool = self._collection.judgments, self._settings, self._pool
+        rest = to.batch, to.rule, to.seed, None, False, to.distribution
+        first = Selection.start(pool, measure, estimator, own, *rest)
         judged = filter(self._pool.positions.__contains__, self._ledger.judged)
         held = sum(len(self._ledger.assessors(pair)) for pair in judged)
-        return Count(first, estimator, held, ready=settings.learn_later)
+        return Count(first, estimator, held, ready=to.learn_later)
 
     @property
     def current_state(self) -> CampaignState:

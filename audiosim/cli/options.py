@@ -175,12 +175,13 @@ def open_collection(
     cutoff: int | None,
     system_from: SystemFrom | None = None,
     same_artist: SameArtist | None = None,
+    scale: str | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
 
     What could have been known of documents, and is not, is said on stderr.
     """
-    collection = load_collection(folder, judgments, system_from, same_artist)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale)
     pool = build_pool(collection, cutoff)
     estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
     brought = [piece.name for piece in pool.evidence]
