@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -11,10 +10,11 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.engine import DatabaseFile, failure, open_engine, reporting
+from audiosim.campaign.engine import DatabaseFile, database_path, failure, open_engine, reporting
 from audiosim.campaign.event import Event
+from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.store import check_keys, check_repeated, used
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, event_of, prepare_tables, row_of
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
@@ -252,8 +252,8 @@ class DatabaseStore:
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
     """Collection, description and rules of each campaign of a database, which must be there."""
     engine = open_engine(url, TIMEOUT_S)
-    path = engine.url.database or ""
-    if engine.dialect.name == "sqlite" and not path.startswith("file:") and not Path(path).is_file():
+    path = database_path(engine.url)
+    if path is not None and not path.is_file():
         raise InputError(f"there is no database {path}")
     try:
         prepare_tables(engine)
