@@ -11,10 +11,10 @@ from sqlalchemy import exc
 
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.engine import DatabaseFile, database_path, failure, open_engine, reporting
-from audiosim.campaign.event import Event
+from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
-from audiosim.campaign.store import check_keys, check_repeated, used
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, event_of, row_of
+from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
@@ -141,6 +141,19 @@ class DatabaseStore:
         with self._writing() as connection:
             self._begin(connection)
             connection.execute(own.values(about=about, rules=rules))
+
+    def note(self, key: str) -> str | None:
+        """The note of a key; None where there is none."""
+        chosen = sql.select(LESSONS.c.learned).where(LESSONS.c.key == key)
+        with reporting(self._engine), self._engine.connect() as connection:
+            return connection.execute(chosen).scalar()
+
+    def write_note(self, key: str, text: str) -> None:
+        """Keep a note; the oldest go where there are more than MOST_NOTES."""
+        latest = sql.select(LESSONS.c.key).order_by(LESSONS.c.time.desc()).limit(MOST_NOTES - 1)
+        with reporting(self._engine), self._engine.begin() as connection:
+            connection.execute(sql.delete(LESSONS).where((LESSONS.c.key == key) | LESSONS.c.key.not_in(latest)))
+            connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
 
     def close(self) -> None:
         """Let go of the database."""
