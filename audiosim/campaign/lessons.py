@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 import audiosim
-from audiosim.campaign.standing import Lesson
+from audiosim.campaign.state import Lesson
 from audiosim.errors import StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Resuming
