@@ -1,12 +1,10 @@
 """A campaign: an append-only log of what assessors say, and the selection that it adds up to."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
-
-import numpy as np
 
 from audiosim.campaign.admission import check, check_open, marked
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
@@ -18,17 +16,15 @@ from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import Count, Lesson, Progress, Reach, CampaignState
+from audiosim.campaign.state import CampaignState, Count, Lesson, Progress, Reach
 from audiosim.campaign.store import MemoryStore, Store, used
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
-from audiosim.relevance.relearning import learned_from
 from audiosim.selection import Selection
 from audiosim.users.listeners import Agreement, agreement
 
@@ -69,7 +65,7 @@ class Campaign:
         self._queue = Queue(self._pool, SecondOpinions(settings.twice, settings.seed), settings.cannot_limit, withheld)
         for pair in self._ledger.judged:
             self._queue.note(pair, self._ledger.assessors(pair))
-        self._lessons = Lessons(store)
+        self.lessons = Lessons(store)
         self._count = self._begin(built_in(self._pool, model), measure)
         self._log.sync()
         identify(store, collection, self._ledger.judged, settings.adopt)
@@ -78,18 +74,11 @@ class Campaign:
 
     def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
         """The count before the first line of the log, which says when the estimator learns."""
-        own, settings = self._collection.judgments, self._settings
-        batch, rule, seed = settings.batch, settings.rule, settings.seed
-        taught = self._taught(estimator, mean_grades(own))
-        first = Selection.start(self._pool, measure, taught, own, batch, rule, seed, learned={}, learns=False)
-        judged = filter(self._pool.positions.__contains__, self._ledger.judged)
-        held = sum(len(self._ledger.assessors(pair)) for pair in judged)
-        return Count(first, estimator, held, settings.learn_later, self._lessons.learned)
-
-    def _taught(self, estimator: RelevanceEstimator, own: Mapping[Pair, float]) -> RelevanceEstimator:
-        """The estimator that has learned from the judgments that the collection came with."""
-        grades = self._pool.spread(learned_from(self._pool, own))
-        return estimator if np.isnan(grades).all() else self._lessons.learned(Lesson(0, estimator, grades))
+        own, said = self._collection.judgments, self._settings
+        taught, how = self.lessons.after(self._pool, estimator, own), (said.batch, said.rule, said.seed)
+        first = Selection.start(self._pool, measure, taught, own, *how, learned={}, learns=False)
+        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
+        return Count(first, estimator, held, said.learn_later, self.lessons.learned)
 
     @property
     def current_state(self) -> CampaignState:
@@ -171,17 +160,14 @@ class Campaign:
         with self._log.state:
             return self._count.lesson()
 
-    def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
-        """The estimator that learned this lesson before, as noted beside the log; None where nobody did."""
-        return self._lessons.recall(lesson)
-
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
         """Go on with what the model learned from a state, by `Lesson.learned`; the log says from where on."""
         self._count.teach(state, estimator)
-        self._lessons.keep(self._count.lesson_of(state), estimator)
+        self.lessons.keep(self._count.lesson_of(state), estimator)
         with self._log.turn() as turn:
             while turn.goes_on():
-                turn.write([self._learn(state)] if self._count.unsaid == state else [])
+                now = write_time(self._clock())
+                turn.write([Event("learn", now, refers=state)] if self._count.unsaid == state else [])
         self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
     def tell(self, said: Judgment | Event) -> Record:
@@ -369,7 +355,7 @@ class Campaign:
         """
         while (lesson := self.lesson()) is not None:
             with forgiving or nullcontext():
-                self.teach(lesson.number, self._lessons.learned(lesson))
+                self.teach(lesson.number, self.lessons.learned(lesson))
 
     def _note(self, number: int, event: Event) -> None:
         """Take in the next line of the log."""
@@ -391,9 +377,6 @@ class Campaign:
         now = self._clock()
         until = write_time(now + timedelta(seconds=self._settings.lease_s))
         return Event("lease", write_time(now), assessor, *pair, until=until)
-
-    def _learn(self, state: int) -> Event:
-        return Event("learn", write_time(self._clock()), refers=state)
 
     def _turned(self, kind: str, by: str, reason: str) -> Event:
         return Event(kind, write_time(self._clock()), by, details={"reason": reason} if reason else {})

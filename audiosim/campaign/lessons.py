@@ -6,7 +6,7 @@ and the program that learns. Where any of it is another, it is learned again.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -18,9 +18,12 @@ import scipy
 
 import audiosim
 from audiosim.campaign.state import Lesson
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import Pool
 from audiosim.errors import StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import Resuming
+from audiosim.relevance.relearning import Resuming, learned_from
 
 LEARNING = ("audiosim.relevance", "audiosim.stats")  # whose code decides what is learned
 
@@ -46,6 +49,11 @@ class Lessons:
 
     def __init__(self, store: object) -> None:
         self._notes = store if isinstance(store, Notebook) else None
+
+    def after(self, pool: Pool, estimator: RelevanceEstimator, judgments: Iterable[Judgment]) -> RelevanceEstimator:
+        """The estimator that has learned from judgments made before the log began, in their order."""
+        first = learned_from(pool, mean_grades(judgments))
+        return self.learned(Lesson(0, estimator, pool.spread(first))) if first else estimator
 
     def learned(self, lesson: Lesson) -> RelevanceEstimator:
         """The estimator that has learned: as noted, else now; this may take seconds, and is then noted."""

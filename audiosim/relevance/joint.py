@@ -129,7 +129,9 @@ class Uncertainty:
         centre, spread = {}, {}
         for name in prior.layout.names:
             own = known and name in {"query", "retrievers", "rest"}
-            centre[name], spread[name] = between.standard_deviations.get(name, (components[name][0], between.standard_deviations["query"][1]))
+            centre[name], spread[name] = between.standard_deviations.get(
+                name, (components[name][0], between.standard_deviations["query"][1])
+            )
             centre[name] = max(components[name][0], SMALL) if own else centre[name]
         variances = np.diag([between.trend[name][1] ** 2 for name in TREND])
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
@@ -240,12 +242,14 @@ class JointEstimator:
         off = grades[places] / self._start.maximum - held.mean[places]
         found = estimate_components([layout], [off], centre, spread)
         left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
-        other = self._told(grades, held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left))
+        other = self._having(
+            grades, held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
+        )
         shaped = other._start.revise(grades).shaped()
         other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
         return other
 
-    def _told(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
+    def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
         other = copy(self)
         other._taught, other._reserve = grades, None
         other._begin(standard_deviations)
@@ -258,14 +262,19 @@ class JointEstimator:
 
     @property
     def learned(self) -> dict[str, Any]:
-        """Sizes and levels as they were learned last."""
+        """Standard deviations and levels as they were learned last."""
         start = self._start
         shape = None if start.shape is None else start.shape.tolist()
-        return {"sizes": dict(self.standard_deviations), "shape": shape, "stretch": float(start.stretch), "worth": float(start.worth)}
+        return {
+            "standard_deviations": dict(self.standard_deviations),
+            "shape": shape,
+            "stretch": float(start.stretch),
+            "worth": float(start.worth),
+        }
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
         """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
-        other = self._told(grades, learned["sizes"])
+        other = self._having(grades, learned["standard_deviations"])
         shape = None if learned["shape"] is None else np.array(learned["shape"])
         other._start = replace(other._start, shape=shape, stretch=learned["stretch"], worth=learned["worth"])
         return other
@@ -289,7 +298,10 @@ class JointEstimator:
 
         None where that one has other components.
         """
-        if not isinstance(learned, JointEstimator) or learned.standard_deviations.keys() != self.standard_deviations.keys():
+        if (
+            not isinstance(learned, JointEstimator)
+            or learned.standard_deviations.keys() != self.standard_deviations.keys()
+        ):
             return None
         other = copy(self)
         other._begin(learned.standard_deviations)
