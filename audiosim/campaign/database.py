@@ -150,7 +150,8 @@ class DatabaseStore:
 
     def write_note(self, key: str, text: str) -> None:
         """Keep a note; the oldest go where there are more than MOST_NOTES."""
-        latest = sql.select(LESSONS.c.key).order_by(LESSONS.c.time.desc()).limit(MOST_NOTES - 1)
+        others = sql.select(LESSONS.c.key).where(LESSONS.c.key != key)
+        latest = others.order_by(LESSONS.c.time.desc()).limit(MOST_NOTES - 1)
         with reporting(self._engine), self._engine.begin() as connection:
             connection.execute(sql.delete(LESSONS).where((LESSONS.c.key == key) | LESSONS.c.key.not_in(latest)))
             connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
