@@ -74,11 +74,11 @@ class Campaign:
 
     def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
         """The count before the first line of the log, which says when the estimator learns."""
-        own, said = self._collection.judgments, self._settings
-        taught, how = self.lessons.after(self._pool, estimator, own), (said.batch, said.rule, said.seed)
-        first = Selection.start(self._pool, measure, taught, own, *how, learned={}, learns=False)
-        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
-        return Count(first, estimator, held, said.learn_later, self.lessons.learned)
+        own, to, pool = self._collection.judgments, self._settings, self._pool
+        rest = to.batch, to.rule, to.seed, {}, False, to.distribution
+        first = Selection.start(pool, measure, self.lessons.after(pool, estimator, own), own, *rest)
+        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in pool.positions)
+        return Count(first, estimator, held, to.learn_later, self.lessons.learned)
 
     @property
     def current_state(self) -> CampaignState:
