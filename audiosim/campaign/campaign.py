@@ -75,7 +75,7 @@ class Campaign:
     def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
         """The count before the first line of the log, which says when the estimator learns."""
         own, to, pool = self._collection.judgments, self._settings, self._pool
-        rest = to.batch, to.rule, to.seed, {}, False, to.distribution
+        rest = to.batch, to.rule, to.seed, dict[Pair, float](), False, to.distribution
         first = Selection.start(pool, measure, self.lessons.after(pool, estimator, own), own, *rest)
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in pool.positions)
         return Count(first, estimator, held, to.learn_later, self.lessons.learned)
