@@ -4,8 +4,8 @@
 
 Every program is a process of its own: it starts, loads the run files and the judgments, computes the mean scores of
 each system and ends. Of the processor and by the clock, the best of the runs; all compute the same measures down to the
-last document, and the means must agree. Peers run where they are installed (pip install audiosim[bench]). `--slow` adds the ERR of
-ir_measures, which is a Perl script that takes minutes.
+last document, and the means must agree. Peers run where they are installed (pip install audiosim[bench]). `--slow`
+adds the ERR of ir_measures, which is a Perl script that takes minutes.
 """
 
 import argparse
