@@ -1,6 +1,5 @@
 """Commands on full judgments: evaluate, report, reliability, reproduce."""
 
-import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from audiosim import shipped
 from audiosim.cli.options import (
     ArtificialScale,
     As,
@@ -61,7 +59,6 @@ if TYPE_CHECKING:
 
     from audiosim.simulation.worth import EvidenceWorth
 
-TEXTS = {".csv", ".jsonl", ".qrels", ".run", ".toml", ".tsv", ".txt"}  # of a collection, whose checksums are told
 Measures = Annotated[
     list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
 ]
@@ -193,7 +190,7 @@ def report(
     if output.suffix != ".html":
         if evidence:
             raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
-        _write_record(collection, what, model, distribution, success, folder, output)
+        _write_record(collection, what, model, distribution, success, folder, judgments, output)
         return
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
@@ -225,21 +222,23 @@ def _write_record(
     distribution: DifferenceDistribution,
     success: float,
     folder: Path,
+    judgments: str | None,
     output: Path,
 ) -> None:
-    """Write the bundle to publish."""
+    """Write the bundle to publish, with the campaign's log where the judgments are of one."""
+    from audiosim.campaign.reading import log_in, log_lines
     from audiosim.record import record_of
     from audiosim.report.bundle import bundle, write_bundle
+    from audiosim.report.file_sums import collection_checksums, model_checksum
 
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT)
     record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in TEXTS)
-    sums = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    shipped_model = shipped.folder("models") / f"{estimator.name}.json"
-    if record.model is not None and shipped_model.is_file():
-        sums[f"model {shipped_model.name}"] = hashlib.sha256(shipped_model.read_bytes()).hexdigest()
-    write_bundle(bundle(record, date.today(), sums), output)
+    sums = collection_checksums(folder)
+    if record.model is not None:
+        sums |= model_checksum(model, estimator.name)
+    log = log_lines(log_in(judgments, collection)) if judgments and "://" in judgments else None
+    write_bundle(bundle(record, date.today(), sums, log), output)
 
 
 def reliability(
