@@ -3,8 +3,8 @@
     python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10] [--seeds 10] [--sounds FOLDER]
 
 PART is table, sound, plain, components or times; all where none is named. FOLDER is a collection whose pool is judged
-in full; the limits are of MIREX 2011, which is taken where none is named. Errors are of grades over the scale's maximum.
-Models learn on one half of the queries, and are measured on the other, of each query of which a share is judged at
+in full; the limits are of MIREX 2011, which is taken where none is named. Errors are of grades over the highest. Models
+learn on one half of the queries, and are measured on the other, of each query of which a share is judged at
 random; the second time from other teams' systems too. Standard errors are over splits, which share queries: they are
 somewhat too small.
 """
