@@ -19,6 +19,7 @@ from hypothesis import settings
 # Before numpy comes: as many tests at once as there are cores leave each of them one thread to multiply matrices with.
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
 from audiosim import cli
 from audiosim.corpus.collection import Collection
