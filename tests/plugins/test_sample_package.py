@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from audiosim.audio.index import AudioIndex
+from audiosim.features import registry
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "fixtures" / "demo"
@@ -61,6 +62,7 @@ def here(run, target, monkeypatch):
     """The command in this process, which has the package until the test ends: the processes of `command` are dear."""
     monkeypatch.syspath_prepend(target)
     yield run
+    registry._FEATURES.pop("fTOP", None)  # features that were found are known as long as their process lives
     for name in [name for name in sys.modules if name.split(".")[0] == "audiosim_sample"]:
         del sys.modules[name]
 
@@ -140,7 +142,7 @@ def serving(environment, *arguments):
     """The address of a service run by the command; it is stopped in the end."""
     command = [sys.executable, "-m", "audiosim.cli", "serve", *map(str, arguments), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        watch = threading.Timer(30, server.kill)
+        watch = threading.Timer(120, server.kill)
         watch.start()
         try:
             said = server.stderr.readline()
