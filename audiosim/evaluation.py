@@ -139,9 +139,9 @@ class Evaluation:
     def __repr__(self) -> str:
         best = self.system_rows()[0]
         pairs = len(self.pair_rows())
-        told = f"; {self.significant} of {pairs} pairs of systems differ at .05 ({self.test})" if pairs else ""
+        differing = f"; {self.significant} of {pairs} pairs of systems differ at .05 ({self.test})" if pairs else ""
         shape = f"{len(self.scores.systems)} systems on {len(self.scores.queries)} queries"
-        return f"{self.scores.measure} of {shape}: best {best['system']} at {best['mean']:.3f}{told}"
+        return f"{self.scores.measure} of {shape}: best {best['system']} at {best['mean']:.3f}{differing}"
 
     def _repr_html_(self) -> str:
         """The evaluation as notebooks show it: one line, and the systems as a table."""

@@ -255,7 +255,7 @@ def simulate(
     start = Selection.start(pool, expected, estimator, batch=batch, rule=chosen, seed=seed, distribution=distribution)
     truth = pool.spread(collection.grades())
     with progress("judging") as show:
-        return replay(start, truth, _goal(stop), lambda moment: show(moment.judged, len(truth)), by_query)
+        return replay(start, truth, _stopping_rule(stop), lambda moment: show(moment.judged, len(truth)), by_query)
 
 
 def satisfaction(
@@ -280,12 +280,12 @@ def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> Relevanc
     return after_grades(pool, estimator, collection.grades())
 
 
-def _goal(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
+def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
     if isinstance(stop, int | float):
         return Confidence(stop)
     if isinstance(stop, str):
         return find_stopping_rule(stop)
     if isinstance(stop, StoppingRule):
         return stop
-    goals = tuple(find_stopping_rule(text) for text in stop)
-    return AnyOf(goals) if len(goals) > 1 else goals[0]
+    rules = tuple(find_stopping_rule(text) for text in stop)
+    return AnyOf(rules) if len(rules) > 1 else rules[0]

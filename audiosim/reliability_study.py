@@ -276,10 +276,10 @@ def assessor_reliability(
 
 def complete_assessors(collection: Collection, cutoff: int) -> dict[str, list[str]]:
     """For each query, by name, the assessors who judged all that any system retrieved for it down to a cutoff."""
-    told = grades_by_assessor(collection.judgments)
+    by_assessor = grades_by_assessor(collection.judgments)
     needed = retrieved_pairs(collection, cutoff)
     return {
-        query: sorted(set.intersection(*(set(told.get(pair, {})) for pair in pairs)) if pairs else ())
+        query: sorted(set.intersection(*(set(by_assessor.get(pair, {})) for pair in pairs)) if pairs else ())
         for query, pairs in needed.items()
     }
 

@@ -31,10 +31,10 @@ SHARES = (0.0, 0.1, 0.2)
 Kernels = list[np.ndarray]
 
 
-def bandwidth(apart: np.ndarray) -> np.ndarray:
+def bandwidth(divergences: np.ndarray) -> np.ndarray:
     """Closeness by the divergence to the seventh nearest: exp(-D / sqrt(h_i h_j))."""
-    near = np.sort(apart, axis=1)[:, 7]
-    return nearest_correlation(np.exp(-apart / np.sqrt(np.outer(near, near))))
+    near = np.sort(divergences, axis=1)[:, 7]
+    return nearest_correlation(np.exp(-divergences / np.sqrt(np.outer(near, near))))
 
 
 class Setting:
@@ -54,29 +54,29 @@ class Setting:
         self.truth = np.array([float(genre[query] == genre[document]) for query, document in pool.pairs])
         self.near = query_proximity(pool)
         plain = {name: place for place, name in enumerate(index.ids)}
-        apart = jensen_shannon.jensen_shannon_divergence(np.asarray(index.rows), None, index.parameters.dimension)
+        divergences = jensen_shannon.jensen_shannon_divergence(np.asarray(index.rows), None, index.parameters.dimension)
         alike = [closeness(pool, rows) for rows in self.blocks]
         places = [[plain[pool.pairs[row].document] for row in rows] for rows in self.blocks]
         self.kernels: dict[str, Kernels] = {
             "mutual proximity ^ 8": [nearest_correlation(block) for block in alike],
             "mutual proximity": [nearest_correlation(block ** (1 / 8)) for block in alike],
-            "divergence by bandwidth": [bandwidth(apart[np.ix_(rows, rows)]) for rows in places],
-            "exp(-divergence)": [nearest_correlation(np.exp(-apart[np.ix_(rows, rows)])) for rows in places],
+            "divergence by bandwidth": [bandwidth(divergences[np.ix_(rows, rows)]) for rows in places],
+            "exp(-divergence)": [nearest_correlation(np.exp(-divergences[np.ix_(rows, rows)])) for rows in places],
         }
         half = set(rng.permutation(sorted({str(genre[query]) for query in pool.queries}))[::2])
         first = [code for code, query in enumerate(pool.queries) if genre[query] in half]
         self.halves = first, [code for code in range(len(pool.queries)) if code not in first]
 
 
-def expected(setting: Setting, told: list[int], by_sound: bool) -> Callable[[int], np.ndarray]:
+def expected(setting: Setting, seen: list[int], by_sound: bool) -> Callable[[int], np.ndarray]:
     """Expectation of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
 
     def powers(code: int) -> np.ndarray:
         near = setting.near[setting.blocks[code]]
         return np.stack([near**power for power in ((0, 1, 4, 16) if by_sound else (0,))], axis=1)
 
-    truth = np.concatenate([setting.truth[setting.blocks[code]] for code in told])
-    weights = np.linalg.lstsq(np.concatenate([powers(code) for code in told]), truth, rcond=None)[0]
+    truth = np.concatenate([setting.truth[setting.blocks[code]] for code in seen])
+    weights = np.linalg.lstsq(np.concatenate([powers(code) for code in seen]), truth, rcond=None)[0]
     return lambda code: powers(code) @ weights
 
 
@@ -84,20 +84,20 @@ def errors(setting: Setting, kernel: str | None, by_sound: bool) -> tuple[np.nda
     """(3,) the errors at each share, and (3,) the sizes, as shares of the variance."""
     squares: list[list[float]] = [[] for _ in SHARES]
     sizes = []
-    for told, asked in (setting.halves, setting.halves[::-1]):
-        mean = expected(setting, told, by_sound)
+    for seen, asked in (setting.halves, setting.halves[::-1]):
+        mean = expected(setting, seen, by_sound)
 
         def covariance(code: int, size: np.ndarray) -> np.ndarray:
             n = len(setting.blocks[code])
             sound = 0.0 if kernel is None else size[1] * setting.kernels[kernel][code]
             return size[0] + sound + (size[2] + 1e-9) * np.eye(n)
 
-        def deviance(logarithms: np.ndarray, told: list[int] = told, mean: Callable = mean) -> float:
+        def deviance(logarithms: np.ndarray, seen: list[int] = seen, mean: Callable = mean) -> float:
             total = 0.0
-            for code in told:
+            for code in seen:
                 root = np.linalg.cholesky(covariance(code, np.exp(logarithms)))
-                apart = np.linalg.solve(root, setting.truth[setting.blocks[code]] - mean(code))
-                total += apart @ apart / 2 + np.log(np.diag(root)).sum()
+                divergences = np.linalg.solve(root, setting.truth[setting.blocks[code]] - mean(code))
+                total += divergences @ divergences / 2 + np.log(np.diag(root)).sum()
             return float(total)
 
         size = np.exp(minimize(deviance, np.log([0.02, 0.05, 0.05]), method="Nelder-Mead", options={"maxfev": 120}).x)
@@ -108,8 +108,8 @@ def errors(setting: Setting, kernel: str | None, by_sound: bool) -> tuple[np.nda
                 truth, guess, whole = setting.truth[setting.blocks[code]], mean(code), covariance(code, size)
                 order = rng.permutation(len(truth))
                 judged, left = np.split(order, [round(share * len(truth))])
-                pull = np.linalg.solve(whole[np.ix_(judged, judged)], truth[judged] - guess[judged])
-                squares[place] += ((guess[left] + whole[np.ix_(left, judged)] @ pull - truth[left]) ** 2).tolist()
+                solved = np.linalg.solve(whole[np.ix_(judged, judged)], truth[judged] - guess[judged])
+                squares[place] += ((guess[left] + whole[np.ix_(left, judged)] @ solved - truth[left]) ** 2).tolist()
     return np.sqrt([np.mean(part) for part in squares]), np.mean(sizes, axis=0)
 
 

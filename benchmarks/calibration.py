@@ -54,7 +54,7 @@ FOLDERS = (
 )
 QUERIES = {"ted-ende": 100}  # in a part; 20 elsewhere: what is retrieved there for a query is one document
 AT = (0, 50, 100, 200, 400)
-GOALS = ("confidence=0.9", "confidence=0.95")
+STOPS = ("confidence=0.9", "confidence=0.95")
 OFF = 0.03  # most that what is stated may be off on a collection from 50 judgments on
 OFF_IN_MEAN = 0.01  # the same, in the mean over the real collections
 COVERED = (0.90, 0.98)  # of 95 % intervals, on each collection
@@ -127,9 +127,9 @@ def row_of(name: str, row: Mapping[str, Any]) -> str:
     cover = "  ".join(
         f"{kind} {value:.2f}" for kind, value in row["coverage"].items() if not kind.endswith("error") and value
     )
-    told = {key: f"{row[key]:.3f} +- {row[f'{key}_error'] or 0:.3f}" for key in ("accuracy", "excess")}
+    text = {key: f"{row[key]:.3f} +- {row[f'{key}_error'] or 0:.3f}" for key in ("accuracy", "excess")}
     return (
-        f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {told['accuracy']}  excess {told['excess']}"
+        f"{name:20} {row['judged']:5.0f}  stated {row['stated']:.3f}  true {text['accuracy']}  excess {text['excess']}"
         f"  {cover}  error {row['error']:.4f}  bias {row['bias']:+.4f}"
     )
 
@@ -140,16 +140,16 @@ def play(name: str, collection: Collection, model: Model, options: argparse.Name
     if options.home:
         learn = partial(learned, model.between)
     trial = Trial(collection, start, learn)
-    parts, goals = (
+    parts, stopping_rules = (
         parts_of(name, collection, options.parts, options.home),
-        [parse_stopping_rule(goal) for goal in GOALS],
+        [parse_stopping_rule(stopping_rule) for stopping_rule in STOPS],
     )
-    found = follow(trial, parts, [int(at) for at in options.at.split(",")], goals, jobs=options.jobs).to_dict()
+    found = follow(trial, parts, [int(at) for at in options.at.split(",")], stopping_rules, jobs=options.jobs).to_dict()
     for row in found["curve"]:
         print(row_of(name, row))
     for row in found["goals"]:
         said = "not reached" if not row["reached"] else f"right {row['accuracy']:.3f} after {row['judged']:.0f}"
-        print(f"{name:20} {row['goal']}: {row['reached']} of {options.parts}, {said}", flush=True)
+        print(f"{name:20} {row['stopping_rule']}: {row['reached']} of {options.parts}, {said}", flush=True)
     return found
 
 
@@ -191,7 +191,7 @@ def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
     for row in of["goals"]:
         asked = float(row["goal"].partition("=")[2])
         if row["reached"] > 1 and row["accuracy"] < asked - SHORT - 2 * row["accuracy_error"]:
-            wrong.append(f"{name}: stopping at {row['goal']} is right {row['accuracy']:.3f}")
+            wrong.append(f"{name}: stopping at {row['stopping_rule']} is right {row['accuracy']:.3f}")
     return wrong
 
 

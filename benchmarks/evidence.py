@@ -108,8 +108,8 @@ def clips(folder: Path, place: Path) -> Collection:
     runs = []
     for count in (3, 6, 10, 20):
         index: AudioIndex = extract(files, parameters=Parameters(coefficients=count))
-        apart = index.divergence(names)
-        order = {name: [index.ids[other] for other in np.argsort(row)] for name, row in zip(names, apart, strict=True)}
+        divergences = index.divergence(names)
+        order = {name: [index.ids[other] for other in np.argsort(row)] for name, row in zip(names, divergences, strict=True)}
         runs.append(Run(f"mfcc{count}", {of: tuple([x for x in order[of] if x != of][:DEPTH]) for of in names}))
     for lot in range(2):
         drawn = {of: rng.permutation([x for x in names if x != of])[:DEPTH].tolist() for of in names}

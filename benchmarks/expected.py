@@ -111,9 +111,9 @@ def row(pool: Pool, state: Belief, name: str, form: Ideal, scores: np.ndarray) -
     """One form beside simulation, and its time from scratch and after one more judgment."""
     expected = RatioScores(parse_measure(f"{name}@{CUTOFF}"), pool, form)
     found, index = expected.scores(state), int(np.flatnonzero(~state.judged)[0])
-    told = state.condition(index, pool.scale.maximum)
+    conditioned = state.condition(index, pool.scale.maximum)
     whole = milliseconds(lambda: expected.scores(fresh(state)))
-    one = milliseconds(lambda: expected.after(found, state, told, index))
+    one = milliseconds(lambda: expected.after(found, state, conditioned, index))
     return *compare(found, scores), whole, one
 
 
@@ -127,9 +127,9 @@ def times(pool: Pool, state: Belief, figures: Figures) -> None:
     rows = []
     for written in ("CG@5", "DCG@5", "nDCG@5", "RBP@5", "AP(min=40)@5", "ERR@5", "GAP@5"):
         expected = expected_scores(parse_measure(written), pool)
-        found, told = expected.scores(state), state.condition(0, pool.scale.maximum)
+        found, conditioned = expected.scores(state), state.condition(0, pool.scale.maximum)
         whole = milliseconds(lambda expected=expected: expected.scores(fresh(state)))
-        one = milliseconds(lambda expected=expected, found=found, told=told: expected.after(found, state, told, 0))
+        one = milliseconds(lambda expected=expected, found=found, conditioned=conditioned: expected.after(found, state, conditioned, 0))
         how = f"{expected.draws:,} draws" if isinstance(expected, SampledScores) else "computed"
         rows.append((written, how, whole, one))
     figures.table("ms of the scores of all systems", ["", "", "nothing judged", "after one judgment"], rows)

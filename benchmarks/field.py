@@ -23,7 +23,7 @@ from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.components import _likelihood, estimate_components
 from audiosim.stats.layout import REST, Layout
 
-SIZES = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
+STANDARD_DEVIATIONS = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
 SYSTEMS, CUTOFF = 20, 5
 
 
@@ -65,7 +65,7 @@ def size(field: BlockNormal) -> float:
 def of_field(n: int, count: int, effects: int, runs: int, figures: Figures) -> None:
     """Print what one field costs."""
     rng = np.random.default_rng(0)
-    field, weights = layout(n, count, effects, rng).normal(SIZES, rng.normal(size=n)), sums(n, count, rng)
+    field, weights = layout(n, count, effects, rng).normal(STANDARD_DEVIATIONS, rng.normal(size=n)), sums(n, count, rng)
     per_query = sparse.csr_array((np.ones(n), np.arange(n), starts(n, count)), shape=(count, n))
     of = f"{n:,} unknowns in {count:,} blocks, {effects} effects: "
     figures.add(f"{of}memory", size(field), "MB")
@@ -116,21 +116,21 @@ def of_likelihood(n: int, count: int, effects: int, runs: int, figures: Figures)
     rng = np.random.default_rng(1)
     made = layout(n, count, effects, rng)
     values = simulated(made, rng)
-    once = milliseconds(lambda: _likelihood(made, values, SIZES), runs)
+    once = milliseconds(lambda: _likelihood(made, values, STANDARD_DEVIATIONS), runs)
     start = time.process_time()
-    found = estimate_components([made], [values], dict.fromkeys(SIZES, 0.1))
+    found = estimate_components([made], [values], dict.fromkeys(STANDARD_DEVIATIONS, 0.1))
     spent = time.process_time() - start
     of = f"likelihood of {n:,} values in {count:,} blocks, {effects} effects: "
-    sizes = ", ".join(f"{name} {found.sizes[name]:.3f} ({SIZES[name]})" for name in SIZES)
+    standard_deviations = ", ".join(f"{name} {found.standard_deviations[name]:.3f} ({STANDARD_DEVIATIONS[name]})" for name in STANDARD_DEVIATIONS)
     figures.add(f"{of}one evaluation", once)
-    figures.add(f"{of}a fit", spent, "s", note=f"found (true) {sizes}")
+    figures.add(f"{of}a fit", spent, "s", note=f"found (true) {standard_deviations}")
 
 
 def simulated(made: Layout, rng: np.random.Generator) -> np.ndarray:
     """Values whose components have the sizes above."""
-    total = SIZES["shared"] * made.shared["shared"] @ rng.normal(size=made.shared["shared"].shape[1])
+    total = STANDARD_DEVIATIONS["shared"] * made.shared["shared"] @ rng.normal(size=made.shared["shared"].shape[1])
     for block, rows in enumerate(made.blocks):
-        total[rows] += np.linalg.cholesky(made.within(SIZES, block)) @ rng.normal(size=len(rows))
+        total[rows] += np.linalg.cholesky(made.within(STANDARD_DEVIATIONS, block)) @ rng.normal(size=len(rows))
     return total
 
 

@@ -188,8 +188,8 @@ def nearest(
     index: AudioIndex = extract(files, parameters=parameters)
     found = {}
     for query, some in among.items():
-        apart = index.divergence([query], some.tolist())[0]
-        found[query] = tuple(some[np.argsort(apart, kind="stable")[:DEPTH]].tolist())
+        divergences = index.divergence([query], some.tolist())[0]
+        found[query] = tuple(some[np.argsort(divergences, kind="stable")[:DEPTH]].tolist())
     return found
 
 

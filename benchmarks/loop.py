@@ -30,11 +30,11 @@ RUNS = 5
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
 
 
-def played(pool: Pool, truth: np.ndarray, goal: float, model: str = "mjud", **options: object) -> tuple[Replay, float]:
+def played(pool: Pool, truth: np.ndarray, target: float, model: str = "mjud", **options: object) -> tuple[Replay, float]:
     """A replay, and its seconds."""
     start = time.process_time()
     selection = Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, model), **options)
-    return replay(selection, truth, goal), time.process_time() - start
+    return replay(selection, truth, target), time.process_time() - start
 
 
 REPLAYED = ["", "confidence, none judged", "accuracy", "judged at .95", "confidence", "accuracy", "s"]

@@ -69,8 +69,8 @@ def compare(rows: int, runs: int, figures: Figures) -> None:
             print(f"{name} is not installed")
             continue
         theirs = cpu_seconds(lambda peer=peer: peer(features, level), max(1, runs // 2))
-        apart = np.abs(peer(features, level) - fit_ordinal(features, level).coefficients).max()
-        figures.add(f"the same by {name}", 1000 * theirs, note=f"{theirs / ours:.0f} times ours, {apart:.1e} apart")
+        difference = np.abs(peer(features, level) - fit_ordinal(features, level).coefficients).max()
+        figures.add(f"the same by {name}", 1000 * theirs, note=f"{theirs / ours:.0f} times ours, {difference:.1e} apart")
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ PSEUDO = 3.0  # judgments' worth of the mean of all
 Scores = tuple[np.ndarray, np.ndarray]  # (s,) of the systems, and (s,) half widths of 95 % intervals, NaN where none
 
 
-def told(scores: Scores, truth: np.ndarray) -> list[float]:
+def accuracies(scores: Scores, truth: np.ndarray) -> list[float]:
     """Share of right orders, of intervals that hold the truth, and mean half width of these."""
     mean, half = scores
     first, second = np.triu_indices(len(truth), 1)
@@ -144,7 +144,7 @@ def at_random(pool: Pool, gains: np.ndarray, code: int, known: Mapping[str, Call
     for budget in BUDGETS:
         seen = np.isin(np.arange(len(gains)), order[:budget])
         for name, peer in known.items():
-            found[name, budget] = told(peer(gains, lists, seen, predicted, pool.query), truth)
+            found[name, budget] = accuracies(peer(gains, lists, seen, predicted, pool.query), truth)
     return found
 
 
@@ -154,7 +154,7 @@ def campaigned(start: Selection, grades: np.ndarray, name: str) -> dict:
     for state in selections(start, grades):
         if state.judged in BUDGETS:
             half = state.ranking.quantile(0.95) * np.sqrt(state.scores.variance)
-            found[name, state.judged] = told((state.scores.mean, half), truth)
+            found[name, state.judged] = accuracies((state.scores.mean, half), truth)
         if state.judged >= BUDGETS[-1]:
             break
     return found

@@ -90,9 +90,9 @@ def main() -> None:
                 for amount, found in measured(pool, pool.spread(part.of(collection).grades()), away, code):
                     rows.setdefault(amount, []).append(found)
             for amount, every in rows.items():
-                told = np.array(every)
+                predicted = np.array(every)
                 for place, what in enumerate(("RMSE", "log score")):
-                    own, other = told[:, place], told[:, place + 2]
+                    own, other = predicted[:, place], predicted[:, place + 2]
                     error = np.std(own - other, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0
                     note = f"{np.mean(own - other):+.4f} ± {error:.4f} to the running mean"
                     figures.add(f"{name}, {amount} judged, {what}", float(own.mean()), "", float(other.mean()), note)

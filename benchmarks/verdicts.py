@@ -30,7 +30,7 @@ from audiosim.simulation.remaining import drawn_grades, played
 from audiosim.simulation.trials import selections
 from audiosim.stats.multivariate import Moments
 
-GOALS = (0.9, 0.95, 0.975)
+TARGETS = (0.9, 0.95, 0.975)
 OFF = 0.005  # that accuracy at a stop may be below the target
 FREQUENT = 0.3  # share of a kind's campaigns that must have got to a goal for a figure of it
 PLANNED_AT, DRAWN = 100, 5
@@ -45,15 +45,15 @@ def campaigns(folder: Path) -> Kinds:
     return found
 
 
-def stopped(one: Played, goal: float, factor: float) -> tuple[float, float] | None:
+def stopped(one: Played, target: float, factor: float) -> tuple[float, float] | None:
     """Judgments made and accuracy when a goal was first met with deviations so many times as large; None if never."""
-    there = np.flatnonzero((one.stated[:, WIDER.index(factor)] >= goal) & (one.judged >= CHECKED))
+    there = np.flatnonzero((one.stated[:, WIDER.index(factor)] >= target) & (one.judged >= CHECKED))
     return (float(one.judged[there[0]]), float(one.accuracy[there[0]])) if len(there) else None
 
 
-def at_stops(some: Sequence[Played], goal: float, factor: float) -> tuple[int, float, float, float]:
+def at_stops(some: Sequence[Played], target: float, factor: float) -> tuple[int, float, float, float]:
     """Number of campaigns that met a goal; their mean accuracy then, its standard error, and their mean judgments."""
-    seen = [stop for one in some if (stop := stopped(one, goal, factor)) is not None]
+    seen = [stop for one in some if (stop := stopped(one, target, factor)) is not None]
     if not seen:
         return 0, math.nan, math.nan, math.nan
     judged, accuracy = np.array(seen).T
@@ -65,10 +65,10 @@ def learned_factor(others: Kinds) -> float:
     """The least factor with which the mean over the kinds of accuracy less target is not below 0."""
     for factor in WIDER:
         gaps = [
-            accuracy - goal
+            accuracy - target
             for some in others.values()
-            for goal in GOALS
-            for count, accuracy, _, _ in [at_stops(some, goal, factor)]
+            for target in TARGETS
+            for count, accuracy, _, _ in [at_stops(some, target, factor)]
             if count >= FREQUENT * len(some)
         ]
         if np.mean(gaps) >= 0:
@@ -81,13 +81,13 @@ def stopping(found: Kinds, figures: Figures) -> None:
     own = {name: some for name, some in found.items() if not name.startswith("unlike")}
     caution = min(WIDER, key=lambda factor: abs(factor - CAUTION))
     rows, columns = [], ["", "campaigns", "factor of the others"]
-    for goal in GOALS:
-        columns += [f"met {goal:g}", "right as stated", "judged", f"right x {caution:g}", "+-", "judged"]
+    for target in TARGETS:
+        columns += [f"met {target:g}", "right as stated", "judged", f"right x {caution:g}", "+-", "judged"]
     for name, some in own.items():
         others = {other: of for other, of in own.items() if other != name}
         row = [name, len(some), learned_factor(others) if others else None]
-        for goal in GOALS:
-            plain, wider = at_stops(some, goal, 1.0), at_stops(some, goal, caution)
+        for target in TARGETS:
+            plain, wider = at_stops(some, target, 1.0), at_stops(some, target, caution)
             row += [float(wider[0]), plain[1], round(plain[3]) if plain[0] else None, *wider[1:3]]
             row.append(round(wider[3]) if wider[0] else None)
         rows.append([None if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
@@ -195,10 +195,10 @@ def predicted(state, seed: int) -> Effort:
 
     from audiosim.selection import parse_stopping_rule
 
-    rng, goal = np.random.default_rng(seed), parse_stopping_rule("confidence=0.95")
+    rng, target = np.random.default_rng(seed), parse_stopping_rule("confidence=0.95")
     now = replace(state, learns=False, batch=BATCH)
-    counts = [played(now, drawn_grades(now.belief, rng), goal, lambda: True)[1] for _ in range(DRAWN)]
-    return Effort(str(goal), state.judged, tuple(sorted(counts)), None, 30, 1, ())
+    counts = [played(now, drawn_grades(now.belief, rng), target, lambda: True)[1] for _ in range(DRAWN)]
+    return Effort(str(target), state.judged, tuple(sorted(counts)), None, 30, 1, ())
 
 
 def main() -> None:

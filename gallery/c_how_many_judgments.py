@@ -9,6 +9,6 @@ import audiosim
 from audiosim.shipped import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
-effort = audiosim.plan(collection, "mout", goal="confidence=0.9", campaigns=10, listeners=6)
+effort = audiosim.plan(collection, "mout", stopping_rule="confidence=0.9", campaigns=10, listeners=6)
 effort.plot()
 effort

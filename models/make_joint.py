@@ -1,4 +1,4 @@
-"""Write joint-fine.json: how judgments hang together, and how that varies between collections.
+"""Write joint-fine.json: how judgments are correlated, and how that varies between collections.
 
     python models/make_joint.py MIREX2011 OTHER...
 

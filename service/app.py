@@ -17,7 +17,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 import audiosim
-from audiosim.campaign import Standing
+from audiosim.campaign import CampaignState
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.stats.threads import stay_on_one_thread
@@ -35,7 +35,7 @@ from service.metrics import Metrics
 from service.observed import Observed, Seen
 from service.problems import PROBLEM, answer_problems
 from service.routes import (
-    campaign_standing,
+    campaign_state,
     catalogue,
     exports,
     health,
@@ -50,7 +50,7 @@ from service.routes import (
     sounds,
 )
 from service.routes import judging as judging_routes
-from service.routes.campaign_standing import Followers
+from service.routes.campaign_state import Followers
 from service.served import Served
 from service.shares import Shares
 from service.starting import Starting
@@ -108,7 +108,7 @@ def create_app(
         judging_routes,
         exports,
         imports,
-        campaign_standing,
+        campaign_state,
         organising,
         receiving,
         publishing,
@@ -149,10 +149,10 @@ def _watch(app: FastAPI, limits: Limits) -> None:
     app.state.log = None
     served: Served = app.state.served
 
-    def standings() -> dict[str, Standing]:
-        return {name: one.campaign.standing for name, one in served.collections.items()}
+    def states() -> dict[str, CampaignState]:
+        return {name: one.campaign.current_state for name, one in served.collections.items()}
 
-    figures = app.state.metrics = Metrics(gate, standings)
+    figures = app.state.metrics = Metrics(gate, states)
 
     def finished(seen: Seen) -> None:
         figures.finished(seen)

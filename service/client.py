@@ -32,7 +32,7 @@ from service.wire import (
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_organising import ImportOut
-from service.wire_standing import CampaignOut, RankingOut
+from service.wire_state import CampaignOut, RankingOut
 
 POLL_S = 0.5
 BATCH = 10_000
@@ -215,7 +215,7 @@ class Client:
         return self._there.lines(path_of(collection, "judgments"), {"format": form})
 
     def import_judgments(
-        self, collection: str, text: str | bytes, *, key: str | None = None, told: Callable[[ImportOut], object] = id
+        self, collection: str, text: str | bytes, *, key: str | None = None, progress: Callable[[ImportOut], object] = id
     ) -> ImportOut:
         """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 
@@ -224,7 +224,7 @@ class Client:
         key, path = key or new_key(), path_of(collection, "judgments", "import")
         now = self._there.ask("POST", path, ImportOut, {}, text.encode() if isinstance(text, str) else text, key)
         while now.status not in ENDED:
-            told(now)
+            progress(now)
             time.sleep(POLL_S)
             now = self._there.get(path_of(collection, "imports", str(now.number)), ImportOut)
         if now.status == FAILED:
@@ -337,9 +337,9 @@ class RemoteEstimator:
     def predict(self, grades: Array) -> Belief:
         if self._correlated:
             return self._start.revise(grades)
-        pairs, told = self._pool.pairs, self._pool.judged(grades)
+        pairs, progress = self._pool.pairs, self._pool.judged(grades)
         starts = range(0, len(pairs), self._batch)
-        answers = [self._ask(pairs[start : start + self._batch], told) for start in starts]
+        answers = [self._ask(pairs[start : start + self._batch], progress) for start in starts]
         if any(answer.levels != answers[0].levels for answer in answers):
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
@@ -358,9 +358,9 @@ class RemoteEstimator:
             spoke=spoke if speaks else None,
         )
 
-    def _ask(self, pairs: Sequence[Pair], told: Mapping[Pair, float]) -> PredictionsOut:
+    def _ask(self, pairs: Sequence[Pair], progress: Mapping[Pair, float]) -> PredictionsOut:
         answer = self._client.predict(
-            self._collection, pairs, grades=told, probabilities=True, model=self._model, cutoff=self._pool.cutoff
+            self._collection, pairs, grades=progress, probabilities=True, model=self._model, cutoff=self._pool.cutoff
         )
         if answer.model != self._there:
             raise ServiceError(f"{self._client.url} changed its model for {self._collection} while it was asked")

@@ -31,7 +31,7 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
     number, judgments = campaign.snapshot()
     held, leases = _held(record for record in campaign.log() if record.number <= number)
     rows = [_judged(one, held.pop((one.pair, one.assessor), None), leases) for one in judgments]
-    return number, rows + [_told(record.event, leases.get(record.number)) for record in held.values()]
+    return number, rows + [_row(record.event, leases.get(record.number)) for record in held.values()]
 
 
 def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:
@@ -58,10 +58,10 @@ def _judged(judgment: Judgment, record: Record | None, leases: Mapping[int, Even
     said |= {"assessor": judgment.assessor, "time": judgment.time}
     if record is None or record.event.kind != "judgment":
         return _filled(said)
-    return _told(record.event, leases.get(record.number)) | _filled(said)
+    return _row(record.event, leases.get(record.number)) | _filled(said)
 
 
-def _told(event: Event, lease: Event | None) -> dict[str, Any]:
+def _row(event: Event, lease: Event | None) -> dict[str, Any]:
     details = dict(event.details)
     reason = details.pop("reason", None) if event.kind == "cannot" else None
     named = {name: details.pop(name) for name in CARRIED if name in details}

@@ -1,4 +1,4 @@
-"""History of a campaign up to its standing: the confidence at moments of its log, and when its goal was met."""
+"""History of a campaign up to now: the confidence at moments of its log, and when its goal was met."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

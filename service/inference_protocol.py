@@ -185,8 +185,8 @@ def features(asked: InferIn, tail: bytes) -> dict[str, Array]:
     columns = {tensor.name: _column(tensor, pieces) for tensor in asked.inputs}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"the inputs must have one number of rows, got {told}")
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the inputs must have one number of rows, got {found}")
     return columns
 
 

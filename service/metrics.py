@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from audiosim.campaign import Standing
+from audiosim.campaign import CampaignState
 from service.limits import Gate
 from service.observed import Seen
 
@@ -27,7 +27,7 @@ class Metrics:
     standings  of each campaign, by collection
     """
 
-    def __init__(self, gate: Gate, standings: Callable[[], Mapping[str, Standing]]) -> None:
+    def __init__(self, gate: Gate, states: Callable[[], Mapping[str, CampaignState]]) -> None:
         self._registry = registry = CollectorRegistry()
         whole = ("route", "method", "status")
         requests = Counter("audiosim_requests", "Requests answered", whole, registry=registry)
@@ -45,7 +45,7 @@ class Metrics:
         build = {"version": version("audiosim"), "python": platform.python_version()}
         Info("audiosim_build", "What is running", registry=registry).info(build)
         ProcessCollector(registry=registry)
-        registry.register(_Campaigns(standings))
+        registry.register(_Campaigns(states))
 
     def started(self) -> None:
         """A request came in."""
@@ -69,8 +69,8 @@ class Metrics:
 class _Campaigns(Collector):
     """Progress of the judging of each collection, read when a scrape asks; nothing is computed, as it must not wait."""
 
-    def __init__(self, standings: Callable[[], Mapping[str, Standing]]) -> None:
-        self._standings = standings
+    def __init__(self, states: Callable[[], Mapping[str, CampaignState]]) -> None:
+        self._states = states
         self._confidence: dict[str, float] = {}
 
     def describe(self) -> list[Metric]:
@@ -78,7 +78,7 @@ class _Campaigns(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        now = self._standings()
+        now = self._states()
         # The ranking of a state of the judgments is computed when it is first asked for, and kept.
         known = {name: one.selection.confidence for name, one in now.items() if "ranking" in vars(one.selection)}
         self._confidence |= known

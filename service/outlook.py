@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from audiosim.campaign import Standing
+from audiosim.campaign import CampaignState
 from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
 from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
@@ -46,28 +46,28 @@ class Outlook:
         self._one = one
         self._history = History(one, MOMENTS)
         self._lock = Lock()
-        self._last: tuple[Standing, Remaining] | None = None
+        self._last: tuple[CampaignState, Remaining] | None = None
 
     def course(self, seconds: float = HISTORY_S) -> Course:
         """Growth of the confidence, as far as there is time to say; asked again, it goes on from there."""
         self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
 
-    def remaining(self, seconds: float = REMAINING_S) -> tuple[Standing, Remaining]:
-        """Standing of the campaign, and how many more judgments the model thinks that its goal takes.
+    def remaining(self, seconds: float = REMAINING_S) -> tuple[CampaignState, Remaining]:
+        """State of the campaign, and how many more judgments the model thinks that its goal takes.
 
         It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
         after each, and a few judgments late. It learns nothing from the judgments that it makes up.
         """
         with self._lock:
             self._one.campaign.refresh()
-            standing = self._one.campaign.standing
-            if self._last is None or self._last[0].number != standing.number:
-                rng = np.random.default_rng([self._one.judging.settings.seed, standing.number])
-                now = standing.selection
+            current = self._one.campaign.current_state
+            if self._last is None or self._last[0].number != current.number:
+                rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
+                now = current.selection
                 chosen = replace(now, batch=max(COARSE, now.batch))
                 self._last = (
-                    standing,
+                    current,
                     remaining(chosen, self._one.judging.stopping_rule, rng, REMAINING_DRAWS, Leisure(seconds)),
                 )
             return self._last

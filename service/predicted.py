@@ -15,7 +15,7 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
-from audiosim.relevance.speaking import told_by
+from audiosim.relevance.speaking import evidence_of
 from audiosim.stats.ordinal import expectation, variance
 
 STATUSES = ("predicted", "judged", "unknown")
@@ -139,7 +139,7 @@ def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
         models=(model.name,),
         model=np.where(unknown, ABSENT, 0),
         probabilities=probabilities,
-        evidence=(told_by(FEATURES[name] for name in model.features),),
+        evidence=(evidence_of(FEATURES[name] for name in model.features),),
         spoke=np.where(unknown, ABSENT, 0),
     )
 

@@ -73,10 +73,10 @@ class Deadline:
             raise _too_slow(self._url, self._longest_s)
         return response, body
 
-    def _note(self, event: str, told: dict[str, Any]) -> None:
+    def _note(self, event: str, info: dict[str, Any]) -> None:
         """Take note of a connection that was made, as httpx tells the `trace` extension of a request."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._sockets.add(told["return_value"].get_extra_info("socket"))
+            self._sockets.add(info["return_value"].get_extra_info("socket"))
 
     def _cut(self, late: Event) -> None:
         late.set()

@@ -85,12 +85,12 @@ class Predictor:
     def own(self) -> State:
         """Predictions from the judgments of the campaign, as far as this process has seen them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
-        if last is None or last.number != (self._campaign.standing.number if self._leads else self._campaign.number):
+        if last is None or last.number != (self._campaign.current_state.number if self._leads else self._campaign.number):
             last = self._last = self._led() if self._leads else self._followed()
         return last
 
     def _led(self) -> State:
-        number, selection, judgments = self._campaign.standing
+        number, selection, judgments = self._campaign.current_state
         return State(self.pool, self.name, self._version, judgments, selection.belief, number)
 
     def _followed(self) -> State:
@@ -124,7 +124,7 @@ class Predictor:
 
     def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
         """The estimator as it is after a campaign's lessons."""
-        return self._campaign.standing.selection.estimator if self._leads else self.learned(grades).plain
+        return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
         return State(self.pool, self.name, self._version, judgments, self._recent(estimator, grades.tobytes()), number)
@@ -245,7 +245,7 @@ class ServedCollection:
         """
         measure = self.measure(text)
         self.campaign.refresh()
-        number, selection, _ = self.campaign.standing
+        number, selection, _ = self.campaign.current_state
         if measure == selection.measure:
             return number, selection.checked
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
@@ -259,8 +259,8 @@ class ServedCollection:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         return measure
 
-    def _rank(self, measure: Measure, told: tuple[tuple[Pair, float], ...]) -> Ranking:
-        predictor, grades = self.predictor(None, measure.cutoff), dict(told)
+    def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...]) -> Ranking:
+        predictor, grades = self.predictor(None, measure.cutoff), dict(observed)
         pool = predictor.pool
         order = pool.locate_judged(grades)
         return estimate_pool(self._expected(measure), predictor.learned(grades), pool.spread(grades), order=order)

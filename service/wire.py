@@ -220,8 +220,8 @@ class ProblemOut(Wire, rename={"kind": "type"}):
 
 def _check_lengths(lengths: Mapping[str, int]) -> None:
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"the columns must be of one length, got {told}")
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the columns must be of one length, got {found}")
 
 
 def _pairs(query: list[str], document: list[str]) -> Iterator[Pair]:

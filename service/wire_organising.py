@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
-from audiosim.campaign import Standing
+from audiosim.campaign import CampaignState
 from audiosim.simulation.remaining import Remaining
 from audiosim.users.drift import Leaning
 from service.exchange import Strict, Wire
@@ -81,11 +81,11 @@ class RemainingOut(Wire):
     unjudged: int
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, standing: Standing, found: Remaining) -> "RemainingOut":
-        selection = standing.selection
+    def from_domain(cls, one: ServedCollection, current: CampaignState, found: Remaining) -> "RemainingOut":
+        selection = current.selection
         return cls(
             collection=one.collection.identifier,
-            state=standing.number,
+            state=current.number,
             goal=str(one.judging.stopping_rule),
             model=selection.estimator.name,
             draws=len(found.counts),
@@ -114,12 +114,12 @@ class ProgressOut(Wire):
     systems: list[ShareOut]
 
     @classmethod
-    def from_domain(cls, collection: str, standing: Standing) -> "ProgressOut":
-        pool, judged = standing.selection.pool, ~np.isnan(standing.selection.grades)
+    def from_domain(cls, collection: str, current: CampaignState) -> "ProgressOut":
+        pool, judged = current.selection.pool, ~np.isnan(current.selection.grades)
         by_query = (np.bincount(pool.query[chosen], minlength=len(pool.queries)) for chosen in (judged | True, judged))
         by_system = (pool.retrieved @ np.ones(len(judged)), pool.retrieved @ judged)
         queries, systems = _shares(pool.queries, *by_query), _shares(pool.systems, *by_system)
-        return cls(collection, standing.number, queries, systems)
+        return cls(collection, current.number, queries, systems)
 
 
 def _shares(names: Sequence[str], pairs: Array | Integers, judged: Array | Integers) -> list[ShareOut]:

@@ -51,12 +51,12 @@ def test_simulate_says_how_a_campaign_went(ask, folder):
 
 
 def test_the_old_names_of_the_stopping_rule_work_and_say_so(run, folder):
-    told = [
+    printed = [
         run("simulate", folder, option, "judgments=7", "--format", "json") for option in ("--stopping-rule", "--stop")
     ]
-    assert told[0][:2] == told[1][:2]
+    assert printed[0][:2] == printed[1][:2]
     note = "note: --stop is deprecated and goes with audiosim 0.2: use --stopping-rule\n"
-    assert told[1][2] == note + told[0][2]
+    assert printed[1][2] == note + printed[0][2]
     code, _, said = run("plan", folder, "--goal=soon")
     assert (code, said.split("\n")[0]) == (1, note.replace("--stop ", "--goal ").strip())
 
@@ -73,8 +73,8 @@ def test_simulate_stops_at_whichever_goal_is_met_first(ask):
 @pytest.mark.parametrize(
     "goal", ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"]
 )
-def test_simulate_takes_every_goal(ask, goal):
-    assert ask("simulate", "--stopping-rule", goal)["judged"] >= 0
+def test_simulate_takes_every_goal(ask, stopping_rule):
+    assert ask("simulate", "--stopping-rule", stopping_rule)["judged"] >= 0
 
 
 @pytest.mark.slow
@@ -179,8 +179,8 @@ FOLLOW = ("simulate", "--repeat", "4", "--at", "0,25,60")
 
 @pytest.mark.slow
 def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
-    goals = ("--stopping-rule", "confidence=0.9", "--stopping-rule", "judgments=10")
-    found = ask(*FOLLOW, *goals, "--jobs", "1", "--near", "0.05")
+    stopping_rules = ("--stopping-rule", "confidence=0.9", "--stopping-rule", "judgments=10")
+    found = ask(*FOLLOW, *stopping_rules, "--jobs", "1", "--near", "0.05")
     said = ["measure", "model", "learn", "rule", "repeats", "queries", "teams", "held_out", "near", "curve", "goals"]
     assert list(found) == said
     assert (found["repeats"], found["queries"], found["teams"], found["held_out"]) == (4, 6, 4, "queries")
@@ -203,8 +203,8 @@ def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
 
 @pytest.mark.slow
 def test_without_a_stop_the_target_is_the_goal_that_is_noted(ask):
-    goals = ask(*FOLLOW, "--jobs", "1", "--target", "0.8")["goals"]
-    assert [row["goal"] for row in goals] == ["confidence=0.8"]
+    stopping_rules = ask(*FOLLOW, "--jobs", "1", "--target", "0.8")["goals"]
+    assert [row["goal"] for row in stopping_rules] == ["confidence=0.8"]
 
 
 @pytest.mark.slow

@@ -86,14 +86,14 @@ def test_while_judging_a_query_counts_once_all_of_it_is_judged(demo, scores):
 def assessed(demo):
     """The demo judged by ann and bob, the first ten queries by cem too, q24 by ann alone; bob is a harsh one."""
     rng = np.random.default_rng(3)
-    told = []
+    kept = []
     for one in demo.judgments:
-        told.append(replace(one, assessor="ann"))
+        kept.append(replace(one, assessor="ann"))
         if one.query != "q24":
-            told.append(replace(one, assessor="bob", grade=float(rng.integers(0, int(one.grade) + 1))))
+            kept.append(replace(one, assessor="bob", grade=float(rng.integers(0, int(one.grade) + 1))))
         if one.query <= "q10":
-            told.append(replace(one, assessor="cem", grade=float(rng.integers(0, 101))))
-    return replace(demo, judgments=tuple(told))
+            kept.append(replace(one, assessor="cem", grade=float(rng.integers(0, 101))))
+    return replace(demo, judgments=tuple(kept))
 
 
 @pytest.mark.parametrize("cutoff", [5, 3])
@@ -142,12 +142,12 @@ def test_a_split_half_study_of_systems_that_never_change_places_finds_no_conflic
         for n in range(12)
         for document, i in place.items()
     )
-    apart = replace(demo, runs=runs, judgments=judgments)
-    found = split_half_study(apart, "CG@5", trials=20)
+    split = replace(demo, runs=runs, judgments=judgments)
+    found = split_half_study(split, "CG@5", trials=20)
     assert found.comparisons == 60
     rows = {row["alpha"]: row for row in found.rows()}
     assert rows[0.05]["non_significance"] == 0
     assert rows[0.05]["success"] == 1
     assert found.to_dict()["test"] == "t"
     with pytest.raises(InputError, match="test must be one of t, wilcoxon, sign, bootstrap, permutation, got 'z'"):
-        split_half_study(apart, "CG@5", test="z")
+        split_half_study(split, "CG@5", test="z")

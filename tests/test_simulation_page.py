@@ -36,9 +36,9 @@ BINS = [(0.55, 0.5, 2), (0.75, 0.75, 4), (0.999, 1, 16)]
 LATER = (observation(50, [0.8] * 4, [1, 1, 1, 0]), observation(50, [0.9] * 4, [1, 0, 0, 0]))
 
 
-def result(*moments, goals=("confidence=0.7", "every=2")):
+def result(*moments, stopping_rules=("confidence=0.7", "every=2")):
     """Campaigns seen at some moments, one observation of each part, are as plain values."""
-    stops = tuple(map(parse_stopping_rule, goals))
+    stops = tuple(map(parse_stopping_rule, stopping_rules))
     courses = tuple(TrialCourse(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))
     parts = tuple(Part(frozenset({"q1", "q2"}), frozenset({"a", "b"}), "queries") for _ in courses)
     return SAID | Followed(parts, stops, 0.02, courses).to_dict()
@@ -230,7 +230,7 @@ def test_the_numbers_behind_the_marks_can_be_opened():
 
 
 def test_a_single_moment_of_a_single_part_has_no_curve_and_no_errors():
-    page = followed_page("part", result(LATER[:1], goals=()))
+    page = followed_page("part", result(LATER[:1], stopping_rules=()))
     assert page.count("<svg") == 1
     assert "standard error to both sides" not in page
     assert "Where goals were met" not in page

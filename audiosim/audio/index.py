@@ -248,8 +248,8 @@ class AudioIndex:
     def _named(self, near: Ranked) -> tuple[Neighbour, ...]:
         close = [None] * len(near.place) if near.proximity is None else near.proximity.tolist()
         return tuple(
-            Neighbour(self.ids[position], apart, proximity)
-            for position, apart, proximity in zip(
+            Neighbour(self.ids[position], distance, proximity)
+            for position, distance, proximity in zip(
                 self._outside[near.place], near.divergence.tolist(), close, strict=True
             )
         )

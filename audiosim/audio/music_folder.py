@@ -185,9 +185,9 @@ def find_twins(index: AudioIndex) -> tuple[Twins, ...]:
     for one, other in (sorted(pair, key=row.__getitem__) for pair in pairs):
         if abs(seconds[one] - seconds[other]) <= max(SAME_S, SAME_SHARE * seconds[one]):
             own, theirs = rows[row[one]][None], rows[row[other]][None]
-            apart = float(jensen_shannon.jensen_shannon_divergence(own, theirs, len(places))[0, 0])
-            if apart < SAME:
-                found.append(Twins(one, other, apart, seconds[one]))
+            distance = float(jensen_shannon.jensen_shannon_divergence(own, theirs, len(places))[0, 0])
+            if distance < SAME:
+                found.append(Twins(one, other, distance, seconds[one]))
     return tuple(sorted(found, key=lambda pair: (pair.divergence, pair.one, pair.other)))
 
 

@@ -66,11 +66,11 @@ def search(field: SearchField, queries: Queries, k: int, divergence: Divergence,
         block = Queries(queries.rows[part], queries.groups[part], queries.place[part])
         exact = packed_sides(block.rows, field.packed.whitener)
         found = nearest(field, exact, block.groups, size)
-        apart = found.divergence if divergence == "kl" else _js_apart(field, block, found)
+        divergences = found.divergence if divergence == "kl" else _js_divergences(field, block, found)
         if references is None:
-            yield from (_best(field, found.place[part], apart[part], None, k) for part in _parts(found, len(exact)))
+            yield from (_best(field, found.place[part], divergences[part], None, k) for part in _parts(found, len(exact)))
             continue
-        yield from _by_proximity(field, block, exact, found, apart, references, divergence, k)
+        yield from _by_proximity(field, block, exact, found, divergences, references, divergence, k)
 
 
 def _references(field: SearchField) -> Integers:
@@ -91,7 +91,7 @@ def _by_proximity(
     block: Queries,
     exact: Array,
     found: NearestFound,
-    apart: Array,
+    divergences: Array,
     references: Integers,
     divergence: Divergence,
     k: int,
@@ -110,8 +110,8 @@ def _by_proximity(
     for query, part in enumerate(_parts(found, len(exact))):
         place = found.place[part]
         counted = (references != place[:, None]) & (references != block.place[query])
-        close = mutual_proximity(apart[part], from_queries[query], profiles[index[part]], counted)
-        yield _best(field, place, apart[part], close, k)
+        close = mutual_proximity(divergences[part], from_queries[query], profiles[index[part]], counted)
+        yield _best(field, place, divergences[part], close, k)
 
 
 def _parts(found: NearestFound, queries: int) -> Iterator[slice]:
@@ -119,13 +119,13 @@ def _parts(found: NearestFound, queries: int) -> Iterator[slice]:
     return (slice(start, end) for start, end in pairwise(bounds.tolist()))
 
 
-def _best(field: SearchField, place: Integers, apart: Array, proximity: Array | None, k: int) -> Ranked:
-    keys = (field.order[place], apart) if proximity is None else (field.order[place], apart, -proximity)
+def _best(field: SearchField, place: Integers, divergences: Array, proximity: Array | None, k: int) -> Ranked:
+    keys = (field.order[place], divergences) if proximity is None else (field.order[place], divergences, -proximity)
     best = np.lexsort(keys)[:k]
-    return Ranked(place[best], apart[best], None if proximity is None else proximity[best])
+    return Ranked(place[best], divergences[best], None if proximity is None else proximity[best])
 
 
-def _js_apart(field: SearchField, block: Queries, found: NearestFound) -> Array:
+def _js_divergences(field: SearchField, block: Queries, found: NearestFound) -> Array:
     """(m,) Jensen-Shannon divergences of what was found from its query."""
     rows, d = field.packed.rows, len(field.packed.whitener.shift)
     parts = [

@@ -197,19 +197,19 @@ def _merged(lists: Sequence[Shortlist], size: int) -> Shortlist:
 def _ranked(
     own: Found, near: Shortlist, references: Found | None, divergence: Divergence, d: int
 ) -> tuple[Neighbour, ...]:
-    apart = near.divergence if divergence == "kl" else _apart(own.rows, near.rows, divergence, d)[0]
+    divergences = near.divergence if divergence == "kl" else _divergences(own.rows, near.rows, divergence, d)[0]
     if references is None:
-        order, close = np.argsort(apart, kind="stable"), [None] * len(apart)
+        order, close = np.argsort(divergences, kind="stable"), [None] * len(divergences)
     else:
         names = np.array(references.names, dtype=object)
         counted = (names != np.array(near.names, dtype=object)[:, None]) & (names != own.names[0])
-        from_own, from_others = (_apart(rows, references.rows, divergence, d) for rows in (own.rows, near.rows))
-        proximity = mutual_proximity(apart, from_own[0], from_others, counted)
-        order, close = np.lexsort((apart, -proximity)), proximity.tolist()
-    return tuple(Neighbour(near.names[place], float(apart[place]), close[place]) for place in order)
+        from_own, from_others = (_divergences(rows, references.rows, divergence, d) for rows in (own.rows, near.rows))
+        proximity = mutual_proximity(divergences, from_own[0], from_others, counted)
+        order, close = np.lexsort((divergences, -proximity)), proximity.tolist()
+    return tuple(Neighbour(near.names[place], float(divergences[place]), close[place]) for place in order)
 
 
-def _apart(rows: Singles, others: Singles, divergence: Divergence, d: int) -> Array:
+def _divergences(rows: Singles, others: Singles, divergence: Divergence, d: int) -> Array:
     """(r, c) divergences of some rows from others."""
     if divergence == "js":
         return jensen_shannon.jensen_shannon_divergence(rows, others, d)

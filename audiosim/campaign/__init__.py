@@ -8,7 +8,7 @@ from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.pace import Pace
 from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.standing import Lesson, Progress, Standing
+from audiosim.campaign.state import Lesson, Progress, CampaignState
 from audiosim.campaign.store import MemoryStore, Store
 from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
 
@@ -19,6 +19,7 @@ __all__ = [
     "Agreement",
     "Campaign",
     "CampaignSettings",
+    "CampaignState",
     "Change",
     "DatabaseStore",
     "Event",
@@ -30,7 +31,6 @@ __all__ = [
     "Progress",
     "Record",
     "ScaleAgreement",
-    "Standing",
     "Store",
     "TwoAssessors",
     "judgments_in",

@@ -15,7 +15,7 @@ from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.standing import Count, Lesson, Progress, Reach, Standing
+from audiosim.campaign.state import Count, Lesson, Progress, Reach, CampaignState
 from audiosim.campaign.store import MemoryStore, Store, used
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
@@ -80,14 +80,14 @@ class Campaign:
         return Count(first, estimator, held, ready=settings.learn_later)
 
     @property
-    def standing(self) -> Standing:
-        """Standing of the campaign: one state of the judgments, named by its number."""
-        return self._count.standing
+    def current_state(self) -> CampaignState:
+        """State of the judgments now, named by its number."""
+        return self._count.current_state
 
     @property
     def selection(self) -> Selection:
         """The selection now."""
-        return self.standing.selection
+        return self.current_state.selection
 
     @property
     def confidence(self) -> float:
@@ -307,7 +307,7 @@ class Campaign:
     def progress(self) -> Progress:
         """Progress of the campaign."""
         with self._log.state:
-            now = self.standing
+            now = self.current_state
             return Progress(
                 number=now.number,
                 state=self.state,

@@ -102,7 +102,7 @@ def import_judgments(
         raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
     with Client(root) as client, progress("judgments") as show:
         done = client.import_judgments(
-            collection, judgments.read_bytes(), told=lambda now: show(now.written, now.lines or 0)
+            collection, judgments.read_bytes(), progress=lambda now: show(now.written, now.lines or 0)
         )
     found = {"collection": collection, "judgments": done.lines or 0, "state": done.state}
     print_result(form, found, [found], lambda: f"in the log of {collection}: {found['judgments']:,}")

@@ -30,7 +30,7 @@ def plan(
     folder: CollectionFolder,
     model: ModelName = None,
     measure: MeasureName = "CG@5",
-    goal: Annotated[
+    stopping_rule: Annotated[
         str, typer.Option("--stopping-rule", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
     ] = "confidence=0.95",
     listeners: Annotated[int, typer.Option(help="Who judge at the same time.", min=1)] = 1,
@@ -63,7 +63,7 @@ def plan(
         collection,
         estimator,
         what,
-        goal=goal,
+        stopping_rule=stopping_rule,
         batch=batch,
         campaigns=campaigns,
         seconds=seconds,

@@ -133,18 +133,18 @@ class Batch:
     jobs: int | None
     said: Mapping[str, Any]
 
-    def to_goal(self, goal: StoppingRule, form: Format) -> None:
+    def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
         """Play each part until a goal is met, and print how right it was."""
         with progress("repeating") as show:
-            found = repeat(self.trial, self.parts, goal, self._jobs, show)
-        result = {**self.said, "goal": str(goal), **found.to_dict()}
+            found = repeat(self.trial, self.parts, stopping_rule, self._jobs, show)
+        result = {**self.said, "goal": str(stopping_rule), **found.to_dict()}
         bins = [{"moment": moment} | row for moment in ("start", "end") for row in result[moment]["bins"]]
         print_result(form, result, bins, lambda: repeats_view(result))
 
     def at(
         self,
         moments: Sequence[int],
-        goals: Sequence[StoppingRule],
+        stopping_rules: Sequence[StoppingRule],
         near: float,
         form: Format,
         report: Path | None = None,
@@ -154,7 +154,7 @@ class Batch:
         report  where to write it as a page as well
         """
         with progress("repeating") as show:
-            found = follow(self.trial, self.parts, moments, goals, near, self._jobs, show)
+            found = follow(self.trial, self.parts, moments, stopping_rules, near, self._jobs, show)
         result = {**self.said, **found.to_dict()}
         if report is not None:
             write_text(report, followed_page(self.trial.collection.name, result).splitlines())

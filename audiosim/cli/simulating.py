@@ -47,7 +47,7 @@ from audiosim.selection.stopping import AnyOf, Confidence
 from audiosim.simulation import Replay, Trial, draw_parts, replay
 from audiosim.simulation.trials import NEAR
 
-Goals = Annotated[
+StoppingRuleTexts = Annotated[
     list[str] | None,
     typer.Option(
         "--stopping-rule",
@@ -65,7 +65,7 @@ def simulate(
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
-    stop: Goals = None,
+    stop: StoppingRuleTexts = None,
     rule: SelectionRuleName = None,
     batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
     by_query: ByQuery = False,
@@ -105,7 +105,7 @@ def simulate(
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
     repeating.check_repeated(repeats, {"--learn": learn, "--held-out": held_out, "--at": at}, model)
     repeating.check_report(report, repeats, at)
-    goals, learner = _goals(target, stop), None if learn is None else repeating.learner(learn)
+    stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
     collection = load_collection(folder, judgments, system_from, same_artist, scale)
     if complete:
@@ -118,12 +118,12 @@ def simulate(
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
         many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
-        many.to_goal(_first_of(goals), form) if moments is None else many.at(moments, goals, near, form, report)
+        many.to_stop(_first_of(stopping_rules), form) if moments is None else many.at(moments, stopping_rules, near, form, report)
     elif compare:
-        _compare(game, collection, goals, form)
+        _compare(game, collection, stopping_rules, form)
     else:
         with progress("judging") as show:
-            once = game.play(collection, goals, by_query, show).to_dict()
+            once = game.play(collection, stopping_rules, by_query, show).to_dict()
         print_result(form, once, once["curve"], lambda: replay_view(once))
 
 
@@ -163,28 +163,28 @@ class _Game:
         )
 
     def play(
-        self, collection: Collection, goals: Sequence[StoppingRule], by_query: bool, show: Callable[[int, int], None]
+        self, collection: Collection, stopping_rules: Sequence[StoppingRule], by_query: bool, show: Callable[[int, int], None]
     ) -> Replay:
         start = self.start(collection)
         truth = start.pool.spread(collection.grades())
-        return replay(start, truth, _first_of(goals), lambda moment: show(moment.judged, len(truth)), by_query)
+        return replay(start, truth, _first_of(stopping_rules), lambda moment: show(moment.judged, len(truth)), by_query)
 
 
-def _compare(game: _Game, collection: Collection, goals: Sequence[StoppingRule], form: Format) -> None:
+def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[StoppingRule], form: Format) -> None:
     with progress("judging") as show:
         rows = [
-            _summary(replace(game, rule=rule).play(collection, goals, by_query, show), rule, by_query)
+            _summary(replace(game, rule=rule).play(collection, stopping_rules, by_query, show), rule, by_query)
             for rule, by_query in _every_rule(game.rule)
         ]
-    print_result(form, rows, rows, lambda: comparison_view(rows, str(_first_of(goals))))
+    print_result(form, rows, rows, lambda: comparison_view(rows, str(_first_of(stopping_rules))))
 
 
-def _goals(target: float, stop: list[str] | None) -> list[StoppingRule]:
+def _stopping_rules(target: float, stop: list[str] | None) -> list[StoppingRule]:
     return [find_stopping_rule(text) for text in stop or []] or [Confidence(target)]
 
 
-def _first_of(goals: Sequence[StoppingRule]) -> StoppingRule:
-    return AnyOf(tuple(goals)) if len(goals) > 1 else goals[0]
+def _first_of(stopping_rules: Sequence[StoppingRule]) -> StoppingRule:
+    return AnyOf(tuple(stopping_rules)) if len(stopping_rules) > 1 else stopping_rules[0]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:

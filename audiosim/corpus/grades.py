@@ -8,10 +8,10 @@ from audiosim.corpus.model import Judgment, Pair
 
 def grades_by_assessor(judgments: Iterable[Judgment]) -> dict[Pair, dict[str, float]]:
     """The last grade that each assessor gave each pair, in the order in which pairs were first judged."""
-    told: dict[Pair, dict[str, float]] = {}
+    grades: dict[Pair, dict[str, float]] = {}
     for judgment in judgments:
-        told.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
-    return told
+        grades.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+    return grades
 
 
 def mean_grade(said: Mapping[str, float]) -> float:

@@ -54,8 +54,8 @@ class Columns:
             return None
         starts = np.concatenate([[0], ends[:-1] + 1])
         marks = text[ends].reshape(-1, columns)
-        apart = (marks[:, :-1] == ord(" ")) | (marks[:, :-1] == ord("\t"))
-        plain = bool(apart.all() and (marks[:, -1] == ord("\n")).all() and (ends > starts).all())
+        blank = (marks[:, :-1] == ord(" ")) | (marks[:, :-1] == ord("\t"))
+        plain = bool(blank.all() and (marks[:, -1] == ord("\n")).all() and (ends > starts).all())
         return cls(text, starts.reshape(-1, columns), ends.reshape(-1, columns)) if plain else None
 
     def width(self, column: int) -> int:

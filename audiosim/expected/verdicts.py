@@ -137,16 +137,16 @@ class Verdicts:
         names, pairs = self.ranking.systems, len(self.ranking.pairs[0])
         if len(names) == 1:
             return f"{names[0]} is the only system."
-        told = int(self.better.sum())
+        separated = int(self.better.sum())
         at = f"at a family-wise {100 * self.level:g} %"
-        if not told:
+        if not separated:
             return f"No two of the {len(names)} systems can be told apart {at}."
         leaders = [names[system] for system in self.groups[0]]
         if len(leaders) == 1:
             lead = f"{leaders[0]} is the best system"
         else:
             lead = f"{_listed(leaders)} lead and cannot be told apart"
-        return f"{lead}; {told} of {pairs} pairs of systems can be told apart {at}."
+        return f"{lead}; {separated} of {pairs} pairs of systems can be told apart {at}."
 
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first: system, group (letters), rank_low, rank_high, best (probability)."""

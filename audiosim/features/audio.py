@@ -174,9 +174,9 @@ class MeanByCloseness:
 def _by_query(pool: Pool, grades: Array, rows: Integers, weigh: Weigh) -> Array:
     """(r,) what `weigh` makes of the divergences, grades and choice of each query's heard documents."""
     values = np.full(len(grades), np.nan)
-    for heard, apart in _divergences_within_queries(pool, rows):
+    for heard, divergences in _divergences_within_queries(pool, rows):
         chosen = np.isin(heard, rows)
-        values[heard[chosen]] = weigh(apart, grades[heard], chosen)
+        values[heard[chosen]] = weigh(divergences, grades[heard], chosen)
     return values[rows]
 
 
@@ -191,9 +191,9 @@ def _divergences_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[In
     for code in np.unique(pool.query[rows]):
         heard = np.flatnonzero((pool.query == code) & (sounds.document != UNKNOWN))
         if len(heard) > 1:
-            apart = sounds.divergence(sounds.document[heard], sounds.document[heard])
-            np.fill_diagonal(apart, np.inf)
-            yield heard, apart
+            divergences = sounds.divergence(sounds.document[heard], sounds.document[heard])
+            np.fill_diagonal(divergences, np.inf)
+            yield heard, divergences
 
 
 def _others_heard(pool: Pool, index: int) -> Integers:
@@ -206,21 +206,21 @@ def _others_heard(pool: Pool, index: int) -> Integers:
     return np.flatnonzero(heard)
 
 
-def _grade_of_nearest(apart: Array, grades: Array, chosen: Booleans) -> Array:
+def _grade_of_nearest(divergences: Array, grades: Array, chosen: Booleans) -> Array:
     judged = np.flatnonzero(~np.isnan(grades))
     judged = judged[np.argsort(grades[judged], kind="stable")]
     if len(judged) == 0:
         return np.full(chosen.sum(), np.nan)
-    near = apart[np.ix_(chosen, judged)]
+    near = divergences[np.ix_(chosen, judged)]
     nearest = near.argmin(axis=1)
     return np.where(np.isfinite(near.min(axis=1)), grades[judged][nearest], np.nan)
 
 
-def _mean_by_closeness(apart: Array, grades: Array, chosen: Booleans) -> Array:
+def _mean_by_closeness(divergences: Array, grades: Array, chosen: Booleans) -> Array:
     """Every sum runs over all heard documents, unjudged ones at weight 0: a pair's own judgment moves no rounding."""
-    last = min(NEAREST, len(apart) - 1) - 1
-    bandwidth = np.sqrt(np.partition(apart, last, axis=1)[:, last])
-    near = apart[chosen]
+    last = min(NEAREST, len(divergences) - 1) - 1
+    bandwidth = np.sqrt(np.partition(divergences, last, axis=1)[:, last])
+    near = divergences[chosen]
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.where(near == 0, 0.0, near / (bandwidth[chosen][:, None] * bandwidth))
     distance = np.where(np.isnan(grades), np.inf, scaled)

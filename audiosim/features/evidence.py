@@ -114,9 +114,9 @@ class Angles:
     def proximity(self, one: int, others: Integers) -> Array:
         """(m,) mutual proximity, by the angle between vectors, of a place and others; see `stats.proximity`."""
         chosen = self.vectors[others]
-        apart, far = 1 - chosen @ self.vectors[one], self.vectors[self.references]
+        distances, far = 1 - chosen @ self.vectors[one], self.vectors[self.references]
         counted = (self.references != others[:, None]) & (self.references != one)
-        near = mutual_proximity(apart, 1 - far @ self.vectors[one], 1 - chosen @ far.T, counted)
+        near = mutual_proximity(distances, 1 - far @ self.vectors[one], 1 - chosen @ far.T, counted)
         near[others == one] = 1.0
         return near
 

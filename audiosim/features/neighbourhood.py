@@ -74,8 +74,8 @@ class ClosenessMemory:
         block, fresh = max(1, DIVERGENCES // max(1, len(self._rows))), dict[Digest, Singles]()
         for start in range(0, len(missing), block):
             some = missing[start : start + block]
-            apart = jensen_shannon.jensen_shannon_divergence(rows(some), self._rows, self.dimension)
-            fresh.update(zip((keys[place] for place in some), apart.astype(np.float32), strict=True))
+            divergences = jensen_shannon.jensen_shannon_divergence(rows(some), self._rows, self.dimension)
+            fresh.update(zip((keys[place] for place in some), divergences.astype(np.float32), strict=True))
         known = self._far
         with self._lock:
             if self._takes(len(fresh) * len(self._rows) * 4, len(fresh) * len(self._rows)):
@@ -200,7 +200,7 @@ class Neighbourhood:
 
         def compute() -> Array:
             far = self._far(places)
-            return self._mutual(self._apart(places[:1], others)[0], far[0], far[1:], one, others)
+            return self._mutual(self._divergences(places[:1], others)[0], far[0], far[1:], one, others)
 
         return self.memory.remembered(self._key(b"query", places), len(others), compute)
 
@@ -228,11 +228,11 @@ class Neighbourhood:
         far, near = self._far(places), np.eye(len(places))
         if settled:
             near[:settled, :settled] = self.closeness(places[:settled])
-        apart = self._apart(places[settled:], places) if settled else self._apart(places, None)
+        divergences = self._divergences(places[settled:], places) if settled else self._divergences(places, None)
         for row in range(settled, len(places)):
             earlier = slice(None, row)
             found = self._mutual(
-                apart[row - settled, earlier], far[row], far[earlier], int(places[row]), places[earlier]
+                divergences[row - settled, earlier], far[row], far[earlier], int(places[row]), places[earlier]
             )
             near[row, earlier] = near[earlier, row] = np.nan_to_num(found) ** SHAPE
         return near
@@ -246,15 +246,15 @@ class Neighbourhood:
                 self._known[place] = _digest(self.table[place])
         return [self._known[place] for place in places.tolist()]
 
-    def _apart(self, rows: Integers, columns: Integers | None) -> Singles:
+    def _divergences(self, rows: Integers, columns: Integers | None) -> Singles:
         others = None if columns is None else np.asarray(self.table[columns])
         table, d = np.asarray(self.table[rows]), self.memory.dimension
         return jensen_shannon.jensen_shannon_divergence(table, others, d).astype(np.float32)
 
-    def _mutual(self, apart: Singles, from_one: Singles, from_others: Singles, one: int, others: Integers) -> Array:
+    def _mutual(self, divergences: Singles, from_one: Singles, from_others: Singles, one: int, others: Integers) -> Array:
         counted = (self.references != others[:, None]) & (self.references != one)
-        near = mutual_proximity(apart, from_one, from_others, counted)
-        near[apart == 0] = 1.0
+        near = mutual_proximity(divergences, from_one, from_others, counted)
+        near[divergences == 0] = 1.0
         return near
 
     def _key(self, what: bytes, places: Integers) -> Digest:

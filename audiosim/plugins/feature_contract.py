@@ -50,7 +50,7 @@ class _Checked:
     pool: Pool
 
     @property
-    def _told(self) -> str:
+    def _label(self) -> str:
         return f"feature {self.feature.name}"
 
     def values(self, grades: Array, rows: Integers) -> Array:
@@ -59,14 +59,14 @@ class _Checked:
         try:
             found: object = values(self.pool) if callable(values) else values.compute(self.pool, given, rows)
         except Exception as error:
-            raise InputError(f"{self._told}: raises {one_line(error)}") from error
+            raise InputError(f"{self._label}: raises {one_line(error)}") from error
         if not isinstance(found, np.ndarray) or found.dtype != np.float64 or found.shape != rows.shape:
             came = f"{found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type(found).__name__
-            raise InputError(f"{self._told}: values must be an array of {len(rows)} float64, got {came}")
+            raise InputError(f"{self._label}: values must be an array of {len(rows)} float64, got {came}")
         if np.any(np.isinf(found)):
-            raise InputError(f"{self._told}: values must be finite, or NaN where unknown")
+            raise InputError(f"{self._label}: values must be finite, or NaN where unknown")
         if not np.array_equal(given, grades, equal_nan=True):
-            raise InputError(f"{self._told}: the grades it was given are changed")
+            raise InputError(f"{self._label}: the grades it was given are changed")
         return found
 
     def check_judgment(self, grades: Array, before: Array, index: int) -> None:
@@ -78,19 +78,19 @@ class _Checked:
         after = self.values(changed, np.arange(len(grades)))
         touched: object = values.touched(self.pool, index)
         if not isinstance(touched, np.ndarray) or touched.dtype.kind not in "iu" or np.any(np.diff(touched) <= 0):
-            raise InputError(f"{self._told}: touched must be an array of places of pairs that rises")
+            raise InputError(f"{self._label}: touched must be an array of places of pairs that rises")
         moved = np.flatnonzero(~np.isclose(before, after, rtol=ROUNDING, atol=ROUNDING, equal_nan=True))
         if index in moved or index in touched:
-            raise InputError(f"{self._told}: a pair's own judgment must not enter its own value")
+            raise InputError(f"{self._label}: a pair's own judgment must not enter its own value")
         beyond = np.setdiff1d(moved, touched)
         if len(beyond):
-            raise InputError(f"{self._told}: a judgment moves {len(beyond)} values that touched does not name")
+            raise InputError(f"{self._label}: a judgment moves {len(beyond)} values that touched does not name")
         own = self.pool.query[moved] == self.pool.query[index]
         if np.any(own) and self.feature.reads == "other queries":
-            raise InputError(f"{self._told}: reads other queries, and is moved by a judgment of its own")
+            raise InputError(f"{self._label}: reads other queries, and is moved by a judgment of its own")
         if not np.all(own) and self.feature.reads == "own query":
-            raise InputError(f"{self._told}: reads its own query, and is moved by a judgment of another")
+            raise InputError(f"{self._label}: reads its own query, and is moved by a judgment of another")
 
     def compare(self, expected: Array, found: Array, rule: str) -> None:
         if not np.allclose(expected, found, rtol=ROUNDING, atol=ROUNDING, equal_nan=True):
-            raise InputError(f"{self._told}: {rule}")
+            raise InputError(f"{self._label}: {rule}")

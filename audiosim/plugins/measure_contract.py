@@ -99,7 +99,7 @@ class _Checked:
     scale: Scale
 
     @property
-    def _told(self) -> str:
+    def _label(self) -> str:
         return f"{self.measure} on the {self.scale.name} scale"
 
     def score(self, grades: Array, judged: Array) -> Array:
@@ -109,27 +109,27 @@ class _Checked:
             found: object = score(self.measure, self.scale, *given)
         except Exception as error:
             raise InputError(
-                f"{self._told}: score raises {one_line(error)}, for grades {grades.shape} and judged {judged.shape}"
+                f"{self._label}: score raises {one_line(error)}, for grades {grades.shape} and judged {judged.shape}"
             ) from error
         if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(given, (grades, judged), strict=True)):
-            raise InputError(f"{self._told}: score changes the arrays that it is given")
+            raise InputError(f"{self._label}: score changes the arrays that it is given")
         if not isinstance(found, np.ndarray | np.generic) or not np.issubdtype(found.dtype, np.float64):
             came = f"array of {found.dtype}" if isinstance(found, np.ndarray) else type(found).__name__
-            raise InputError(f"{self._told}: score must return an array of float64, got {came}")
+            raise InputError(f"{self._label}: score must return an array of float64, got {came}")
         if found.shape != grades.shape[:-1]:
             raise InputError(
-                f"{self._told}: scores of grades {grades.shape} must be {grades.shape[:-1]}, got {found.shape}"
+                f"{self._label}: scores of grades {grades.shape} must be {grades.shape[:-1]}, got {found.shape}"
             )
         self._check_values(np.asarray(found))
         return np.asarray(found)
 
     def _check_values(self, found: Array) -> None:
         if not np.all(np.isfinite(found)):
-            raise InputError(f"{self._told}: scores must be finite, got {found[~np.isfinite(found)].flat[0]}")
+            raise InputError(f"{self._label}: scores must be finite, got {found[~np.isfinite(found)].flat[0]}")
         wrong = (found < -ROUNDING) | (found > 1 + ROUNDING)
         if not self.measure.parameters and np.any(wrong):
             raise InputError(
-                f"{self._told}: scores must be 0 to 1 where no parameter is chosen, got {found[wrong].flat[0]:g}"
+                f"{self._label}: scores must be 0 to 1 where no parameter is chosen, got {found[wrong].flat[0]:g}"
             )
 
     def check_edges(self) -> None:
@@ -138,9 +138,9 @@ class _Checked:
         for nothing in (np.empty(0), np.full(CUTOFF, np.nan)):
             for judged in (best, np.zeros(JUDGED), np.empty(0)):
                 if (found := self.score(nothing, judged)) != 0:
-                    raise InputError(f"{self._told}: a list in which nothing was retrieved must score 0, got {found:g}")
+                    raise InputError(f"{self._label}: a list in which nothing was retrieved must score 0, got {found:g}")
         if (found := self.score(best, best)) <= 0 and not self.measure.parameters:
-            raise InputError(f"{self._told}: the highest grade at every rank must score more than 0, got {found:g}")
+            raise InputError(f"{self._label}: the highest grade at every rank must score more than 0, got {found:g}")
 
     def check_rank_weights(self) -> None:
         """Weights are finite, one for each rank, and in proportion to what a document scores there alone."""
@@ -149,9 +149,9 @@ class _Checked:
             return
         if not isinstance(weights, np.ndarray) or weights.dtype != np.float64 or weights.shape != (CUTOFF,):
             found = getattr(weights, "shape", type(weights).__name__)
-            raise InputError(f"{self._told}: rank_weights must be an array of {CUTOFF} float64, got {found}")
+            raise InputError(f"{self._label}: rank_weights must be an array of {CUTOFF} float64, got {found}")
         if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights[0] > 0:
-            raise InputError(f"{self._told}: rank_weights must be finite, 0 or more, the first above 0, got {weights}")
+            raise InputError(f"{self._label}: rank_weights must be finite, 0 or more, the first above 0, got {weights}")
         if not self.measure.relative:
             alone = weights_of_ranks(self.measure, self.scale)
             self._compare(
@@ -186,7 +186,7 @@ class _Checked:
         """All at once as one by one, twice the same, and what is not there changes nothing."""
         together = self.score(grades, judged)
         if not np.array_equal(together, self.score(grades, judged)):
-            raise InputError(f"{self._told}: two scores of the same rankings differ")
+            raise InputError(f"{self._label}: two scores of the same rankings differ")
         self._check_sum(grades, judged, together)
         self._check_two_levels(grades, judged)
         alone = [[self.score(grades[s, q], judged[q]) for q in range(QUERIES)] for s in range(SYSTEMS)]
@@ -202,4 +202,4 @@ class _Checked:
         wrong = ~np.isclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
         if np.any(wrong):
             there, here = expected[wrong].flat[0], found[wrong].flat[0]
-            raise InputError(f"{self._told}: {rule}, got {here:g} instead of {there:g}")
+            raise InputError(f"{self._label}: {rule}, got {here:g} instead of {there:g}")

@@ -73,10 +73,10 @@ class ExtensionPoint(Generic[Thing]):
         try:
             thing = self.accept(loaded, point.name)
         except InputError as error:
-            raise InputError(f"{told(point)} must be {error}, got {type(loaded).__name__}") from None
+            raise InputError(f"{described_point(point)} must be {error}, got {type(loaded).__name__}") from None
         name = getattr(thing, "name", point.name)
         if not callable(thing) and name != point.name:
-            raise InputError(f"{told(point)} must be installed under its own name, got {name}")
+            raise InputError(f"{described_point(point)} must be installed under its own name, got {name}")
         return thing
 
     def hidden(self, point: EntryPoint) -> bool:
@@ -96,11 +96,11 @@ def load_entry(point: EntryPoint) -> object:
     try:
         loaded: object = point.load()
     except Exception as error:  # it is another's code, so it may raise anything
-        raise InputError(f"{told(point)} cannot be loaded: {one_line(error)}") from error
+        raise InputError(f"{described_point(point)} cannot be loaded: {one_line(error)}") from error
     return loaded
 
 
-def told(point: EntryPoint) -> str:
+def described_point(point: EntryPoint) -> str:
     """An entry point in words, for complaints."""
     return f"{point.name} ({point.value}) of package {package_of(point)}"
 

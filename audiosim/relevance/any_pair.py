@@ -39,7 +39,7 @@ class Known:
         """Their identifiers."""
         collection = self._collection
         retrieved = (document for run in collection.runs for ranking in run.rankings.values() for document in ranking)
-        return frozenset([*retrieved, *collection.documents, *self._heard(), *self._told()])
+        return frozenset([*retrieved, *collection.documents, *self._heard(), *self._with_evidence()])
 
     @cached_property
     def queries(self) -> frozenset[str]:
@@ -56,7 +56,7 @@ class Known:
         """Those of some pairs that are known, each once."""
         return tuple(dict.fromkeys(Pair(*pair) for pair in pairs if pair in self))
 
-    def _told(self) -> Iterator[str]:
+    def _with_evidence(self) -> Iterator[str]:
         """Documents that evidence of the user's own is about."""
         for piece in self._collection.evidence:
             if piece.about == "document":

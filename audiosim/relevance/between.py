@@ -9,29 +9,29 @@ from audiosim.errors import InputError
 from audiosim.relevance.random_effects import ALWAYS
 from audiosim.stats.layout import REST
 
-TREND = ("constant", "standing", "consensus")
-SIZES = (*ALWAYS, REST)
+TREND = ("constant", "system_agreement", "consensus")
+EFFECT_NAMES = (*ALWAYS, REST)
 
 
 @dataclass(frozen=True)
 class Between:
     """A distribution over collections, of what the grades of one are made of where nothing is known of a document.
 
-        grade = scale's usual mean + s (constant + standing z + consensus x + sum of effects),  s the usual deviation
+        grade = scale's usual mean + s (constant + agreement z + consensus x + sum of effects),  s the usual deviation
 
-    trend    constant, standing and consensus: mean and standard deviation of the normal distribution of each
-    sizes    of the effects: median, and standard deviation of the logarithm, of the log-normal distribution of each
+    trend    constant, system agreement and consensus: mean and standard deviation of each one's normal distribution
+    standard_deviations  of the effects: median, and standard deviation of the logarithm, of each one's log-normal one
     sources  collections that it was learned from, each once
 
-    z and x are those of `consensus.covariates`; sizes are standard deviations in units of s.
+    z and x are those of `consensus.covariates`; standard deviations are in units of s.
     """
 
     trend: Mapping[str, tuple[float, float]]
-    sizes: Mapping[str, tuple[float, float]]
+    standard_deviations: Mapping[str, tuple[float, float]]
     sources: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for what, given, expected in (("trend", self.trend, TREND), ("sizes", self.sizes, SIZES)):
+        for what, given, expected in (("trend", self.trend, TREND), ("standard deviations", self.standard_deviations, EFFECT_NAMES)):
             if not set(expected) <= set(given):
                 raise InputError(
                     f"the {what} between collections must have {', '.join(sorted(expected))}; "
@@ -43,6 +43,6 @@ class Between:
                         f"the {what} between collections must be finite with spreads above 0, "
                         f"that of {name} is {middle:g} with {spread:g}"
                     )
-        for name, (median, _) in self.sizes.items():
+        for name, (median, _) in self.standard_deviations.items():
             if not median > 0:
-                raise InputError(f"sizes between collections must have medians above 0, that of {name} is {median:g}")
+                raise InputError(f"standard deviations between collections must have medians above 0, that of {name} is {median:g}")

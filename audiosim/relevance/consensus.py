@@ -1,7 +1,7 @@
 """Covariates from the number of teams that found a document: they mean the same on any collection.
 
-The share of the teams does not: what a tenth of them is worth depends on how many there are. Standing, once it is in
-standard deviations over the systems, and the logarithm of a number of teams, do.
+The share of the teams does not: what a tenth of them is worth depends on how many there are. How well
+a system agrees with others, in standard deviations over the systems, and the logarithm of a number of teams, do.
 """
 
 import numpy as np
@@ -22,14 +22,14 @@ def log_teams(pool: Pool) -> Array:
 
 
 def covariates(pool: Pool) -> tuple[Array, Array]:
-    """Standing and consensus of each pair, (n,) each.
+    """System agreement and consensus of each pair, (n,) each.
 
         u_a  mean over the pairs of system a of ln teams,  l_i = ln teams_i - mean over all pairs
-        standing_i   = mean over the systems a that retrieved i of  (u_a - mean of u) / (standard deviation of u)
+        agreement_i  = mean over the systems a that retrieved i of  (u_a - mean of u) / (standard deviation of u)
         consensus_i  = l_i - mean over the systems a that retrieved i of  u_a
 
     The first tells systems apart, the second the documents of one system: between and within groups, as Mundlak
-    (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, standing is 0.
+    (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, agreement is 0.
     """
     every = log_teams(pool)
     teams = every - every[pool.found].mean()
@@ -37,9 +37,9 @@ def covariates(pool: Pool) -> tuple[Array, Array]:
     systems = np.asarray(pool.retrieved @ teams).ravel() / np.maximum(1, counts)
     there = systems[counts > 0]
     spread = float(there.std())
-    apart = (systems - there.mean()) / spread if spread > np.finfo(float).eps * len(teams) else 0 * systems
+    agreement = (systems - there.mean()) / spread if spread > np.finfo(float).eps * len(teams) else 0 * systems
     by = np.maximum(1, np.asarray(pool.retrieved.sum(axis=0)).ravel())
-    return (apart @ pool.retrieved) / by, teams - (systems @ pool.retrieved) / by
+    return (agreement @ pool.retrieved) / by, teams - (systems @ pool.retrieved) / by
 
 
 def bands(pool: Pool) -> Array:

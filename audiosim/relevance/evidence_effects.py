@@ -3,7 +3,7 @@
     deviations += sum over pieces of  slope e  +  likeness,   slope ~ N(centre, spread^2),  e as in `features.evidence`
 
 in standard deviations of a grade. Judgments correct the slopes exactly, from the first one on, as they do all other
-effects; the sizes of the likenesses are learned anew with the others.
+effects; the variances of the likenesses are learned anew with the others.
 
 What holds for sound is learned where both sound and relevance are known: the demo (slope .49 +- .08 where nothing else
 is known of a document, .24 +- .05 beside genre and artist) and 96 clips of eight games (.33 +- .03), see
@@ -28,7 +28,7 @@ from audiosim.stats.proximity import nearest_correlation
 SLOPES: Mapping[str, tuple[float, float]] = {
     SOUND_EVIDENCE: (0.33, 0.2)
 }  # mean and standard deviation over collections
-SIZES: Mapping[str, tuple[float, float]] = {
+PRIOR_DEVIATIONS: Mapping[str, tuple[float, float]] = {
     SOUND_EVIDENCE: (0.3, 0.3)
 }  # median, and standard deviation of the logarithm
 OWN_SLOPE = (0.0, 0.2)
@@ -76,9 +76,9 @@ class EvidenceEffects:
         return np.array([SLOPES.get(name, OWN_SLOPE) for name in self.names]).reshape(-1, 2)
 
     @property
-    def sizes(self) -> dict[str, tuple[float, float]]:
+    def standard_deviations(self) -> dict[str, tuple[float, float]]:
         """Median size of each likeness, and the standard deviation of its logarithm, over collections."""
-        return {name: SIZES.get(name, OWN_SIZE) for name in self.kernels}
+        return {name: PRIOR_DEVIATIONS.get(name, OWN_SIZE) for name in self.kernels}
 
     def onto(self, layout: Layout) -> Layout:
         """The layout with the likenesses among its components, and the columns after those of its trend."""
@@ -91,7 +91,7 @@ class EvidenceEffects:
         """
         of_models = [set(words.split(", ")) for words in ordinal.evidence]
         kinds = [kind for kind in ORDER[1:] if kind != SOUND_EVIDENCE and any(kind in of for of in of_models)]
-        told = np.array([[kind in of for kind in kinds] for of in of_models], dtype=np.bool_)[ordinal.model]
+        spoke = np.array([[kind in of for kind in kinds] for of in of_models], dtype=np.bool_)[ordinal.model]
         return in_words(
-            ("output", *kinds, *self.names), np.hstack([np.ones((len(told), 1), dtype=np.bool_), told, self.known])
+            ("output", *kinds, *self.names), np.hstack([np.ones((len(spoke), 1), dtype=np.bool_), spoke, self.known])
         )

@@ -2,15 +2,15 @@
 
     grade_i = mu_i + s_i (c + a z_i + b x_i + sum of effects of the pair i)
 
-The effects are normal, of the sizes that the model has; mu_i is the expectation of the ordinal model's grade, which
+The effects are normal, with variances of the model; mu_i is the expectation of the ordinal model's grade, which
 reads no judgment, and s_i its standard deviation, no less than FLOOR of the mean of all. Effects that pairs share
 correlate their grades; see `layout_of`. The trend, c + a z + b x, is there because whole systems differ more than
 the features of single documents tell, and because what many teams find is better; see `consensus`. It is as uncertain
 as its covariance says. Judgments condition all of it, exactly.
 
 A model knows the collection that it was learned on. Any other is a draw from a distribution of collections, see
-`Between`: there trend and sizes are as uncertain as collections differ, and where nothing is known of any document, so
-is the mean, which is then that of the scale.
+`Between`: there trend and variances are as uncertain as collections differ, and where nothing is known of any document,
+so is the mean, which is then that of the scale.
 
 Sound, and evidence of the user's own, is met in the same way everywhere: each piece moves the mean by a slope of which
 a prior is held, and documents that are alike in it share an effect; see `evidence_effects`.
@@ -47,7 +47,7 @@ COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is kno
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Prior of the pairs of a pool before anything is judged, except for the sizes of the variance components.
+    """Prior of the pairs of a pool before anything is judged, except for the variance components.
 
     ordinal   belief by the ordinal models
     layout    of the components; constant, standing and consensus are its trend
@@ -81,11 +81,11 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Prior uncertainty about the trend and the component sizes, before a judgment of the collection is seen.
+    """Prior uncertainty about the trend and the variance components, before a judgment of the collection is seen.
 
     mean        (n,) expected grade as a share of the highest, trend included
     covariance  (f, f) of the trend's coefficients
-    centre      sizes, by component
+    centre      standard deviations, by component
     spread      standard deviations of their logarithms
     away        whether this is another collection than the model was learned on
     """
@@ -127,21 +127,21 @@ class Uncertainty:
         centre, spread = {}, {}
         for name in prior.layout.names:
             own = known and name in {"query", "retrievers", "rest"}
-            centre[name], spread[name] = between.sizes.get(name, (components[name][0], between.sizes["query"][1]))
+            centre[name], spread[name] = between.standard_deviations.get(name, (components[name][0], between.standard_deviations["query"][1]))
             centre[name] = max(components[name][0], SMALL) if own else centre[name]
         variances = np.diag([between.trend[name][1] ** 2 for name in TREND])
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
         return cls(mean, variances, centre, spread, True)
 
     def with_evidence(self, effects: EvidenceEffects, layout: Layout) -> "Uncertainty":
-        """The same with a slope for each piece of evidence, and sizes of the likenesses that it adds.
+        """The same with a slope for each piece of evidence, and standard deviations of the effects that it adds.
 
         layout  to which the effects are added
 
         What likenesses explain is taken out of `rest`, half of whose deviation is left at least.
         """
         columns, (centre, spread) = effects.columns * layout.scale[:, None], effects.slopes.T
-        added = {name: size for name, size in effects.sizes.items() if name not in layout.kernels}
+        added = {name: size for name, size in effects.standard_deviations.items() if name not in layout.kernels}
         taken = sum(size**2 for size, _ in added.values())
         rest = np.sqrt(max((self.centre[REST] / 2) ** 2, self.centre[REST] ** 2 - taken))
         return replace(
@@ -152,8 +152,8 @@ class Uncertainty:
             spread={**self.spread, **{name: unsure for name, (_, unsure) in added.items()}},
         )
 
-    def sizes(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
-        """The sizes to predict with: away from home the root mean square of the log-normal distribution of each.
+    def standard_deviations(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
+        """Standard deviations to predict with: away from home each root mean square of its log-normal distribution.
 
         found   medians
         spread  standard deviations of the logarithms
@@ -192,14 +192,14 @@ class JointEstimator:
             self._held = self._held.with_evidence(effects, self._prior.layout)
             self._prior = replace(self._prior, layout=effects.onto(self._prior.layout))
         self._spoken = effects.spoken(self._prior.ordinal)
-        self._begin(self._held.sizes(self._held.centre, self._held.spread))
+        self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
-    def _begin(self, sizes: Mapping[str, float]) -> None:
-        self.sizes = sizes
-        gains = self._prior.layout.normal(sizes, self._held.mean)
+    def _begin(self, standard_deviations: Mapping[str, float]) -> None:
+        self.standard_deviations = standard_deviations
+        gains = self._prior.layout.normal(standard_deviations, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
         words, spoke = self._spoken
-        # By how much collections vary in level, trend and sizes says nothing of how wide a level is.
+        # By how much collections vary in level, trend and variances says nothing of how wide a level is.
         # Of the pairs that were retrieved alone: what else is asked for changes nothing of these.
         wider = (np.sqrt(gains.variance) / self._prior.layout.scale)[self._pool.found].mean()
         width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
@@ -218,11 +218,11 @@ class JointEstimator:
         return self._start.revise(grades)
 
     def relearned(self, grades: Array) -> "JointEstimator":
-        """The estimator whose sizes are those of these judgments and of the model together; see `relearning`.
+        """The estimator whose components are those of these judgments and of the model together; see `relearning`.
 
         grades  (n,) NaN where unjudged
 
-        What is held of the sizes is a log-normal prior, what is held of the trend a normal one. The trend itself needs
+        The prior of the standard deviations is log-normal, that of the trend normal. The trend itself needs
         no learning: it is among the effects that are conditioned.
         """
         from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
@@ -233,10 +233,10 @@ class JointEstimator:
         spread = {**held.spread, COVARIATES: HELD}
         off = grades[places] / self._start.maximum - held.mean[places]
         found = estimate_components([layout], [off], centre, spread)
-        left = {name: min(spread[name], found.errors[name] / found.sizes[name]) for name in held.centre}
+        left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
         other = copy(self)
         other._taught, other._reserve = grades, None
-        other._begin(held.sizes({name: found.sizes[name] for name in held.centre}, left))
+        other._begin(held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left))
         shaped = other._start.revise(grades).shaped()
         other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
         return other
@@ -256,14 +256,14 @@ class JointEstimator:
         return self._reserve
 
     def following(self, learned: object) -> "JointEstimator | None":
-        """The estimator with the sizes and the shape of levels that one of another pool of the collection has learned.
+        """The estimator with components and the shape of levels that one of another pool of the collection has learned.
 
         None where that one has other components.
         """
-        if not isinstance(learned, JointEstimator) or learned.sizes.keys() != self.sizes.keys():
+        if not isinstance(learned, JointEstimator) or learned.standard_deviations.keys() != self.standard_deviations.keys():
             return None
         other = copy(self)
-        other._begin(learned.sizes)
+        other._begin(learned.standard_deviations)
         other._start = replace(other._start, shape=learned._start.shape, stretch=learned._start.stretch)
         return other
 

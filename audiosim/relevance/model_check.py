@@ -209,7 +209,7 @@ def _of_groups(chances: Array, grouping: Grouping) -> Iterator[tuple[str, Array]
     """(k,) logarithms of the likelihood ratios of groups that are off, by what they speak for."""
     shifted, curved = 2 * chances - 1, 6 * chances**2 - 6 * chances + 1
     member = grouping.member
-    if grouping.apart:
+    if grouping.disjoint:
         each = [np.cumsum(np.log1p(a * shifted)[:, None] * member, axis=0) for a in OF_EACH]
         together = np.logaddexp.reduce(each, axis=0) - math.log(len(OF_EACH))
         yield f"grades are off {grouping.kind} by {grouping.kind}", together.sum(axis=1)

@@ -13,7 +13,7 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import Table, check_terms, needs_judgments
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
-from audiosim.relevance.speaking import told_by
+from audiosim.relevance.speaking import evidence_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ class OrdinalEstimator:
             for model in models
             if not needs_judgments(model.features, features)
         }
-        self._evidence = tuple(told_by(features[name] for name in model.features) for model in models)
+        self._evidence = tuple(evidence_of(features[name] for name in model.features) for model in models)
         shape = (len(pool.pairs), len(models[0].levels))
         self._last = _State(table, self._predict(table, nothing, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
 

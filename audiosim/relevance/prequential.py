@@ -56,16 +56,16 @@ class Prequential:
 class Grouping:
     """Groups of judgments that may be off together.
 
-    kind    query, genre or system
-    names   g
-    member  (k, g) which judgments are of which group
-    apart   whether each judgment is of one group at most
+    kind      query, genre or system
+    names     g
+    member    (k, g) which judgments are of which group
+    disjoint  whether each judgment is of one group at most
     """
 
     kind: str
     names: tuple[str, ...]
     member: Booleans
-    apart: bool
+    disjoint: bool
 
 
 def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
@@ -92,8 +92,8 @@ def leaning(mean: Array) -> Array:
     sums, squares = np.cumsum(mean) - mean, np.cumsum(mean**2) - mean**2
     average = np.divide(sums, before, out=np.zeros(len(mean)), where=before > 1)
     spread = np.sqrt(np.maximum(0, np.divide(squares, before, out=np.zeros(len(mean)), where=before > 1) - average**2))
-    told = (before > 1) & (spread > ROUNDING)
-    return np.where(told, np.tanh((mean - average) / np.where(told, spread, 1)), 0)
+    estimable = (before > 1) & (spread > ROUNDING)
+    return np.where(estimable, np.tanh((mean - average) / np.where(estimable, spread, 1)), 0)
 
 
 def _predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ A model without terms is a fixed distribution. What `audiosim train` writes has 
 has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and how both vary between collections; see
 `relevance.between`.
 
-Files of format 3 are read. They had no component `retrievers` or `consensus` and another covariate for standing: both
+Files of format 3 are read. They had no component `retrievers` or `consensus` and another covariate of agreement: both
 are taken from the shipped joint model, as is how they vary.
 """
 
@@ -49,8 +49,8 @@ MOST_BYTES = 2**26
 class Trend:
     """Deviation of grades from the expectations of an ordinal model on the whole; see `relevance.joint`.
 
-    coefficients  by name, in standard deviations of a grade: constant, of all pairs; standing, per standard deviation
-                  over the systems; consensus, per unit of the logarithm of the number of teams
+    coefficients  by name, in standard deviations of a grade: constant, of all pairs; system_agreement, per standard
+                  deviation over the systems; consensus, per unit of the logarithm of the number of teams
     covariance    of these, in their order
     """
 
@@ -84,12 +84,12 @@ class Model:
     fallback      the model for pairs with an unknown feature: the name of a shipped one, or the model; None: none
     source        where the numbers come from
     definitions   which version of its definition each feature is of; not given: the installed ones
-    components    of a joint model: for each the size of its effects, as a share of the standard deviation of a pair's
-                  grade, and the size's standard error, None where the judgments did not tell; see `relevance.joint`
+    components    of a joint model: for each the standard deviation of its effects, as a share of a pair's grade's,
+                  and its standard error, None where the judgments did not tell; see `relevance.joint`
     trend         of a joint model; None where there is none
     between       of a joint model: how components and trend vary between collections; None: what it says of one
                   collection it says of every other
-    covariance    of thresholds, then coefficients, allowing for judgments of one query hanging together where
+    covariance    of thresholds, then coefficients, allowing for correlated judgments of one query where
                   there are several queries; None where it is not known
     training      what it was fitted to; None where it was not fitted here
     report        what `Findings.to_dict` says of it
@@ -156,7 +156,7 @@ class Model:
             )
         for name, (size, error) in self.components.items():
             if not 0 < size < np.inf:
-                raise InputError(f"model {self.name} must have sizes above 0, that of {name} is {size:g}")
+                raise InputError(f"model {self.name} must have components above 0, that of {name} is {size:g}")
             if error is not None and not 0 <= error < np.inf:
                 raise InputError(
                     f"model {self.name} must have standard errors of 0 or more, that of {name} is {error:g}"

@@ -1,4 +1,4 @@
-"""Random effects that the grades of a pool's pairs share; a joint model knows their sizes.
+"""Random effects that the grades of a pool's pairs share; a joint model knows their variances.
 
     query         the pairs of one query
     retrievers    those of them that the same systems retrieved, by the cosine of the two sets of systems
@@ -31,7 +31,7 @@ EFFECTS = 100  # of one kind that are shared between queries at most; it bounds 
 def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = True) -> Layout:
     """The components of a pool's pairs: ALWAYS, METADATA unless left out, and SOUND if asked for.
 
-    scale  (n,) above 0: how far each pair's grade may be off, the sizes being shares of it
+    scale  (n,) above 0: how far each pair's grade may be off, the standard deviations being shares of it
     """
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))

@@ -17,7 +17,7 @@ FIRST_LEARNING = 25
 
 @runtime_checkable
 class Relearning(Protocol):
-    """An estimator that learns from a campaign's judgments, such as the sizes of a joint model's components."""
+    """An estimator that learns from a campaign's judgments, such as a joint model's variance components."""
 
     def relearned(self, grades: Array) -> RelevanceEstimator:
         """The estimator that has learned from these judgments.

@@ -23,7 +23,7 @@ def kinds_of(feature: Feature) -> tuple[str, ...]:
     return (about,) if feature.kind == "output" else ("judgments", about)
 
 
-def told_by(features: Iterable[Feature]) -> str:
+def evidence_of(features: Iterable[Feature]) -> str:
     """Kinds of evidence that some features together are made of, in words."""
     kinds = {kind for feature in features for kind in kinds_of(feature)}
     return ", ".join(kind for kind in ORDER if kind in kinds)
@@ -44,8 +44,8 @@ def what_lacks(belief: Belief) -> str | None:
     """A sentence on what a joint model could have used of documents and does not know; None where it knows it all."""
     if belief.spoke is None or not belief.prior.correlated:
         return None
-    count, told = len(belief.spoke), evidence_counts(belief)
-    without = {kind: count - told.get(kind, 0) for kind in ("genre", "artist", "sound")}
+    count, counts = len(belief.spoke), evidence_counts(belief)
+    without = {kind: count - counts.get(kind, 0) for kind in ("genre", "artist", "sound")}
     parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
     return f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them" if parts else None
 

@@ -98,11 +98,11 @@ def fits_view(found: Mapping[str, FitTrials]) -> RenderableType:
     for measure, one in found.items():
         table.add_row(measure, *(f"{value:.3f}" for value in one.means().values()))
     first = next(iter(found.values()))
-    told = (
+    caption = (
         f"Mean omega (Cramér-von Mises) of distributions fitted to the scores on {first.size} random queries, against "
         f"the scores on the others: {first.trials} splits for each system; the lowest fits best."
     )
-    return Group(table, Text(told))
+    return Group(table, Text(caption))
 
 
 def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
@@ -118,11 +118,11 @@ def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
                 keys = ("non_significance", "success", "lack_of_power", "minor_conflict", "major_conflict")
                 table.add_row(f"{row['alpha']:g}", *(_share(row[str(key)]) for key in keys))
         parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.")]
-    told = (
+    caption = (
         "Of pairs of systems that differ significantly on half of the queries: the other half says the same "
         "(success), says nothing (lack of power), or says the opposite (conflict, major where significantly so)."
     )
-    return Group(*parts, Text(told))
+    return Group(*parts, Text(caption))
 
 
 def _share(value: float) -> str:
@@ -144,13 +144,13 @@ def assessors_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         ]
         table.add_row(measure, *shares, *cells)
     row = next(iter(found.values()))
-    told = (
+    caption = (
         f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
         "assessors of each, that bring a coefficient to .95 by themselves."
     )
     left = len(row["left_out"])
     notes = [Text(f"{left} queries without two assessors who judged all of them are left out.")] if left else []
-    return Group(table, Text(told), *notes)
+    return Group(table, Text(caption), *notes)
 
 
 def _count(value: int | None) -> str:
@@ -170,8 +170,8 @@ def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableT
             both = (*_coefficient(row, "generalizability"), *_coefficient(row, "dependability"))
             table.add_row(f"{row['queries']} queries", f"{row['judgments']:,}", *both)
         parts.append(table)
-    told = "After each further query that was judged in full, in the order of the judgments; queries that would do."
-    return Group(*parts, Text(told))
+    caption = "After each further query that was judged in full, in the order of the judgments; queries that would do."
+    return Group(*parts, Text(caption))
 
 
 def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -192,8 +192,8 @@ def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         Text(f"{measure}: {', '.join(names)} came out below 0 and is set to 0.") for measure, names in zero.items()
     ]
     queries = next(iter(found.values()))["queries"]
-    told = f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the {queries} queries there are."
-    return Group(table, Text(told), *notes)
+    caption = f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the {queries} queries there are."
+    return Group(table, Text(caption), *notes)
 
 
 def _coefficient(row: Mapping[str, Any], name: str) -> tuple[str, str, str]:
@@ -261,11 +261,11 @@ def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     for source in dict.fromkeys(row["source"] for row in rows):
         own = [row["agrees"] for row in rows if row["source"] == source]
         table.add_row(source, str(len(own)), str(sum(own)))
-    apart = [row for row in rows if not row["agrees"]]
-    if not apart:
+    disagreeing = [row for row in rows if not row["agrees"]]
+    if not disagreeing:
         return table
     differing = PlainTable(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
-    for row in apart:
+    for row in disagreeing:
         here = "no data" if row["computed"] is None else f"{row['computed']:.4g}"
         differing.add_row(row["source"], row["quantity"], f"{row['printed']:g}", here)
     return Group(table, Text("\nThose that do not:"), differing)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
 
 
-def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "RenderableType":
+def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "RenderableType":
     """Judgments that each rule needs to reach a goal."""
     table = PlainTable(
         ("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Rho", "RMSE d", "Error", "Turns"
@@ -25,7 +25,7 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "Renderable
         share = f"{row['judged'] / row['pool']:.1%}"
         table.add_row(name, f"{row['judged']:,}", share, *numbers, f"{row['turns']:,}")
     note = (
-        f"Each campaign stops at {goal}, or when no judgment is worth anything to its rule. Error: of the systems' "
+        f"Each campaign stops at {stop}, or when no judgment is worth anything to its rule. Error: of the systems' "
         "scores, in the mean. RMSE d: of the differences between systems. Turns: how often the listener had to turn to "
         "another query."
     )
@@ -34,7 +34,7 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], goal: str) -> "Renderable
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
     """Confidence beside accuracy over many parts of a collection, before and after judging."""
-    said = f"{_parts(result)}, goal {result['goal']}."
+    said = f"{_parts(result)}, goal {result['stop']}."
     parts: list[RenderableType] = [Text(said)]
     for moment, title in MOMENTS.items():
         parts += [Text(f"\n{title}", style="bold"), _bins_table(result[moment]["bins"]), Text(_summary(result[moment]))]
@@ -43,7 +43,7 @@ def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
 
 def followed_view(result: Mapping[str, Any]) -> "RenderableType":
     """Confidence beside accuracy over many parts of a collection, at the same moments of each."""
-    curve, goals = result["curve"], result["goals"]
+    curve, stops = result["curve"], result["goals"]
     parts: list[RenderableType] = [
         Text(f"{_parts(result)}."),
         Text("\nWhich of two systems is better", style="bold"),
@@ -51,8 +51,8 @@ def followed_view(result: Mapping[str, Any]) -> "RenderableType":
         Text("\nClear differences, 95 % intervals and scores", style="bold"),
         _scores_table(curve),
     ]
-    if goals:
-        parts += [Text("\nWhere goals were met", style="bold"), _goals_table(goals, result["repeats"])]
+    if stops:
+        parts += [Text("\nWhere goals were met", style="bold"), _stops_table(stops, result["repeats"])]
     note = (
         f"\nExcess: stated less accuracy. Clear: pairs of systems that truly differ by more than {result['near']:g}. "
         "Intervals: how many of those not yet known hold the true score of a system, difference of two, or mean gain "
@@ -99,9 +99,9 @@ def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
     return table
 
 
-def _goals_table(goals: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
+def _stops_table(stops: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
     table = PlainTable(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
-    for row in goals:
+    for row in stops:
         shown = (_shown(row, "judged", ".1f"), _shown(row, "stated"), _shown(row, "accuracy"))
         table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, _shown(row, "excess", "+.3f"))
     return table

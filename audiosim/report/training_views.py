@@ -103,14 +103,14 @@ def trend(trained: Training) -> str:
     found = trained.model.trend
     if found is None:
         return ""
-    told = {
+    shown = {
         name: f"{value:+.3f} (SE {found.covariance[place][place] ** 0.5:.3f})"
         for place, (name, value) in enumerate(found.coefficients.items())
     }
     return (
-        f"Trend, in standard deviations of a grade: {told['constant']} off what the ordinal part expects, "
-        f"{told['standing']} for each standard deviation by which systems agree more with other teams, "
-        f"{told['consensus']} for each unit of the logarithm of the number of teams that found a document."
+        f"Trend, in standard deviations of a grade: {shown['constant']} off what the ordinal part expects, "
+        f"{shown['system_agreement']} for each standard deviation by which systems agree more with other teams, "
+        f"{shown['consensus']} for each unit of the logarithm of the number of teams that found a document."
     )
 
 

@@ -47,12 +47,13 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
 def effort_view(found: "Effort") -> RenderableType:
     """Judgments and hours until a goal, and the pairs of systems that stay open."""
     low, high = found.interval
+    rule = found.stopping_rule
     if found.judgments is None:
-        said = f"{found.goal} takes more than {low:,} judgments: no campaign that was played on got there in the time."
+        said = f"{rule} takes more than {low:,} judgments: no campaign that was played on got there in the time."
     else:
         with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
         said = (
-            f"{found.goal} takes about {found.judgments:,} judgments more (80 % interval {low:,} to {high:,}), "
+            f"{rule} takes about {found.judgments:,} judgments more (80 % interval {low:,} to {high:,}), "
             f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = f"{found.judged:,} pairs are judged; {len(found.counts)} campaigns were played on with drawn grades."
@@ -74,7 +75,7 @@ def _otherwise(found: "Effort") -> RenderableType:
     pairs = found.otherwise[0].pairs
     table = PlainTable(("All judged", "whole"), "Judgments", f"Told apart of {pairs:,}", ("80 % interval", "whole"))
     for one in found.otherwise:
-        table.add_row(one.what, f"{one.judgments:,}", f"{one.apart:.1f}", f"{one.low:.1f} – {one.high:.1f}")
+        table.add_row(one.what, f"{one.judgments:,}", f"{one.separated:.1f}", f"{one.low:.1f} – {one.high:.1f}")
     head = "Pairs of systems that a paired t-test at 5 % would tell apart:"
     return Group(Text(f"\n{head}", style="bold"), table)
 

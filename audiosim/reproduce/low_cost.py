@@ -45,7 +45,7 @@ CHAPTER_8 = {
     "nDCG@5": Printed((0.925, 0.902, 0.804, 0.034, 0.944, 0.185), 516, (0.948, 0.895, 0.021), 0.184, (1275, 0.046)),
     "RBP@5": Printed((0.927, 0.935, 0.869, 0.034, 0.967, 0.185), 560, (0.961, 0.922, 0.022), 0.184, (1283, 0.046)),
 }
-GOAL = 0.05
+ERROR = 0.05
 MOMENT = ("confidence", "accuracy", "tau", "RMSE of differences", "rho", "RMSE of scores")
 # Urbano & Schedl (2013), Table 5: L_output on the Fine scale of 2011, nothing judged, normal differences
 PAPER_5 = {"confidence": 0.942, "accuracy": 0.948, "tau": 0.895}
@@ -105,9 +105,9 @@ def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
         plain = (
-            _campaign(collection, name, "scores", Error(GOAL, corrected=False), "independent") if collection else None
+            _campaign(collection, name, "scores", Error(ERROR, corrected=False), "independent") if collection else None
         )
-        corrected = _campaign(collection, name, "scores", Error(GOAL), "ordered") if collection else None
+        corrected = _campaign(collection, name, "scores", Error(ERROR), "ordered") if collection else None
         yield from _stopped(f"{THESIS}, Table 8.5", f"2011, {name}, +-.05", (0, printed.error), plain)
         yield from _stopped(f"{THESIS}, Table 8.6", f"2011, {name}, +-.05 corrected", printed.settled, corrected)
 

@@ -125,9 +125,9 @@ class DoubtAboutDifferences:
         spread = np.where(open_, uncertain, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
         systems = len(ranking.systems)
-        pull = np.zeros((systems, systems))
-        pull[ranking.pairs] = doubt
-        return _over(squared_differences(across, pull + pull.T), variance)
+        weights = np.zeros((systems, systems))
+        weights[ranking.pairs] = doubt
+        return _over(squared_differences(across, weights + weights.T), variance)
 
 
 class DrawnByDoubt:
@@ -146,14 +146,14 @@ class DrawnByDoubt:
     name = "drawn"
 
     def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
-        self._expected, self._pull = expected, DoubtAboutDifferences(expected)
+        self._expected, self._doubts = expected, DoubtAboutDifferences(expected)
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
         gains = self._expected.gains(belief)
         across = gains.across(self._expected.slopes(belief))
         open_ = ~belief.judged
-        doubts = self._pull.of(across, gains.variance, ranking)
+        doubts = self._doubts.of(across, gains.variance, ranking)
         parts = ((1 - EVEN - SCORED, doubts), (SCORED, squares_of(across, gains.variance)), (EVEN, np.ones(len(open_))))
         if not doubts[open_].any():
             return doubts

@@ -29,7 +29,7 @@ class DesignChoice:
     what       as it is, 2 times the queries, second opinions, cutoff 10
     queries    it would have
     judgments  that judging all of it takes, those made already included
-    apart      expected number of pairs of systems told apart by a paired t-test at LEVEL; mean over the drawn worlds
+    separated  expected number of pairs of systems that a paired t-test at LEVEL separates; mean over the worlds
     low, high  central 80 % of the worlds
     pairs      of systems
     """
@@ -37,7 +37,7 @@ class DesignChoice:
     what: str
     queries: int
     judgments: int
-    apart: float
+    separated: float
     low: float
     high: float
     pairs: int
@@ -60,7 +60,7 @@ def scores_of(collection: Collection, pool: Pool, measure: Measure, grades: Arra
     return graded_runs(collection, by_pair, measure.cutoff).scores(measure).values
 
 
-def standing_of(scores: Array) -> tuple[Array, Array]:
+def mean_differences(scores: Array) -> tuple[Array, Array]:
     """(p,) mean difference of each two systems over the queries, and (p,) its standard error.
 
     scores  (s, q); of a single query errors are infinite
@@ -72,7 +72,7 @@ def standing_of(scores: Array) -> tuple[Array, Array]:
     return differences.mean(axis=1), spread / np.sqrt(queries)
 
 
-def told_apart(mean: Array, error: Array, queries: int) -> Array:
+def found_different(mean: Array, error: Array, queries: int) -> Array:
     """(p,) 1 where a paired t-test at LEVEL finds a difference, 0 elsewhere; equal systems are never told apart."""
     known = np.divide(np.abs(mean), error, out=np.where(mean == 0, 0, np.inf), where=error > 0)
     return np.asarray((known > _critical(queries)).astype(np.float64))
@@ -104,7 +104,7 @@ def after_second_opinions(mean: Array, error: Array, noise: Array, queries: int)
     moves = spread > 0
     scale = np.where(moves, spread, 1)
     found = ndtr((np.abs(mean) - needed) / scale) + ndtr((-np.abs(mean) - needed) / scale)
-    return np.where(moves, found, told_apart(mean, left, queries))
+    return np.where(moves, found, found_different(mean, left, queries))
 
 
 def taste(collection: Collection) -> float | None:
@@ -112,11 +112,11 @@ def taste(collection: Collection) -> float | None:
 
     Pooled over the pairs that several judged: sum of squares over degrees of freedom. None for fewer than TWICE pairs.
     """
-    told = [list(said.values()) for said in grades_by_assessor(collection.judgments).values() if len(said) > 1]
-    if len(told) < TWICE:
+    repeated = [list(said.values()) for said in grades_by_assessor(collection.judgments).values() if len(said) > 1]
+    if len(repeated) < TWICE:
         return None
-    squares = sum(float(np.sum((np.array(said) - np.mean(said)) ** 2)) for said in told)
-    return squares / sum(len(said) - 1 for said in told) / collection.scale.maximum**2
+    squares = sum(float(np.sum((np.array(said) - np.mean(said)) ** 2)) for said in repeated)
+    return squares / sum(len(said) - 1 for said in repeated) / collection.scale.maximum**2
 
 
 def noise_of(selection: Selection, belief: Belief, variance: float) -> Array:
@@ -142,23 +142,23 @@ def alternatives(
     worlds  (s, q) scores in each
     deeper  a deeper cutoff, the size of its pool and the scores in each world; None where runs go no deeper
     """
-    standings = [standing_of(scores) for scores in worlds]
-    if not standings:
+    differences = [mean_differences(scores) for scores in worlds]
+    if not differences:
         return ()
     queries, pool = len(selection.pool.queries), len(selection.pool.pairs)
-    now = [told_apart(*standing, queries) for standing in standings]
+    now = [found_different(*one, queries) for one in differences]
     found = [DesignChoice.of("as it is", queries, pool, now)]
     for times in TIMES:
-        more = [after_queries(*standing, queries, times) for standing in standings]
+        more = [after_queries(*one, queries, times) for one in differences]
         found.append(DesignChoice.of(f"{times} times the queries", times * queries, times * pool, more))
     if deeper is not None:
         cutoff, pairs, scores = deeper
-        further = [told_apart(*standing_of(one), queries) for one in scores]
+        further = [found_different(*mean_differences(one), queries) for one in scores]
         found.append(DesignChoice.of(f"cutoff {cutoff}", queries, pairs, further))
     variance = taste(collection)
     if variance is not None:
         noise = noise_of(selection, selection.belief, variance)
-        second = [after_second_opinions(*standing, noise, queries) for standing in standings]
+        second = [after_second_opinions(*one, noise, queries) for one in differences]
         found.append(DesignChoice.of("second opinions", queries, 2 * pool, second))
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Synthetic collections: who retrieved what is drawn first, then the grades, from effects whose sizes are known."""
+"""Synthetic collections: who retrieved what is drawn first, then the grades, from effects whose variances are known."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Effects:
     mean          of all grades
     same_genre    by how much documents of the query's genre are more relevant
 
-    The default sizes are about those of judgments of music similarity on the Fine scale.
+    The default variances are about those of judgments of music similarity on the Fine scale.
     """
 
     query: float = 0.11

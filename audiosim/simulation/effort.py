@@ -24,7 +24,7 @@ from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.showing import notebook_html
-from audiosim.simulation.alternatives import DesignChoice, alternatives, scores_of, standing_of
+from audiosim.simulation.alternatives import DesignChoice, alternatives, scores_of, mean_differences
 from audiosim.simulation.remaining import drawn_grades, played
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Effort:
     off       standard deviation of the logarithm of what replays needed over what was predicted
     """
 
-    goal: str
+    stopping_rule: str
     judged: int
     counts: tuple[int, ...]
     cut: int | None
@@ -106,7 +106,7 @@ class Effort:
         """The effort as plain values, ready for JSON."""
         low, high = self.interval
         return {
-            "goal": self.goal,
+            "goal": self.stopping_rule,
             "judged": self.judged,
             "judgments": self.judgments,
             "low": low,
@@ -122,9 +122,9 @@ class Effort:
     def __repr__(self) -> str:
         low, high = self.interval
         if self.judgments is None:
-            return f"{self.goal}: more than {low} further judgments, {self.judged} judged"
+            return f"{self.stopping_rule}: more than {low} further judgments, {self.judged} judged"
         return (
-            f"{self.goal}: {self.judgments} further judgments (80 % {low} to {high}), {self.hours:.1f} hours, "
+            f"{self.stopping_rule}: {self.judgments} further judgments (80 % {low} to {high}), {self.hours:.1f} hours, "
             f"{len(self.unsettled)} pairs of systems still open then"
         )
 
@@ -137,7 +137,7 @@ class Effort:
         from audiosim.drawing import Line, draw_curves
 
         steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
-        line = Line(self.goal, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
+        line = Line(self.stopping_rule, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
         return draw_curves([line], "further judgments", "share of campaigns done", axes)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -152,7 +152,7 @@ def plan(
     model: str | RelevanceEstimator | None = None,
     measure: str | Measure = "CG@5",
     *,
-    goal: str | float | StoppingRule = SETTLED,
+    stopping_rule: str | float | StoppingRule = SETTLED,
     batch: int = 20,
     campaigns: int = SIMULATED_CAMPAIGNS,
     seconds: float | None = None,
@@ -161,10 +161,10 @@ def plan(
     rng: np.random.Generator | None = None,
     proceed: Callable[[], bool] = lambda: True,
 ) -> Effort:
-    """Predict the effort that a goal will take, from the judgments there are, few or none.
+    """Predict the effort that a stopping rule will take, from the judgments there are, few or none.
 
     model      as of `estimate`
-    goal       a stopping rule such as "every=0.95", or a mean confidence
+    stopping_rule  such as "every=0.95", or a mean confidence
     batch      pairs that are asked for at a time
     campaigns  played on, at least 1, each with grades drawn from the belief for all unjudged pairs
     seconds    a judgment takes, above 0; None for the pace of the judgments there are, or SECONDS where it is unknown
@@ -178,11 +178,11 @@ def plan(
     """
     collection, measure = as_collection(collection), as_measure(measure)
     stop = (
-        parse_stopping_rule(goal)
-        if isinstance(goal, str)
-        else Confidence(goal)
-        if isinstance(goal, int | float)
-        else goal
+        parse_stopping_rule(stopping_rule)
+        if isinstance(stopping_rule, str)
+        else Confidence(stopping_rule)
+        if isinstance(stopping_rule, int | float)
+        else stopping_rule
     )
     for name, value in (("campaigns", campaigns), ("listeners", listeners)):
         if value < 1:
@@ -255,7 +255,7 @@ def queries_needed(scores: Array) -> Array:
 
     n = (POWERED sd / mean)^2 of the differences over the queries
     """
-    mean, error = standing_of(scores)
+    mean, error = mean_differences(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(mean == 0, np.inf, (POWERED * error / mean) ** 2 * scores.shape[1])
 
@@ -263,14 +263,14 @@ def queries_needed(scores: Array) -> Array:
 def _unsettled(systems: tuple[str, ...], confidences: list[Array], worlds: list[Array]) -> tuple[dict[str, Any], ...]:
     if not confidences:
         return ()
-    at_goal, queries = np.array(confidences), np.median([queries_needed(scores) for scores in worlds], axis=0)
-    open_ones = np.flatnonzero((at_goal < SETTLED).mean(axis=0) >= 0.5)
+    at_stop, queries = np.array(confidences), np.median([queries_needed(scores) for scores in worlds], axis=0)
+    open_ones = np.flatnonzero((at_stop < SETTLED).mean(axis=0) >= 0.5)
     pairs = list(combinations(systems, 2))
     rows = [
         {
             "a": pairs[i][0],
             "b": pairs[i][1],
-            "confidence": float(at_goal[:, i].mean()),
+            "confidence": float(at_stop[:, i].mean()),
             "queries": math.ceil(queries[i]) if queries[i] <= MANY else None,
         }
         for i in open_ones.tolist()

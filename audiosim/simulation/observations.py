@@ -23,7 +23,7 @@ class Observation:
     judged  how many pairs of documents are judged
     stated  (p,) the confidence in the order of each pair of systems
     right   (p,) how right that order is: 1, 0, or 1/2 for a tie
-    apart   (p,) how much the scores of the two truly differ
+    gap     (p,) how much the scores of the two truly differ
     error   mean absolute error of the systems' scores
     bias    mean of the expected less the true scores of the systems
     inside  for systems, differences and queries: how many 95 % intervals hold the true value, and of how many
@@ -32,7 +32,7 @@ class Observation:
     judged: int
     stated: Array
     right: Array
-    apart: Array
+    gap: Array
     error: float
     bias: float
     inside: Mapping[str, tuple[int, int]]
@@ -73,7 +73,7 @@ class Truth:
             judged=selection.judged,
             stated=ranking.confidences,
             right=right(ranking, self.scores),
-            apart=np.abs(difference),
+            gap=np.abs(difference),
             error=float(np.abs(scores.mean - self.scores).mean()),
             bias=float((scores.mean - self.scores).mean()),
             inside={
@@ -119,7 +119,7 @@ def observation_summary(seen: Sequence[Observation], near: float) -> dict[str, A
 
 def _clear(seen: Sequence[Observation], near: float) -> dict[str, float | None]:
     """The share of pairs of systems that truly differ by more than a size, and the claims about these."""
-    clear = np.concatenate([one.apart for one in seen]) > near
+    clear = np.concatenate([one.gap for one in seen]) > near
     found: dict[str, float | None] = {"pairs": float(clear.mean())}
     for name, values in {"stated": [one.stated for one in seen], "accuracy": [one.right for one in seen]}.items():
         found[name] = float(np.concatenate(values)[clear].mean()) if clear.any() else None

@@ -84,7 +84,7 @@ class Repeats:
 def repeat(
     trial: Trial,
     parts: Sequence[Part],
-    goal: StoppingRule,
+    stopping_rule: StoppingRule,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Repeats:
@@ -95,7 +95,7 @@ def repeat(
 
     Parts of one collection share queries and systems: standard errors over them speak of this collection.
     """
-    first, last = zip(*_each(_ToGoal(trial, tuple(parts), goal), len(parts), jobs, progress), strict=True)
+    first, last = zip(*_each(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress), strict=True)
     return Repeats(tuple(parts), claims_of(first), claims_of(last))
 
 
@@ -122,7 +122,7 @@ class Followed:
     """
 
     parts: tuple[Part, ...]
-    goals: tuple[StoppingRule, ...]
+    stopping_rules: tuple[StoppingRule, ...]
     near: float
     courses: tuple[TrialCourse, ...]
 
@@ -133,24 +133,24 @@ class Followed:
             for seen in zip(*(course.moments for course in self.courses), strict=True)
         ]
 
-    def goal_rows(self) -> list[dict[str, Any]]:
+    def stop_rows(self) -> list[dict[str, Any]]:
         """One row for each goal: in how many campaigns it was reached, and the means over these when it was."""
         rows = []
-        for goal, seen in zip(self.goals, zip(*(course.reached for course in self.courses), strict=True), strict=True):
+        for stopping_rule, seen in zip(self.stopping_rules, zip(*(course.reached for course in self.courses), strict=True), strict=True):
             there = [one for one in seen if one is not None]
-            rows.append({"goal": str(goal), "reached": len(there), **claims_of(there).means()})
+            rows.append({"goal": str(stopping_rule), "reached": len(there), **claims_of(there).means()})
         return rows
 
     def to_dict(self) -> dict[str, Any]:
         """The campaigns as plain values, ready for JSON."""
-        return _sizes(self.parts) | {"near": self.near, "curve": self.curve(), "goals": self.goal_rows()}
+        return _sizes(self.parts) | {"near": self.near, "curve": self.curve(), "goals": self.stop_rows()}
 
 
 def follow(
     trial: Trial,
     parts: Sequence[Part],
     at: Sequence[int],
-    goals: Sequence[StoppingRule] = (),
+    stopping_rules: Sequence[StoppingRule] = (),
     near: float = NEAR,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -166,23 +166,23 @@ def follow(
     moments = tuple(sorted(set(at)))
     if not moments or moments[0] < 0:
         raise InputError(f"moments must be numbers of judgments, 0 or more, got {', '.join(map(str, at)) or 'none'}")
-    courses = _each(_ToMoments(trial, tuple(parts), moments, tuple(goals)), len(parts), jobs, progress)
-    return Followed(tuple(parts), tuple(goals), near, tuple(courses))
+    courses = _each(_ToMoments(trial, tuple(parts), moments, tuple(stopping_rules)), len(parts), jobs, progress)
+    return Followed(tuple(parts), tuple(stopping_rules), near, tuple(courses))
 
 
 @dataclass(frozen=True, slots=True)
-class _ToGoal:
+class _ToStop:
     """Plays on the part of a number, so that what goes to a worker for each part is small."""
 
     trial: Trial
     parts: tuple[Part, ...]
-    goal: StoppingRule
+    stopping_rule: StoppingRule
 
     def __call__(self, number: int) -> tuple[Observation, Observation]:
         """The start and the end."""
         truth, states = self.trial.play(self.parts[number])
         first = last = next(states)
-        while not last.reached(self.goal):
+        while not last.reached(self.stopping_rule):
             last = next(states)
         return truth.beside(first), truth.beside(last)
 
@@ -197,22 +197,22 @@ class _ToMoments:
     trial: Trial
     parts: tuple[Part, ...]
     at: tuple[int, ...]
-    goals: tuple[StoppingRule, ...]
+    stopping_rules: tuple[StoppingRule, ...]
 
     def __call__(self, number: int) -> TrialCourse:
         truth, states = self.trial.play(self.parts[number])
         seen: list[Observation] = []
         reached: dict[StoppingRule, Observation] = {}
         for state in states:
-            for goal in self.goals:
-                if goal not in reached and goal.reached(state):
-                    reached[goal] = truth.beside(state)
+            for stopping_rule in self.stopping_rules:
+                if stopping_rule not in reached and stopping_rule.reached(state):
+                    reached[stopping_rule] = truth.beside(state)
             if state.judged == self.at[len(seen)]:
                 seen.append(truth.beside(state))
             if len(seen) == len(self.at):
                 break
         seen += [truth.beside(state) for _ in self.at[len(seen) :]]
-        return TrialCourse(tuple(seen), tuple(map(reached.get, self.goals)))
+        return TrialCourse(tuple(seen), tuple(map(reached.get, self.stopping_rules)))
 
 
 def _each(
@@ -222,7 +222,7 @@ def _each(
     if jobs < 1:
         raise InputError(f"the number of jobs must be at least 1, got {jobs}")
     progress(0, count)
-    with closing(_here(work, count) if min(jobs, count) == 1 else _apart(work, count, jobs)) as results:
+    with closing(_here(work, count) if min(jobs, count) == 1 else _in_processes(work, count, jobs)) as results:
         for done, result in enumerate(results, start=1):
             progress(done, count)
             yield result
@@ -234,7 +234,7 @@ def _here(work: Callable[[int], Result], count: int) -> Generator[Result, None, 
         yield from map(work, range(count))
 
 
-def _apart(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
+def _in_processes(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
     """Run in processes of joblib's, each on one thread."""
     import joblib  # costs start-up time that one process need not pay
     from joblib.externals.loky.process_executor import TerminatedWorkerError

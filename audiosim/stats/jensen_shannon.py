@@ -81,8 +81,8 @@ def _anew(rows: Singles, others: Singles, dimension: int) -> Array:
     """(n,) divergences of rows from others, one by one, with every determinant in double precision."""
     (means, covariances), (their_means, their_covariances) = from_rows(rows, dimension), from_rows(others, dimension)
     roots = np.linalg.cholesky((covariances + their_covariances) / 2)
-    apart = np.linalg.solve(roots, (means - their_means)[:, :, None] / 2)[:, :, 0]
-    mixed = 2 * np.log(np.einsum("nii->ni", roots)).sum(axis=1) + np.log1p((apart**2).sum(axis=1))
+    whitened = np.linalg.solve(roots, (means - their_means)[:, :, None] / 2)[:, :, 0]
+    mixed = 2 * np.log(np.einsum("nii->ni", roots)).sum(axis=1) + np.log1p((whitened**2).sum(axis=1))
     exact = (log_determinants(covariances) + log_determinants(their_covariances)) / 2
     divergences: Array = (mixed - exact) / 2
     return divergences

@@ -22,7 +22,7 @@ PACKED = 1024  # Gaussians packed together
 ROUNDING = 16  # roundings of the product of two lengths that an inner product may be wrong by
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
 FAR = 1e15  # length of a side whose products come near to what single precision holds
-APART = "covariances are too far apart in size to be compared"
+TOO_DIFFERENT = "covariances are too far apart in size to be compared"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ def packed_sides(rows: Singles, whitener: Whitener) -> Array:
         roots = np.linalg.inv(np.linalg.cholesky(s))
     except np.linalg.LinAlgError:
         check_definite(means, covariances)
-        raise InputError(APART) from None
+        raise InputError(TOO_DIFFERENT) from None
     m = (stretch @ (means - whitener.shift)[:, :, None])[:, :, 0]
     rm = (roots @ m[:, :, None])[:, :, 0]
     pm = (np.swapaxes(roots, 1, 2) @ rm[:, :, None])[:, :, 0]
@@ -123,7 +123,7 @@ def packed_sides(rows: Singles, whitener: Whitener) -> Array:
     b = np.column_stack([triangles(s + m[:, :, None] * m[:, None, :]) / t, m, np.full(len(m), t)])
     lengths = np.sqrt(np.column_stack([np.sum(a * a, axis=1), np.sum(b * b, axis=1)]))
     if not (lengths < FAR).all():
-        raise InputError(APART)
+        raise InputError(TOO_DIFFERENT)
     return np.column_stack([a, b, lengths])
 
 
@@ -206,8 +206,8 @@ def pairs(packed: Packed, i: Integers, j: Integers) -> Array:
 def of_sides(first: Array, second: Array) -> Array:
     """(n,) the divergences of sides from others, one by one."""
     w = first.shape[1] // 2 - 1
-    apart = first[:, : 2 * w] - second[:, : 2 * w]
-    divergences: Array = np.maximum(0.0, -np.einsum("nk,nk->n", apart[:, :w], apart[:, w:]))
+    difference = first[:, : 2 * w] - second[:, : 2 * w]
+    divergences: Array = np.maximum(0.0, -np.einsum("nk,nk->n", difference[:, :w], difference[:, w:]))
     return np.abs(divergences)  # of -0.0
 
 

@@ -1,4 +1,4 @@
-"""Components of the covariance of many values, but for their sizes."""
+"""Components of the covariance of many values, but for their standard deviations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ REST = "rest"
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Structure of the covariance of n values, except for the sizes.
+    """Structure of the covariance of n values, except for the standard deviations.
 
         Cov = s s' x (sum over kernels of size^2 K + size_rest^2 I)  +  sum over shared effects of size^2 S S'
 
@@ -55,7 +55,7 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The components in the order of their sizes; `rest`, what is a value's own, comes last."""
+        """The components in the order of their standard deviations; `rest`, what is a value's own, comes last."""
         return (*dict.fromkeys([*self.kernels, *self.shared]), REST)
 
     @property
@@ -94,28 +94,28 @@ class Layout:
         counts = np.array([columns.shape[1] for columns in self.shared.values()], dtype=np.int64)
         return np.repeat(np.arange(len(counts)), counts)
 
-    def within(self, sizes: Mapping[str, float], block: int) -> Array:
+    def within(self, standard_deviations: Mapping[str, float], block: int) -> Array:
         """(m, m) the covariance of a block, without the shared effects."""
         scale = self.scale[self.blocks[block]]
         covariance = np.zeros((len(scale), len(scale)))
         for name, kernels in self.kernels.items():
-            covariance += sizes[name] ** 2 * kernels[block]
-        covariance[np.diag_indices_from(covariance)] += sizes[REST] ** 2
+            covariance += standard_deviations[name] ** 2 * kernels[block]
+        covariance[np.diag_indices_from(covariance)] += standard_deviations[REST] ** 2
         return covariance * np.outer(scale, scale)
 
-    def effects(self, sizes: Mapping[str, float]) -> Array:
+    def effects(self, standard_deviations: Mapping[str, float]) -> Array:
         """(p,) the variance of each shared effect."""
-        return np.array([sizes[name] ** 2 for name in self.shared])[self.owner]
+        return np.array([standard_deviations[name] ** 2 for name in self.shared])[self.owner]
 
-    def normal(self, sizes: Mapping[str, float], mean: Array) -> BlockNormal:
-        """Multivariate normal of these sizes.
+    def normal(self, standard_deviations: Mapping[str, float], mean: Array) -> BlockNormal:
+        """Multivariate normal of these standard deviations.
 
-        sizes  standard deviations by name, above 0
+        standard_deviations  by name, above 0
         mean   (n,)
         """
-        within = tuple(self.within(sizes, block) for block in range(len(self.blocks)))
+        within = tuple(self.within(standard_deviations, block) for block in range(len(self.blocks)))
         loadings = tuple(self.loadings[rows] for rows in self.blocks)
-        return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(sizes)))
+        return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
 
     def part(self, places: Integers) -> "Layout":
         """The layout of some of the values, in the order of `places`, without effects that none of them has."""

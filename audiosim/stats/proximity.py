@@ -7,13 +7,13 @@ from audiosim.stats.gaussian import Singles
 
 
 def mutual_proximity(
-    apart: Array | Singles, from_one: Array | Singles, from_other: Array | Singles, counted: Booleans
+    distances: Array | Singles, from_one: Array | Singles, from_other: Array | Singles, counted: Booleans
 ) -> Array:
     """Empirical mutual proximity of one thing x and others y, in [0, 1].
 
         share of the references r with  D(x, r) > D(x, y)  and  D(y, r) > D(x, y)
 
-    apart       (m,) D(x, y)
+    distances   (m,) D(x, y)
     from_one    (r,) D(x, r)
     from_other  (m, r) D(y, r)
     counted     (m, r) which references count for which y: none that is x or y itself
@@ -22,10 +22,10 @@ def mutual_proximity(
     references are, it needs no other pair, so that it can be had for something new.
     Schnitzer, Flexer, Schedl & Widmer (2012), JMLR 13, section 3.2, which assumes no distribution.
     """
-    threshold = apart[:, None]
+    threshold = distances[:, None]
     farther = (from_one > threshold) & (from_other > threshold) & counted
     count = counted.sum(axis=1)
-    shares: Array = np.divide(farther.sum(axis=1), count, out=np.full(len(apart), np.nan), where=count > 0)
+    shares: Array = np.divide(farther.sum(axis=1), count, out=np.full(len(distances), np.nan), where=count > 0)
     return shares
 
 

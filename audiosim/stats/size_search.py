@@ -1,4 +1,4 @@
-"""The sizes of components at which a cost is least: a search by their logarithms, and how sure its end is."""
+"""Standard deviations at which a cost is least: a search by their logarithms, and how sure its end is."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from audiosim.arrays import Array
 SMALLEST = 1e-4  # standard deviation, in units of the values, that a component does not fall below
 ITERATIONS = 500
 STEP = 1e-3  # of a logarithm, for differences of the gradient
-NEAR = 1e-7  # of a standard error, to the best sizes
+NEAR = 1e-7  # of a standard error, to the best ones
 HOPELESS = 1e10  # cost where rounding leaves a covariance no inverse: a search that looks there turns back
 SURE = 4  # curvature by the logarithm of a size at which the variance is a standard error above 0
 FLAT = 1e-7  # of the largest curvature: below, the data does not tell
@@ -20,13 +20,13 @@ Cost = Callable[[Array], tuple[float, Array]]  # of logarithms (k,): the cost an
 
 
 def least_cost(cost: Cost, start: Array, highest: float, count: int) -> tuple[Array, Array]:
-    """The logarithms of the sizes where the cost is least, and how it bends there.
+    """Logarithms of the standard deviations where the cost is least, and how it bends there.
 
     highest  logarithm that none exceeds
     count    of the values: the cost bends by about twice that at most
 
-    The cost bends far more with some sizes than with others: the search goes by units in which it bends alike at the
-    start. It flattens as a size nears 0, where L-BFGS stops on the way: sizes that had better be the smallest are
+    The cost bends far more with some than with others: the search goes by units in which it bends alike at the
+    start. It flattens as one nears 0, where L-BFGS stops on the way: those that had better be the smallest are
     made that, and the others sought again.
     """
     cost = _guarded(cost)
@@ -96,13 +96,13 @@ def _curvature(cost: Cost, at: Array) -> Array:
 
 
 def relative_errors(curvature: Array, at: Array) -> Array:
-    """Standard errors of the logarithms of the sizes, those at their smallest held there."""
+    """Standard errors of these logarithms, those at their smallest held there."""
     free = np.flatnonzero(at > np.log(2 * SMALLEST))
     errors = np.full(len(at), np.inf)
     if len(free):
         curvatures, directions = np.linalg.eigh(curvature[np.ix_(free, free)])
-        told = curvatures > FLAT * max(1.0, curvatures[-1])
-        variances = directions[:, told] ** 2 @ (1 / curvatures[told])
-        lost = np.sum(directions[:, ~told] ** 2, axis=1) > FLAT
+        determined = curvatures > FLAT * max(1.0, curvatures[-1])
+        variances = directions[:, determined] ** 2 @ (1 / curvatures[determined])
+        lost = np.sum(directions[:, ~determined] ** 2, axis=1) > FLAT
         errors[free] = np.where(lost, np.inf, np.sqrt(variances))
     return errors

@@ -7,16 +7,16 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
-from audiosim.relevance.between import SIZES, TREND, Between
+from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.joint import Prior
 from audiosim.relevance.published import usual_model
 from audiosim.stats.components import estimate_components
 
 CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, on any collection
-LEAST = 0.05  # size, in standard deviations of a grade, that is taken for one that cannot be told from 0
+LEAST = 0.05  # standard deviation of an effect, in those of a grade, that is taken for one that cannot be told from 0
 WORTH = 2  # collections' worth of what is held of the spread before any is seen
 WEAK = Between(
-    {"constant": (0.0, 0.4), "standing": (0.0, 0.2), "consensus": (0.0, 0.2)},
+    {"constant": (0.0, 0.4), "system_agreement": (0.0, 0.2), "consensus": (0.0, 0.2)},
     {
         "query": (0.4, 0.35),
         "retrievers": (0.4, 0.35),
@@ -34,7 +34,7 @@ class Estimates:
     """Estimates from one fully or partly judged collection.
 
     source  that it comes from: collections of one source are no more than one
-    values  trend, and logarithms of sizes, by name; what the judgments do not tell is left out
+    values  trend, and logarithms of standard deviations, by name; what the judgments do not tell is left out
     """
 
     source: str
@@ -57,15 +57,15 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
     for one in estimates:
         groups.setdefault(one.source, []).append(one)
     trend = {name: _learned(groups, name, held.trend[name]) for name in TREND}
-    sizes = {}
-    for name in SIZES:
-        median, spread = held.sizes[name]
+    standard_deviations = {}
+    for name in EFFECT_NAMES:
+        median, spread = held.standard_deviations[name]
         if name == "consensus":
-            sizes[name] = (median, spread)
+            standard_deviations[name] = (median, spread)
             continue
         middle, spread = _learned(groups, name, (float(np.log(median)), spread))
-        sizes[name] = (float(np.exp(middle)), spread)
-    return Between(trend, sizes, tuple(dict.fromkeys([*held.sources, *groups])))
+        standard_deviations[name] = (float(np.exp(middle)), spread)
+    return Between(trend, standard_deviations, tuple(dict.fromkeys([*held.sources, *groups])))
 
 
 def _learned(groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[float, float]) -> tuple[float, float]:
@@ -96,9 +96,9 @@ def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estima
     layout = prior.layout.part(places)
     layout = replace(layout, shared={name: of for name, of in layout.shared.items() if name != "consensus"})
     value = grades[places] / pool.scale.maximum - prior.mean[places]
-    found = estimate_components([layout], [value], {name: WEAK.sizes[name][0] for name in layout.names})
+    found = estimate_components([layout], [value], {name: WEAK.standard_deviations[name][0] for name in layout.names})
     values = dict(zip(TREND, found.trend.tolist(), strict=True)) if found.identified else {}
-    for name, size in found.sizes.items():
+    for name, size in found.standard_deviations.items():
         if size < LEAST or np.isfinite(found.errors[name]):
             # Names of effects and of the trend are told apart by what they mean: `consensus` is no size here.
             values[name] = float(np.log(max(size, LEAST)))

@@ -113,7 +113,7 @@ class _Fits:
 
 
 def cross_validate(
-    judged: Judged, way: Way, views: Sequence[View], terms: tuple[str, ...], levels: Array, told: Callable[[], None]
+    judged: Judged, way: Way, views: Sequence[View], terms: tuple[str, ...], levels: Array, progress: Callable[[], None]
 ) -> tuple[list[HeldOutPrediction], list[str]]:
     """Predictions for each row of each view by fits to the rows of all other folds.
 
@@ -136,7 +136,7 @@ def cross_validate(
             state = fold if view.drawn is None else judged.in_part(fold, view.drawn, own[place])
             matched = None if view.drawn is None else _Fits(examples, state, terms, levels)
             said[place].append(_say(fits, matched, replace(examples, table=state.applied).of(rows), rows))
-        told()
+        progress()
     for view, parts in zip(views, said, strict=True):
         notes += [f"{view.label}, no fit at this share: {part.trouble}" for part in parts if part.trouble][:1]
     return [_assemble(examples, view, parts, levels) for view, parts in zip(views, said, strict=True)], notes

@@ -37,7 +37,7 @@ class Coefficient(NamedTuple):
     """A coefficient or threshold with both kinds of standard errors, and z and p by each.
 
     standard_error         from the information matrix: right if judgments were independent
-    robust_standard_error  allows for judgments of one query hanging together; None where there is one query
+    robust_standard_error  allows for correlated judgments of one query; None where there is one query
     """
 
     term: str

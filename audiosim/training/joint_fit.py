@@ -1,4 +1,4 @@
-"""The sizes of a joint model's components, from the judgments of some collections."""
+"""Variance components of a joint model, from the judgments of some collections."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +52,7 @@ def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = T
     found = estimate_components(layouts, values, {name: START[name] for name in layouts[0].names})
     return replace(
         model,
-        components={name: (size, _finite(found.errors[name])) for name, size in found.sizes.items()},
+        components={name: (size, _finite(found.errors[name])) for name, size in found.standard_deviations.items()},
         trend=_trend(layouts, values, found),
         between=learn_between([estimates_of(pool, grades) for pool, grades in judged], _shipped()) if vary else None,
     )
@@ -73,7 +73,7 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     count, doubt = sum(float(layout.fixed[:, 0].sum()) for layout in layouts), 0.0
     for layout in layouts:
         ones = sparse.csr_array(np.ones((1, len(layout.scale))))
-        doubt += float(layout.normal(found.sizes, np.zeros(len(layout.scale))).project(ones).variance[0])
+        doubt += float(layout.normal(found.standard_deviations, np.zeros(len(layout.scale))).project(ones).variance[0])
     covariance = block_diag(np.array([[doubt / count**2]]), (spread + spread.T) / 2)
     coefficients = dict(zip(TREND, [left / count, *slopes.tolist()], strict=True))
     return Trend(coefficients, tuple(map(tuple, covariance.tolist())))

@@ -173,7 +173,7 @@ def _predictions(
 ) -> Iterator[tuple[_Rows, Belief]]:
     """Predictions for the rows wanted, pool by pool, where the rows seen are all that is judged.
 
-    Of as many judgments as a campaign learns the sizes from, they are learned.
+    Of as many judgments as a campaign learns the variances from, they are learned.
     """
     for place, (rows, (_, grades), estimator) in enumerate(
         zip(_rows(judged), seen_only(judged, seen), estimators, strict=True)

@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 def fit_sample(sample: Sample, groups: bool = False) -> OrdinalFit:
-    """The fit of maximum likelihood; with `groups`, robust against judgments of one query hanging together."""
+    """The fit of maximum likelihood; with `groups`, robust against correlated judgments of one query."""
     import pandas as pd  # these cost start-up time that a command which does not train need not pay
 
     from audiosim.stats.regression import OrdinalRegression

@@ -51,7 +51,7 @@ def show_import(request: Request, one: CollectionDep, number: int) -> ImportOut:
 
 
 def _out(one: CollectionDep, file: Import) -> ImportOut:
-    return ImportOut.from_domain(file, one.campaign.standing.number)
+    return ImportOut.from_domain(file, one.campaign.current_state.number)
 
 
 def _imports(request: Request) -> ImportStore:

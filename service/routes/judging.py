@@ -94,7 +94,7 @@ def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, B
         _check_heard(one)
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
     held = [leased(one, leases[pair]) for pair in pairs if pair in leases]
-    return NextOut(assessor, one.campaign.standing.number, held)
+    return NextOut(assessor, one.campaign.current_state.number, held)
 
 
 def _share(request: Request, one: ServedCollection, assessor: str) -> int:
@@ -161,8 +161,8 @@ def show_answers(
     name = named_assessor(request, one, assessor)
     number = one.campaign.refresh()
     found = one.campaign.answers(name, count + 1, before)
-    told = [
+    rows = [
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
         for record in found[-count:]
     ]
-    return AnswersOut(name, number, len(found) > count, told)
+    return AnswersOut(name, number, len(found) > count, rows)

@@ -116,9 +116,9 @@ def _answer(request: Request, model: Model, body: bytes) -> Response:
 
 
 def _json_bytes(request: Request, body: bytes) -> int:
-    told = request.headers.get(JSON_BYTES)
-    if told is None:
+    declared = request.headers.get(JSON_BYTES)
+    if declared is None:
         return len(body)
-    if not told.isdecimal() or int(told) > len(body):
-        raise InputError(f"{JSON_BYTES} must be a number of bytes up to the body's {len(body)}, got {told[:20]!r}")
-    return int(told)
+    if not declared.isdecimal() or int(declared) > len(body):
+        raise InputError(f"{JSON_BYTES} must be a number of bytes up to the body's {len(body)}, got {declared[:20]!r}")
+    return int(declared)

@@ -1,4 +1,4 @@
-"""Needs of an organiser beside the standing: a campaign's course, what is left, who judges how, invitations."""
+"""Needs of an organiser beside the ranking: a campaign's course, what is left, who judges how, invitations."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -47,8 +47,8 @@ async def show_history(request: Request, one: CollectionDep) -> HistoryOut:
 @router.get("/collections/{collection}/remaining")
 async def show_remaining(request: Request, one: CollectionDep) -> RemainingOut:
     """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is."""
-    standing, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).remaining())
-    return RemainingOut.from_domain(one, standing, found)
+    current, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).remaining())
+    return RemainingOut.from_domain(one, current, found)
 
 
 @router.get("/collections/{collection}/assessors")
@@ -64,7 +64,7 @@ def show_assessors(one: CollectionDep) -> AssessorsOut:
 def show_progress(one: CollectionDep) -> ProgressOut:
     """Show how much of the pool is judged, by query and by system."""
     one.campaign.refresh()
-    return ProgressOut.from_domain(one.collection.identifier, one.campaign.standing)
+    return ProgressOut.from_domain(one.collection.identifier, one.campaign.current_state)
 
 
 @router.get("/collections/{collection}/log")

@@ -12,7 +12,7 @@ from audiosim.record import record_of
 from service.exchange import CollectionDep, WireRoute
 from service.exported import log_lines
 from service.limits import Shared
-from service.routes.campaign_standing import MeasureQuery
+from service.routes.campaign_state import MeasureQuery
 from service.served import ServedCollection
 
 router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)

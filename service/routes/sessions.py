@@ -20,21 +20,21 @@ async def open_session(request: Request, response: Response, asked: Annotated[Se
     if caller is not OPEN:
         secure = request.url.scheme == "https"
         response.set_cookie(COOKIE, asked.token, max_age=KEPT_S, httponly=True, samesite="strict", secure=secure)
-    return _told(caller, response)
+    return _session(caller, response)
 
 
 @router.get("/session")
 async def show_session(request: Request, response: Response) -> SessionOut:
     """Show whose token comes with this request; nobody's where none does."""
     secret, _ = presented(request.headers)
-    return _told(_access(request).identify(secret, address_of(request.scope)), response)
+    return _session(_access(request).identify(secret, address_of(request.scope)), response)
 
 
 @router.delete("/session")
 async def close_session(response: Response) -> SessionOut:
     """Forget the token."""
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-    return _told(NOBODY, response)
+    return _session(NOBODY, response)
 
 
 def _access(request: Request) -> Access:
@@ -43,7 +43,7 @@ def _access(request: Request) -> Access:
     return access
 
 
-def _told(caller: Caller, response: Response) -> SessionOut:
+def _session(caller: Caller, response: Response) -> SessionOut:
     response.headers["Cache-Control"] = "no-store"
     name, role = (None, None) if caller is NOBODY else (caller.name, caller.role)
     return SessionOut(name, role, caller.collection, open=caller is OPEN)

@@ -124,8 +124,8 @@ def divergences(rows):
     covariances += np.swapaxes(np.triu(covariances, 1), 1, 2)
     inverse = np.linalg.inv(covariances)
     traces = np.einsum("iab,jba->ij", inverse, covariances)
-    apart = means[:, None] - means[None]
-    squares = np.einsum("ija,iab,ijb->ij", apart, inverse, apart)
+    differences = means[:, None] - means[None]
+    squares = np.einsum("ija,iab,ijb->ij", differences, inverse, differences)
     return (traces + traces.T + squares + squares.T) / 2 - D
 
 

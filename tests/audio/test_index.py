@@ -318,20 +318,20 @@ def brute(index, kind):
     return both
 
 
-def ranked(apart, query, proximity, references):
+def ranked(divergences, query, proximity, references):
     """The others in order, by a double loop."""
-    others = [j for j in range(len(apart)) if j != query]
+    others = [j for j in range(len(divergences)) if j != query]
     close = {
         j: np.mean(
             [
-                apart[query, r] > apart[query, j] and apart[j, r] > apart[query, j]
+                divergences[query, r] > divergences[query, j] and divergences[j, r] > divergences[query, j]
                 for r in references
                 if r not in {query, j}
             ]
         )
         for j in others
     }
-    return sorted(others, key=lambda j: (-close[j] if proximity else 0, apart[query, j])), close
+    return sorted(others, key=lambda j: (-close[j] if proximity else 0, divergences[query, j])), close
 
 
 def drawn(n, seed=1, d=3):
@@ -347,11 +347,11 @@ def drawn(n, seed=1, d=3):
 @pytest.mark.parametrize("proximity", [False, True])
 def test_neighbours_are_those_of_a_double_loop_whichever_way(kind, proximity):
     index = drawn(30)
-    apart = brute(index, kind)
+    divergences = brute(index, kind)
     for query, near in index.neighbours(None, 7, divergence=kind, proximity=proximity).items():
-        order, close = ranked(apart, int(query[1:]), proximity, range(30))
+        order, close = ranked(divergences, int(query[1:]), proximity, range(30))
         assert [int(other.identifier[1:]) for other in near] == order[:7]
-        np.testing.assert_allclose([other.divergence for other in near], apart[int(query[1:]), order[:7]], rtol=1e-4)
+        np.testing.assert_allclose([other.divergence for other in near], divergences[int(query[1:]), order[:7]], rtol=1e-4)
         if proximity:
             assert [other.proximity for other in near] == pytest.approx([close[j] for j in order[:7]])
 

@@ -92,7 +92,7 @@ def by_hand(collection, log):
 def test_whatever_happens_a_campaign_opened_on_the_log_is_where_the_first_one_is(
     tiny, watch, monkeypatch, batch, at_once, actions, before
 ):
-    monkeypatch.setattr("audiosim.campaign.standing.AT_ONCE", at_once)
+    monkeypatch.setattr("audiosim.campaign.state.AT_ONCE", at_once)
     collection = replace(tiny, judgments=tuple(Judgment("q1", name, 50.0, "ann") for name in "abc"[:before]))
     store = MemoryStore()
 
@@ -120,7 +120,7 @@ def test_many_judgments_at_once_leave_the_same_as_one_by_one(opened, tiny_truth,
         one, all_ = opened(batch=batch), opened(batch=batch)
         for judgment in tiny_truth[:5]:
             one.tell(judgment)
-        monkeypatch.setattr("audiosim.campaign.standing.AT_ONCE", 1)
+        monkeypatch.setattr("audiosim.campaign.state.AT_ONCE", 1)
         all_.tell_all(tiny_truth[:5])
         monkeypatch.undo()
         assert same(one, all_)
@@ -176,7 +176,7 @@ def test_what_the_estimator_could_not_count_is_safe_and_counted_later(tiny, tiny
     estimator.failing = True
     with pytest.raises(ConnectionError, match="no answer"):
         campaign.tell(tiny_truth[1])
-    assert campaign.standing.number == 1
+    assert campaign.current_state.number == 1
     estimator.failing = False
     campaign.tell(tiny_truth[2])
     assert same(Campaign(tiny, estimator, "CG@2", store), campaign)
@@ -220,8 +220,8 @@ def test_a_judgment_sent_again_by_its_key_is_answered_as_before(opened, store, s
 def test_of_several_told_those_sent_before_are_answered_in_their_place(opened, said):
     campaign = opened()
     campaign.tell(said(key="k", document="b"))
-    told = campaign.tell_all([said(), said(key="k", document="b"), said(document="c")])
-    assert [(record.number, record.replayed) for record in told] == [(2, False), (1, True), (3, False)]
+    written = campaign.tell_all([said(), said(key="k", document="b"), said(document="c")])
+    assert [(record.number, record.replayed) for record in written] == [(2, False), (1, True), (3, False)]
 
 
 def test_a_judgment_without_a_time_has_that_of_the_clock(opened, watch):
@@ -507,7 +507,7 @@ def test_progress_counts_what_was_done(opened, said):
     progress = campaign.progress
     assert (progress.number, progress.state, progress.judged, progress.pool) == (5, "open", 2, 7)
     assert (progress.judgments, progress.leased, progress.twice, progress.dropped) == (3, 2, 1, 0)
-    assert campaign.standing.number == campaign.sync() == 5
+    assert campaign.current_state.number == campaign.sync() == 5
     assert campaign.assessors() == ["ann", "bob"]
 
 

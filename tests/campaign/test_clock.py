@@ -13,14 +13,14 @@ def campaign(tiny, store, watch):
 
 
 def test_judgments_keep_their_order_whatever_their_times(tiny, store, watch, campaign):
-    told = []
+    written = []
     for hours in (0, -5, 1, -24 * 400):
         watch.forward(3600 * hours)
         (pair,) = campaign.ask(1, "ann")
-        told.append(campaign.tell(said_now(pair, watch)))
-    numbers = [record.number for record in told]
+        written.append(campaign.tell(said_now(pair, watch)))
+    numbers = [record.number for record in written]
     assert numbers == sorted(numbers)
-    times = [record.event.time for record in told]
+    times = [record.event.time for record in written]
     assert times != sorted(times)
     assert [record.event.time for record in campaign.answers("ann")] == times
     assert campaign.pace("ann").answers == 4

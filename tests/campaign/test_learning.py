@@ -49,11 +49,11 @@ def judged():
 )
 def test_what_changes_after_the_model_has_learned_changes_nothing_of_what_it_learned(judged, change):
     live, store, first = judged()
-    learned = live.selection.estimator.sizes
+    learned = live.selection.estimator.standard_deviations
     change(live, first)
-    assert live.selection.estimator.sizes == learned
+    assert live.selection.estimator.standard_deviations == learned
     again = Campaign(replace(WITHOUT, judgments=()), store=store)
-    assert again.selection.estimator.sizes == learned
+    assert again.selection.estimator.standard_deviations == learned
     np.testing.assert_allclose(again.selection.scores.mean, live.selection.scores.mean, rtol=1e-9)
     np.testing.assert_allclose(
         again.selection.scores.covariance, live.selection.scores.covariance, rtol=1e-7, atol=1e-12

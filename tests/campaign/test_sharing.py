@@ -60,12 +60,12 @@ def test_threads_of_one_campaign_never_get_one_pair_and_lose_no_judgment():
     collection = Collection.load(DEMO, "none")
     store = MemoryStore()
     shared, other = (Campaign(collection, "mout", "CG@5", store, CampaignSettings(batch=5)) for _ in range(2))
-    told = []
+    written = []
 
     def judge(campaign, name):
         for _ in range(6):
             (pair,) = campaign.ask(1, name)
-            told.append(campaign.tell(Judgment(*pair, 50.0, name)).number)
+            written.append(campaign.tell(Judgment(*pair, 50.0, name)).number)
 
     threads = [
         Thread(target=judge, args=(campaign, f"{number}")) for number, campaign in enumerate([shared] * 3 + [other] * 3)
@@ -76,7 +76,7 @@ def test_threads_of_one_campaign_never_get_one_pair_and_lose_no_judgment():
         thread.join()
     log = list(store.read())
     judged = [(number, event.pair) for number, event in log if event.kind == "judgment"]
-    assert sorted(told) == [number for number, _ in judged]
+    assert sorted(written) == [number for number, _ in judged]
     assert len({pair for _, pair in judged}) == 36
     shared.sync()
     other.sync()

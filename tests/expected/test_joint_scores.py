@@ -51,7 +51,7 @@ def regraded(belief, index, grade):
     return belief.revise(grades)
 
 
-def apart(belief):
+def independent(belief):
     """The same of each pair, as if it had nothing to do with the others."""
     return Belief.independent(belief.levels, belief.probabilities, belief.grades, belief.maximum, belief.models)
 
@@ -201,7 +201,7 @@ def test_ratios_have_the_moments_of_draws_from_the_field(sharp, written, count):
     found = RatioScores(parse_measure(written), POOL).scores(belief)
     scores = ratio_by_definition(drawn_gains(belief, 20_000, 6), RATIOS[written])
     assert_within_error(found, scores, bias=6e-4, skew=0.02)
-    lone = RatioScores(parse_measure(written), POOL).scores(apart(belief))
+    lone = RatioScores(parse_measure(written), POOL).scores(independent(belief))
     with pytest.raises(AssertionError):
         assert_within_error(lone, scores, bias=6e-4, skew=0.02)
 
@@ -228,11 +228,11 @@ def test_simulated_ratios_are_those_of_draws_from_the_field(sharp):
     assert_within_error(found, scores, bias=5 * np.sqrt(found.variance.max() / 20_000), skew=0.04)
 
 
-def test_simulation_sees_that_queries_hang_together(broad):
+def test_simulation_sees_that_queries_are_correlated(broad):
     # What all queries share is .3 of the variance of a pair; more of that of the mean over six queries.
     measure = parse_measure("P(min=50)@4")
     joint = SampledScores(measure, POOL, 4000).scores(broad)
-    lone = SampledScores(measure, POOL, 4000).scores(apart(broad))
+    lone = SampledScores(measure, POOL, 4000).scores(independent(broad))
     np.testing.assert_allclose(joint.mean, lone.mean, atol=0.03)
     assert np.all(joint.variance > 1.3 * lone.variance)
     # Of binary grades P is linear: its covariance is that of pairs of orthants, drawn here from the field in full.

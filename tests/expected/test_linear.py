@@ -93,7 +93,7 @@ def test_a_measure_of_one_s_own_with_weights_of_ranks_is_expected_exactly(doubt,
 
 
 @pytest.mark.parametrize("written", LINEAR)
-def test_gains_that_hang_together_are_projected_with_their_covariance(doubt, definitions, written):
+def test_correlated_gains_are_projected_with_their_covariance(doubt, definitions, written):
     # The weights are found from the definition itself, one document at a time: W is linear in the gains.
     measure, pool = parse_measure(written), doubt.pool
     scale = replace(pool.scale, levels=(0.0, *pool.scale.levels[-1:]))

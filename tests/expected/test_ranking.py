@@ -93,7 +93,7 @@ def test_a_single_system_is_ranked_for_sure():
     assert (ranking.confidence, ranking.pair_rows()) == (1, [])
 
 
-def test_systems_that_hang_together_wholly_differ_for_sure():
+def test_wholly_correlated_systems_differ_for_sure():
     # One random score, one constant above it: the difference is known up to rounding, which must not count as doubt.
     one, off = np.full((2, 2), 1 / 3), 4 * np.finfo(float).eps * (1 - np.eye(2))
     ranking = ranking_of(Moments(np.array([0.7, 0.4]), one * (1 - off)))

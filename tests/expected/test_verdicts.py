@@ -39,20 +39,20 @@ def test_groups_are_the_largest_sets_of_which_no_two_are_told_apart():
     rng = np.random.default_rng(5)
     for _ in range(30):
         verdicts = Verdicts(random_ranking(rng))
-        apart = verdicts.better | verdicts.better.T
-        systems = range(len(apart))
+        separated = verdicts.better | verdicts.better.T
+        systems = range(len(separated))
         sets = [set(some) for size in range(1, 7) for some in combinations(systems, size)]
-        alike = [one for one in sets if not any(apart[i, j] for i, j in combinations(one, 2))]
+        alike = [one for one in sets if not any(separated[i, j] for i, j in combinations(one, 2))]
         largest = [one for one in alike if not any(one < other for other in alike)]
         assert sorted(map(sorted, verdicts.groups)) == sorted(map(sorted, largest))
 
 
 def test_systems_share_a_letter_exactly_where_they_cannot_be_told_apart():
     verdicts = Verdicts(random_ranking(np.random.default_rng(2), scale=0.03))
-    apart = verdicts.better | verdicts.better.T
-    assert 0 < apart.sum() < apart.size - len(apart)
-    for i, j in combinations(range(len(apart)), 2):
-        assert bool(set(verdicts.letters[i]) & set(verdicts.letters[j])) != apart[i, j]
+    separated = verdicts.better | verdicts.better.T
+    assert 0 < separated.sum() < separated.size - len(separated)
+    for i, j in combinations(range(len(separated)), 2):
+        assert bool(set(verdicts.letters[i]) & set(verdicts.letters[j])) != separated[i, j]
 
 
 @pytest.mark.slow

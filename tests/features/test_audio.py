@@ -71,7 +71,7 @@ def divergence(one, other):
 
 
 @pytest.fixture(scope="session")
-def apart(sounding):
+def distances(sounding):
     """Divergence by identifiers of any two recordings."""
     index = AudioIndex.load(sounding.sounds)
     known = dict(zip(index.ids, zip(index.means, index.covariances, strict=True), strict=True))
@@ -91,13 +91,13 @@ def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(s
     monkeypatch.setattr(neighbourhood, "DIVERGENCES", held)
     index = AudioIndex.load(sounding.sounds)
     known = dict(zip(index.ids, zip(index.means, index.covariances, strict=True), strict=True))
-    apart = {(i, j): jensen_shannon(known[i], known[j]) for i in known for j in known}
+    distances = {(i, j): jensen_shannon(known[i], known[j]) for i in known for j in known}
     expected = []
     for query, document in sounding.pairs:
         if {query, document} <= set(known):
-            d = apart[document, query]
+            d = distances[document, query]
             others = set(known) - {query, document}
-            expected.append(np.mean([apart[document, j] > d and apart[query, j] > d for j in others]))
+            expected.append(np.mean([distances[document, j] > d and distances[query, j] > d for j in others]))
         else:
             expected.append(np.nan)
     assert 0 < np.isnan(expected).sum() < len(expected)
@@ -136,21 +136,21 @@ def test_judged_recordings_weigh_by_their_closeness(pool, truth):
     np.testing.assert_array_equal(values[[2, 3, 6]], [70, 30, UNKNOWN])
 
 
-def test_weighted_grades_are_what_a_double_loop_gives(sounding, apart):
+def test_weighted_grades_are_what_a_double_loop_gives(sounding, distances):
     grades = np.random.default_rng(3).integers(0, 101, len(sounding.pairs)).astype(float)
     grades[::3] = np.nan
     values = one(sounding, grades, "kSIM")
-    heard = {name for name, _ in apart}
+    heard = {name for name, _ in distances}
     for i, (query, document) in enumerate(sounding.pairs):
         others = [d for q, d in sounding.pairs if q == query and d in heard]
         if document not in heard:
             assert np.isnan(values[i])
             continue
-        bandwidth = {d: sorted(apart[d, e] for e in others if e != d)[:7][-1] for d in others}
+        bandwidth = {d: sorted(distances[d, e] for e in others if e != d)[:7][-1] for d in others}
         total = weight = 0.0
         for j, (other_query, other) in enumerate(sounding.pairs):
             if other_query == query and other in heard and j != i and not np.isnan(grades[j]):
-                w = np.exp(-apart[document, other] / np.sqrt(bandwidth[document] * bandwidth[other]))
+                w = np.exp(-distances[document, other] / np.sqrt(bandwidth[document] * bandwidth[other]))
                 total, weight = total + w * grades[j], weight + w
         assert values[i] == pytest.approx(total / weight, rel=1e-9)
 

@@ -75,10 +75,10 @@ def test_mutual_proximity_by_angle_is_the_share_of_references_that_are_farther_f
     piece = Evidence("clap", "document", tuple(DOCUMENTS), vectors)
     pool = build_pool(collection)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    apart = 1 - unit @ unit.T
+    distances = 1 - unit @ unit.T
     for one, other in ((0, 3), (1, 9), (4, 5)):
         others = [j for j in range(12) if j not in (one, other)]
-        expected = np.mean([min(apart[one, j], apart[other, j]) > apart[one, other] for j in others])
+        expected = np.mean([min(distances[one, j], distances[other, j]) > distances[one, other] for j in others])
         assert angles_of(pool, piece).proximity(one, np.array([other]))[0] == pytest.approx(expected)
 
 

@@ -136,9 +136,9 @@ def test_recordings_that_come_later_change_nothing_of_the_others_and_are_held_ag
     pool = build_pool(collection, also=[Pair("d00", "new")])
     every = AudioIndex.load(collection.sounds)
     rows, d = np.vstack([AudioIndex.load(later_folder(collection.sounds)).rows, every.rows]), 3
-    apart = jensen_shannon.jensen_shannon_divergence(rows, None, d)
+    distances = jensen_shannon.jensen_shannon_divergence(rows, None, d)
     # The new one is place 0, d00 place 1; references are the thirty recordings of the index but for d00 itself.
-    share = np.mean((apart[0, 2:] > apart[0, 1]) & (apart[1, 2:] > apart[0, 1]))
+    share = np.mean((distances[0, 2:] > distances[0, 1]) & (distances[1, 2:] > distances[0, 1]))
     assert query_proximity(pool)[-1] == pytest.approx(share)
 
 

@@ -64,8 +64,8 @@ def test_so_it_is_on_random_rankings(measure, seed):
     rng = np.random.default_rng(seed)
     runs = tuple(Run(system, {"q": tuple(map(str, rng.permutation(6)[:4]))}) for system in "AB")
     pairs = build_pool(replace(COLLECTION, runs=runs), 4).pairs
-    told = rng.permutation(len(pairs))[4:]
-    judgments = tuple(Judgment(*pairs[place], float(rng.integers(3))) for place in told)
+    judged = rng.permutation(len(pairs))[4:]
+    judgments = tuple(Judgment(*pairs[place], float(rng.integers(3))) for place in judged)
     collection = replace(COLLECTION, runs=runs, judgments=judgments)
     worlds, (low, high) = all_scores(measure, collection), score_bounds(collection, measure)
     assert np.all(low <= worlds.min(axis=0) + 1e-12)

@@ -182,12 +182,12 @@ def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, ht
     assert len({(one["query"], one["document"]) for one in found}) == 20
     assert len({one["key"] for one in found}) == 20
     details = [one["details"] for one in found]
-    for told in details:
-        assert min(told["query_played_s"], told["document_played_s"]) >= 0.1
-        assert told["played_s"] == pytest.approx(told["query_played_s"] + told["document_played_s"], abs=0.011)
+    for details_of in details:
+        assert min(details_of["query_played_s"], details_of["document_played_s"]) >= 0.1
+        assert details_of["played_s"] == pytest.approx(details_of["query_played_s"] + details_of["document_played_s"], abs=0.011)
     # The output has a clock of its own, which may lag and catch up; over all pairs that evens out.
-    seconds = sum(told["seconds"] for told in details)
-    assert sum(told["played_s"] for told in details) - 1 < seconds < time.monotonic() - begun
+    seconds = sum(details_of["seconds"] for details_of in details)
+    assert sum(details_of["played_s"] for details_of in details) - 1 < seconds < time.monotonic() - begun
     # Candidates of one query stand together.
     queries = [one["query"] for one in found]
     assert len([1 for one, other in pairwise(queries) if one != other]) == len(set(queries)) - 1
@@ -477,7 +477,7 @@ def test_every_scale_is_asked_in_its_own_way(browse, http, scale, key, field, gi
 def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, http):
     page = browse("/judge/demo?listen=0.1")
     enter(page, "Ann", training=True)
-    told = []
+    details_of = []
     for place in range(3):
         assert page.inner_text("#where") == f"Training {place + 1} of 3"
         wait_for_pair(page)
@@ -486,12 +486,12 @@ def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, ht
         page.locator("#save[aria-disabled=false]").wait_for()
         page.keyboard.press("Enter")
         page.locator("#feedback").wait_for()
-        told.append(page.inner_text("#feedback"))
+        details_of.append(page.inner_text("#feedback"))
         page.keyboard.press("Enter")
         page.locator("#feedback").wait_for(state="hidden")
-    assert "the very same recording" in told[0]
-    assert "there is no right answer" in told[1]
-    assert "one recording again" in told[2]
+    assert "the very same recording" in details_of[0]
+    assert "there is no right answer" in details_of[1]
+    assert "one recording again" in details_of[2]
     wait_for_pair(page)
     assert page.inner_text("#where") == "Pair 1 of 20"
     assert answers(http, "Ann") == []

@@ -135,9 +135,9 @@ def test_the_page_shows_the_ranking_that_the_service_tells(browse, campaign):
     above = {(pair["a"], pair["b"]): pair["confidence"] for pair in ranking["pairs"]}
     names = [system["system"] for system in ranking["systems"]]
     for place, row in enumerate(cells(page, "#pairs")):
-        told = [above[names[place], other] for other in names[place + 1 :]]
+        listed = [above[names[place], other] for other in names[place + 1 :]]
         assert row[0] == f"{place + 1} {names[place]}"
-        assert [int(said) for said in row[1:] if said] == [int(100 * one + 1e-9) for one in told]
+        assert [int(said) for said in row[1:] if said] == [int(100 * one + 1e-9) for one in listed]
     least = min(ranking["pairs"], key=lambda pair: pair["confidence"])
     assert page.inner_text("#least li").startswith(f"{least['a']} above {least['b']}: ")
 
@@ -267,8 +267,8 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert list(rows) == ["ann", "bob"]
     assert rows["ann"][1] == "4"
     assert rows["bob"][1] == "0"
-    (told,) = campaign.get("campaign")["cannot"]
-    assert cells(page, "#cannot") == [[told["query"], told["document"], "bob", "the clip is silent"]]
+    (listed,) = campaign.get("campaign")["cannot"]
+    assert cells(page, "#cannot") == [[listed["query"], listed["document"], "bob", "the clip is silent"]]
 
 
 LOOKS = list(product((DESK, PHONE), ("light", "dark")))

@@ -42,33 +42,33 @@ class Share:
 
     target: float
 
-    def level(self, standing):
-        return standing.ranking.judged / len(standing.pool.pairs)
+    def level(self, selection):
+        return selection.ranking.judged / len(selection.pool.pairs)
 
-    def reached(self, standing):
-        return self.level(standing) >= self.target
+    def reached(self, selection):
+        return self.level(selection) >= self.target
 
     def __str__(self):
         return f"share={self.target!r}"
 
 
 class Endless(Share):
-    def level(self, standing):
+    def level(self, selection):
         return np.inf
 
 
 class Vague(Share):
-    def reached(self, standing):
+    def reached(self, selection):
         return "nearly"
 
 
 class Moody(Share):
-    def level(self, standing):
+    def level(self, selection):
         return float(next(CALLS))
 
 
 class Raising(Share):
-    def level(self, standing):
+    def level(self, selection):
         raise KeyError("no such level")
 
 

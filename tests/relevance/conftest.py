@@ -101,13 +101,13 @@ class InCommon:
             found.append([(of - mean) / spread if spread > 1e-12 else 0.0, self.teams(pair) - middle - of])
         return np.array(found)
 
-    def covariance(self, sizes, scale):
+    def covariance(self, standard_deviations, scale):
         """(n, n) the sum over the kinds of size^2 times what two pairs share, times the scale of both."""
         n = len(self.pairs)
         covariance = np.zeros((n, n))
         for i in range(n):
             for j in range(i + 1):
-                total = sum(size**2 * self.share(kind, self.pairs[i], self.pairs[j]) for kind, size in sizes.items())
+                total = sum(size**2 * self.share(kind, self.pairs[i], self.pairs[j]) for kind, size in standard_deviations.items())
                 covariance[i, j] = covariance[j, i] = total * scale[i] * scale[j]
         return covariance
 
@@ -118,7 +118,7 @@ def in_common():
     return InCommon
 
 
-SIZES = {
+STANDARD_DEVIATIONS = {
     "query": 0.5,
     "retrievers": 0.35,
     "query_genre": 0.45,
@@ -133,7 +133,7 @@ SIZES = {
 
 
 TREND = Trend(
-    {"constant": 0.05, "standing": 0.2, "consensus": 0.3}, ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03))
+    {"constant": 0.05, "system_agreement": 0.2, "consensus": 0.3}, ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03))
 )
 
 
@@ -150,7 +150,7 @@ def joint_model(**changes):
             "plain", "fine", tuple(np.arange(5.0, 100, 10)), (), (), tuple(np.linspace(2, -3, 9)), None, "made up"
         ),
         "source": "made up",
-        "components": {name: (size, None) for name, size in SIZES.items()},
+        "components": {name: (size, None) for name, size in STANDARD_DEVIATIONS.items()},
         "trend": TREND,
     }
     return Model(**(fields | changes))

@@ -14,15 +14,15 @@ def pool_of(lists, teams=None, cutoff=3):
     return build_pool(Collection("c", "c", FINE, cutoff, runs, teams=teams or {}))
 
 
-def test_standing_and_consensus_are_those_written_out():
+def test_system_agreement_and_consensus_are_those_written_out():
     # Teams: AB, C, D. For q A and B find a and b, C finds a, D finds c: a has two teams, b and c one.
     pool = pool_of({"A": {"q": "ab"}, "B": {"q": "ab"}, "C": {"q": "a"}, "D": {"q": "c"}}, {"A": "AB", "B": "AB"})
     two = np.log(2)
     np.testing.assert_allclose(log_teams(pool), [two, 0, 0])
     # ln teams less their mean: 2/3, -1/3, -1/3 of ln 2. Systems' means: A, B 1/6, C 2/3, D -1/3; of mean 1/6.
     spread = np.std([1 / 6, 1 / 6, 2 / 3, -1 / 3])
-    standing, consensus = covariates(pool)
-    np.testing.assert_allclose(standing, [np.mean([0, 0, 1 / 2]) / spread, 0, -1 / 2 / spread], atol=1e-12)
+    agreement, consensus = covariates(pool)
+    np.testing.assert_allclose(agreement, [np.mean([0, 0, 1 / 2]) / spread, 0, -1 / 2 / spread], atol=1e-12)
     np.testing.assert_allclose(consensus, np.array([2 / 3 - 1 / 3, -1 / 3 - 1 / 6, 0]) * two, atol=1e-12)
 
 
@@ -32,7 +32,7 @@ def test_they_are_those_of_the_runs_pair_by_pair(some_hundreds, in_common):
 
 
 @pytest.mark.parametrize("lists", [{"A": {"q": "abc"}}, {"A": {"q": "ab"}, "B": {"q": "cd"}}])
-def test_where_no_system_agrees_more_than_another_standing_and_consensus_are_0(lists):
+def test_where_no_system_agrees_more_than_another_both_covariates_are_0(lists):
     for column in covariates(pool_of(lists)):
         np.testing.assert_array_equal(column, 0)
 

@@ -67,7 +67,7 @@ def test_the_same_seed_draws_the_same_and_where_all_is_judged_there_is_nothing_t
 
 
 @pytest.mark.slow
-def test_grades_drawn_for_a_campaign_hang_together_as_in_the_field(correlated, jointly):
+def test_grades_drawn_for_a_campaign_are_correlated_as_in_the_field(correlated, jointly):
     # The standard error of a correlation is (1 - r^2) / sqrt(draws); five of them, of 28 correlations.
     rng, draws = np.random.default_rng(6), 1500
     belief = jointly(correlated(rng, 0.1), range(101), 100.0).condition(1, 60.0)
@@ -79,6 +79,6 @@ def test_grades_drawn_for_a_campaign_hang_together_as_in_the_field(correlated, j
     found = np.corrcoef(grades[:, others].T)
     assert np.all(np.abs(found - expected) <= 5 * (1 - expected**2) / np.sqrt(draws) + 0.005)
     assert np.abs(expected - np.eye(7)).max() > 0.3
-    apart = Belief.independent(belief.levels, belief.probabilities, belief.grades, 100.0, ("lone",))
-    lone = np.corrcoef(np.array([drawn_grades(apart, rng) for _ in range(draws)])[:, others].T)
+    independent = Belief.independent(belief.levels, belief.probabilities, belief.grades, 100.0, ("lone",))
+    lone = np.corrcoef(np.array([drawn_grades(independent, rng) for _ in range(draws)])[:, others].T)
     assert np.abs(lone - np.eye(7)).max() <= 5 / np.sqrt(draws)

@@ -57,10 +57,10 @@ def test_an_index_of_sounds_makes_predictions_better(demo, heard):
 
 @pytest.mark.slow
 def test_what_spoke_for_each_pair_is_named(demo, heard):
-    told = belief(
+    informed = belief(
         heard.with_evidence("clicks", {("q01", next(iter(heard.runs[0].rankings["q01"]))): 1.0, **clicks(heard)})
     )
-    words = {told.evidence[code] for code in told.spoke}
+    words = {informed.evidence[code] for code in informed.spoke}
     assert "output, genre, artist, sound" in words
     assert "output, genre, artist, sound, clicks" in words
     assert "output, genre, sound" in words  # d001 has no artist
@@ -109,12 +109,12 @@ def test_judgments_learn_the_slope_as_generalised_least_squares_with_a_prior_doe
 def test_evidence_that_tells_the_truth_is_believed_after_some_judgments(demo):
     pool = build_pool(demo)
     truth = pool.spread(demo.grades())
-    told = demo.with_evidence("judge", dict(zip(pool.pairs, truth.tolist(), strict=True)))
+    informed = demo.with_evidence("judge", dict(zip(pool.pairs, truth.tolist(), strict=True)))
     seen = np.random.default_rng(5).choice(600, 60, replace=False)
     left = np.setdiff1d(np.arange(600), seen)
     grades = np.full(600, np.nan)
     grades[seen] = truth[seen]
-    without, with_it = (belief(of, grades).expectation[left] - truth[left] for of in (demo, told))
+    without, with_it = (belief(of, grades).expectation[left] - truth[left] for of in (demo, informed))
     assert np.std(with_it) < 0.8 * np.std(without)
 
 

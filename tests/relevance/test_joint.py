@@ -41,7 +41,7 @@ def nothing(pool):
 
 # As unsure as that of the model, but of nothing.
 FLAT = Trend(
-    dict.fromkeys(("constant", "standing", "consensus"), 0.0),
+    dict.fromkeys(("constant", "system_agreement", "consensus"), 0.0),
     ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03)),
 )
 
@@ -54,13 +54,13 @@ class Dense:
         self.prior = OrdinalEstimator(self.pool, (model, *fallbacks(model))).predict(nothing(self.pool))
         mean = self.prior.marginals @ LEVELS
         deviation = np.sqrt(self.prior.marginals @ LEVELS**2 - mean**2)
-        sizes = {name: size for name, (size, _) in model.components.items() if name != SOUND}
+        standard_deviations = {name: size for name, (size, _) in model.components.items() if name != SOUND}
         common, self.scale = in_common(collection), np.maximum(deviation, 0.6 * deviation.mean()) / 100
         trend = np.column_stack([np.ones(len(mean)), common.covariates()]) * self.scale[:, None]
         self.mean = mean / 100 + trend @ [
-            model.trend.coefficients[name] for name in ("constant", "standing", "consensus")
+            model.trend.coefficients[name] for name in ("constant", "system_agreement", "consensus")
         ]
-        self.covariance = common.covariance(sizes, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
+        self.covariance = common.covariance(standard_deviations, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
         self.weights = np.zeros((len(collection.runs), len(self.pool.pairs)))
         for row, run in zip(self.weights, collection.runs, strict=True):
             for query, documents in run.rankings.items():
@@ -165,8 +165,8 @@ def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_c
 @pytest.mark.parametrize("large", [("query", "genres", "system"), ("query", "query_genre", "artist")])
 def test_where_a_pair_has_next_to_nothing_of_its_own_no_digits_are_lost(some_hundreds, joined, in_common, truth, large):
     # Sizes as small as a fit gives; 1e-3 squared of 1 leaves a covariance solved in full about 1e-9.
-    sizes = {**dict.fromkeys(joined().components, 1e-4), **dict.fromkeys(large, 1.0), "rest": 1e-3}
-    model = joined(components={name: (size, None) for name, size in sizes.items()})
+    standard_deviations = {**dict.fromkeys(joined().components, 1e-4), **dict.fromkeys(large, 1.0), "rest": 1e-3}
+    model = joined(components={name: (size, None) for name, size in standard_deviations.items()})
     dense = Dense(some_hundreds, model, in_common)
     chosen = np.isin(np.arange(len(truth)), np.random.default_rng(1).permutation(len(truth))[:100])
     grades = np.where(chosen, truth, np.nan)
@@ -238,8 +238,8 @@ def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_
 
 
 @pytest.mark.parametrize("sizes", [1.0, 100.0, 0.01])
-def test_probabilities_stay_on_the_scale_whatever_is_judged(pool, joined, sizes):
-    model = joined(components={name: (sizes * size, None) for name, (size, _) in joined().components.items()})
+def test_probabilities_stay_on_the_scale_whatever_is_judged(pool, joined, standard_deviations):
+    model = joined(components={name: (standard_deviations * size, None) for name, (size, _) in joined().components.items()})
     rng, n = np.random.default_rng(6), len(pool.pairs)
     shared = estimator(pool, model)
     first = pool.query == 0
@@ -348,13 +348,13 @@ def alike_on_a_line(places):
 
     Their mixture has variance 1 + (x - y)^2 / 4, half the logarithm of which is the divergence.
     """
-    apart = np.array([[np.log(1 + (x - y) ** 2 / 4) / 2 for x in places] for y in places])
+    distances = np.array([[np.log(1 + (x - y) ** 2 / 4) / 2 for x in places] for y in places])
     count = len(places)
     alike = np.ones((count, count))
     for i in range(count):
         for j in range(count):
-            if apart[i, j] > 0:
-                farther = [min(apart[i, k], apart[j, k]) > apart[i, j] for k in range(count) if k not in (i, j)]
+            if distances[i, j] > 0:
+                farther = [min(distances[i, k], distances[j, k]) > distances[i, j] for k in range(count) if k not in (i, j)]
                 alike[i, j] = np.mean(farther) ** 8
     return alike
 

@@ -266,6 +266,6 @@ def test_an_estimator_that_has_learned_hands_over_a_reserve_that_has_learned_fro
     estimator, grades = estimator_of(pool, model), np.full(len(pool.pairs), np.nan)
     grades[:60] = pool.spread(part.grades())[:60]
     reserve = estimator.relearned(grades).in_reserve()
-    assert reserve.sizes == pytest.approx(estimator.in_reserve().relearned(grades).sizes)
+    assert reserve.standard_deviations == pytest.approx(estimator.in_reserve().relearned(grades).standard_deviations)
     assert reserve.in_reserve() is None
     assert estimator_of(pool, replace(model, between=None)).in_reserve() is None

@@ -191,10 +191,10 @@ COMPONENTS = {
     "rest": (0.7, 0.01),
 }
 COVARIANCE = ((4e-4, -1e-3, 0.0), (-1e-3, 0.04, 0.0), (0.0, 0.0, 0.01))
-COEFFICIENTS = {"constant": 0.02, "standing": 0.8, "consensus": 0.3}
+COEFFICIENTS = {"constant": 0.02, "system_agreement": 0.8, "consensus": 0.3}
 TREND = Trend(COEFFICIENTS, COVARIANCE)
 BETWEEN = Between(
-    {"constant": (0.1, 0.4), "standing": (0.2, 0.2), "consensus": (0.2, 0.2)},
+    {"constant": (0.1, 0.4), "system_agreement": (0.2, 0.2), "consensus": (0.2, 0.2)},
     dict.fromkeys(("query", "retrievers", "consensus", "team", "system", "rest"), (0.3, 0.4)),
     ("one", "other"),
 )
@@ -225,7 +225,7 @@ def test_a_joint_model_survives_a_round_trip(tmp_path, more):
 
 def test_the_version_tells_models_of_other_components_or_another_trend_apart():
     first = a_joint_model()
-    moved = Trend(COEFFICIENTS | {"standing": 0.81}, TREND.covariance)
+    moved = Trend(COEFFICIENTS | {"system_agreement": 0.81}, TREND.covariance)
     others = [a_model(), a_joint_model(components=COMPONENTS | {"team": (0.1, 0.031)}), a_joint_model(trend=moved)]
     others.append(a_joint_model(between=replace(BETWEEN, sources=("one",))))
     assert len({model.version for model in (first, *others)}) == 5
@@ -243,7 +243,7 @@ def test_every_shipped_model_is_of_the_format_that_has_components():
     ("components", "message"),
     [
         ({"query": [0.5, None]}, "1: model m must have the components artist, .*; got query$"),
-        (COMPONENTS | {"rest": [0, None]}, "1: model m must have sizes above 0, that of rest is 0$"),
+        (COMPONENTS | {"rest": [0, None]}, "1: model m must have components above 0, that of rest is 0$"),
         (COMPONENTS | {"rest": [0.5]}, r"1: Expected `array` of length 2, got 1 - at `\$.components\[...\]`$"),
         (COMPONENTS | {"rest": 0.5}, r"1: Expected `array`, got `float` - at `\$.components\[...\]`$"),
         (COMPONENTS | {"rest": ["much", None]}, r"1: Expected `float`, got `str` - at `\$.components\[...\]\[0\]`$"),
@@ -315,9 +315,9 @@ def test_features_that_are_missing_are_named():
             {"components": COMPONENTS | {"mood": (0.1, None)}},
             "model m must have the components artist, .*, and may have sound; got artist, consensus, genres, mood, .*",
         ),
-        ({"components": COMPONENTS | {"team": (0.0, None)}}, "model m must have sizes above 0, that of team is 0"),
-        ({"components": COMPONENTS | {"team": (np.nan, None)}}, "model m must have sizes above 0, that of team is nan"),
-        ({"components": COMPONENTS | {"team": (np.inf, None)}}, "model m must have sizes above 0, that of team is inf"),
+        ({"components": COMPONENTS | {"team": (0.0, None)}}, "model m must have components above 0, that of team is 0"),
+        ({"components": COMPONENTS | {"team": (np.nan, None)}}, "model m must have components above 0, that of team is nan"),
+        ({"components": COMPONENTS | {"team": (np.inf, None)}}, "model m must have components above 0, that of team is inf"),
         (
             {"components": COMPONENTS | {"team": (0.1, -0.1)}},
             "model m must have standard errors of 0 or more, that of team is -0.1",
@@ -348,8 +348,8 @@ def square(first, upper, lower):
     ("changes", "message"),
     [
         ({"coefficients": COEFFICIENTS | {"constant": np.nan}}, "a trend must be finite, with .*"),
-        ({"coefficients": COEFFICIENTS | {"standing": np.inf}}, "a trend must be finite, with .*"),
-        ({"coefficients": {"constant": 0.1}}, "a trend must have constant, standing, consensus, got constant"),
+        ({"coefficients": COEFFICIENTS | {"system_agreement": np.inf}}, "a trend must be finite, with .*"),
+        ({"coefficients": {"constant": 0.1}}, "a trend must have constant, system_agreement, consensus, got constant"),
         ({"covariance": square(1.0, np.nan, np.nan)}, "a trend must be finite, with .*"),
         ({"covariance": ((1.0, 0.0), (0.0, 1.0))}, r"a trend must be finite, with a covariance of \(3, 3\)"),
         ({"covariance": square(1.0, 0.1, 0.2)}, "the covariance of a trend must be symmetric, .* got .*0.2.*"),

@@ -18,7 +18,7 @@ from audiosim.stats.layout import REST
 from audiosim.stats.proximity import nearest_correlation
 
 NAMES = ("query", "retrievers", "query_genre", "query_artist", "genres", "artist", "consensus", "team", "system", REST)
-SIZES = dict(zip(NAMES, [0.5, 0.35, 0.45, 0.3, 0.4, 0.25, 0.2, 0.15, 0.1, 0.65], strict=True))
+STANDARD_DEVIATIONS = dict(zip(NAMES, [0.5, 0.35, 0.45, 0.3, 0.4, 0.25, 0.2, 0.15, 0.1, 0.65], strict=True))
 
 
 FOUND = ("retrievers", "consensus", "team", "system")  # what pairs share by who found them
@@ -61,8 +61,8 @@ def small():
     return Collection("small", "small", FINE, 3, runs, by_name, teams={"A": "one", "B": "one", "C": "two"})
 
 
-def in_full(found, sizes):
-    normal = found.normal(sizes, np.zeros(len(found.scale)))
+def in_full(found, standard_deviations):
+    normal = found.normal(standard_deviations, np.zeros(len(found.scale)))
     return np.array([normal.column(place) for place in range(len(found.scale))])
 
 
@@ -72,7 +72,7 @@ def test_the_covariance_is_that_of_what_the_pairs_have_in_common(small, in_commo
     found = layout_of(pool, scale)
     assert found.names == NAMES
     assert set(NAMES) == {*ALWAYS, *METADATA, REST}
-    np.testing.assert_allclose(in_full(found, SIZES), in_common(small).covariance(SIZES, scale), atol=1e-14)
+    np.testing.assert_allclose(in_full(found, STANDARD_DEVIATIONS), in_common(small).covariance(STANDARD_DEVIATIONS, scale), atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", NAMES[:-1])
@@ -81,13 +81,13 @@ def test_each_component_alone_is_what_its_definition_says(small, in_common, kind
     ones, alone = np.ones(len(pool.pairs)), {kind: 1.0, REST: 2.0}
     found = layout_of(pool, ones)
     expected = in_common(small).covariance(alone, ones)
-    np.testing.assert_allclose(in_full(found, dict.fromkeys(SIZES, 0.0) | alone), expected, atol=1e-14)
+    np.testing.assert_allclose(in_full(found, dict.fromkeys(STANDARD_DEVIATIONS, 0.0) | alone), expected, atol=1e-14)
 
 
 def test_some_entries_by_hand(small):
     # a and b for q1: query, genre, and rock for rock. a and c for q1: query and artist, both within it and at large.
     pool = build_pool(small)
-    covariance = in_full(layout_of(pool, np.ones(len(pool.pairs))), SIZES | dict.fromkeys(FOUND, 0.0))
+    covariance = in_full(layout_of(pool, np.ones(len(pool.pairs))), STANDARD_DEVIATIONS | dict.fromkeys(FOUND, 0.0))
 
     def between(*pairs):
         return covariance[tuple(pool.positions[pair] for pair in pairs)]
@@ -108,10 +108,10 @@ def test_some_entries_by_hand(small):
 
 def test_a_pair_s_variance_does_not_depend_on_what_is_known_of_it(small):
     pool = build_pool(small)
-    ones, sizes = np.ones(len(pool.pairs)), SIZES | dict.fromkeys(FOUND, 0.0)
+    ones, standard_deviations = np.ones(len(pool.pairs)), STANDARD_DEVIATIONS | dict.fromkeys(FOUND, 0.0)
     for collection in (small, replace(small, documents={})):
-        variance = np.diagonal(in_full(layout_of(build_pool(collection), ones), sizes))
-        np.testing.assert_allclose(variance, sum(size**2 for size in sizes.values()), rtol=1e-14)
+        variance = np.diagonal(in_full(layout_of(build_pool(collection), ones), standard_deviations))
+        np.testing.assert_allclose(variance, sum(size**2 for size in standard_deviations.values()), rtol=1e-14)
 
 
 def by_lot(seed):
@@ -145,7 +145,7 @@ def test_where_effects_are_too_many_the_rarest_are_shared_within_queries_only(in
         assert len(kept) == len(columns) == len(reference.kept[kind]) <= most
         assert sorted(map(counts.get, kept)) == sorted(map(counts.get, reference.kept[kind]))
         reference.kept[kind] = kept
-    np.testing.assert_allclose(in_full(found, SIZES), reference.covariance(SIZES, scale), atol=1e-14)
+    np.testing.assert_allclose(in_full(found, STANDARD_DEVIATIONS), reference.covariance(STANDARD_DEVIATIONS, scale), atol=1e-14)
 
 
 def test_a_query_for_which_nothing_was_retrieved_does_no_harm(small, in_common):
@@ -154,8 +154,8 @@ def test_a_query_for_which_nothing_was_retrieved_does_no_harm(small, in_common):
     ones = np.ones(len(pool.pairs))
     found = layout_of(pool, ones, sound=True)
     assert len(found.blocks[0]) == 0
-    expected = in_common(nothing).covariance(SIZES, ones) + 0.2**2 * np.eye(len(ones))
-    np.testing.assert_allclose(in_full(found, SIZES | {SOUND: 0.2}), expected, atol=1e-14)
+    expected = in_common(nothing).covariance(STANDARD_DEVIATIONS, ones) + 0.2**2 * np.eye(len(ones))
+    np.testing.assert_allclose(in_full(found, STANDARD_DEVIATIONS | {SOUND: 0.2}), expected, atol=1e-14)
 
 
 def test_systems_without_a_team_are_each_a_team_of_their_own(small, in_common):
@@ -188,8 +188,8 @@ def test_without_metadata_nothing_is_shared_by_genre_or_artist(small, in_common)
     ones = np.ones(len(pool.pairs))
     found = layout_of(pool, ones, metadata=False)
     assert set(found.names) == {*ALWAYS, REST}
-    expected = in_common(small).covariance({name: SIZES[name] for name in found.names}, ones)
-    np.testing.assert_allclose(in_full(found, SIZES), expected, atol=1e-14)
+    expected = in_common(small).covariance({name: STANDARD_DEVIATIONS[name] for name in found.names}, ones)
+    np.testing.assert_allclose(in_full(found, STANDARD_DEVIATIONS), expected, atol=1e-14)
 
 
 def sounding(collection, folder, places):
@@ -219,7 +219,7 @@ def test_alike_is_what_a_double_loop_over_numpy_s_determinants_gives(tmp_path):
     names = [f"d{i:02}" for i in range(12)]
     places = {name: rng.normal(size=2) for name in names} | {f"other{i}": rng.normal(size=2) for i in range(20)}
     pool = sounding(one_query(names), tmp_path / "i", places)
-    apart = {
+    distances = {
         (x, y): np.linalg.slogdet(np.eye(2) + np.outer(places[x] - places[y], places[x] - places[y]) / 4)[1] / 2
         for x in places
         for y in places
@@ -228,7 +228,7 @@ def test_alike_is_what_a_double_loop_over_numpy_s_determinants_gives(tmp_path):
     for i, x in enumerate(names):
         for j, y in enumerate(names):
             others = [z for z in places if z not in (x, y)]
-            share = np.mean([apart[x, z] > apart[x, y] and apart[y, z] > apart[x, y] for z in others])
+            share = np.mean([distances[x, z] > distances[x, y] and distances[y, z] > distances[x, y] for z in others])
             assert found[i, j] == pytest.approx(1 if i == j else share**8)
 
 

@@ -51,21 +51,21 @@ def test_much_that_is_judged_outweighs_what_the_model_held(pool, collection, joi
     # Queries differ more than twice as much as the model has it; all judgments together say so.
     model = joined(components={**joined().components, "query": (0.6, 0.02), "rest": (0.9, 0.02)})
     estimator, grades = estimator_of(pool, model), pool.spread(collection.grades())
-    found = estimator.relearned(grades).sizes
+    found = estimator.relearned(grades).standard_deviations
     alone = fit_joint([(pool, grades)], replace(model, components=None, trend=None), vary=False).components
     assert 0.6 < 0.7 * alone["query"][0] < found["query"] < 1.05 * alone["query"][0]
     assert found["rest"] == pytest.approx(alone["rest"][0], rel=0.1)
     # What the estimator was before still stands, and learns the same from the same again.
-    assert estimator.sizes["query"] == 0.6
-    assert estimator.relearned(grades).relearned(grades).sizes == pytest.approx(found, rel=1e-6)
+    assert estimator.standard_deviations["query"] == 0.6
+    assert estimator.relearned(grades).relearned(grades).standard_deviations == pytest.approx(found, rel=1e-6)
 
 
 def test_little_that_is_judged_leaves_what_the_model_held(pool, collection, joined):
     sure = joined(components={name: (size, 0.01) for name, (size, _) in joined().components.items()})
     estimator, grades = estimator_of(pool, sure), pool.spread(collection.grades())
     grades[3:] = np.nan
-    for name, size in estimator.relearned(grades).sizes.items():
-        assert size == pytest.approx(estimator.sizes[name], rel=0.25)
+    for name, size in estimator.relearned(grades).standard_deviations.items():
+        assert size == pytest.approx(estimator.standard_deviations[name], rel=0.25)
 
 
 @pytest.mark.slow
@@ -81,14 +81,14 @@ def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, join
             moments.append(count)
     assert moments == [10, 20, 40]
     first = pool.spread({judgment.pair: judgment.grade for judgment in order[:40]})
-    assert selection.estimator.sizes == estimator.relearned(first).sizes
+    assert selection.estimator.standard_deviations == estimator.relearned(first).standard_deviations
     # The same judgments in the same order, all at once, are the same campaign; in another order they need not be.
     again = Selection.start(pool, parse_measure("CG@5"), estimator, order, rule="random", seed=1)
-    assert again.estimator.sizes == selection.estimator.sizes
+    assert again.estimator.standard_deviations == selection.estimator.standard_deviations
     np.testing.assert_allclose(again.scores.covariance, selection.scores.covariance, rtol=1e-8, atol=1e-14)
     np.testing.assert_allclose(again.scores.mean, selection.scores.mean, rtol=1e-10)
-    told = {judgment.pair: judgment.grade for judgment in order}
-    assert after_grades(pool, estimator, told).sizes == selection.estimator.sizes
+    given = {judgment.pair: judgment.grade for judgment in order}
+    assert after_grades(pool, estimator, given).standard_deviations == selection.estimator.standard_deviations
 
 
 def test_a_judgment_changed_or_made_again_is_no_new_moment(pool, collection, joined, early):

@@ -150,8 +150,8 @@ def test_doubts_is_the_expected_fall_of_doubt_by_gauss_hermite_quadrature(draw_c
             fall = 0.0
             for a, b in combinations(here.pool.systems, 2):
                 spread = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
-                pull = slope(here, name, a, pair) - slope(here, name, b, pair)
-                moved = pull**2 * here.gain(pair)[1]
+                weights = slope(here, name, a, pair) - slope(here, name, b, pair)
+                moved = weights**2 * here.gain(pair)[1]
                 before = norm.cdf((mean[a] - mean[b]) / np.sqrt(spread))
                 after = norm.cdf((mean[a] - mean[b] + np.sqrt(moved) * nodes) / np.sqrt(spread - moved))
                 fall += before * (1 - before) - mass @ (after * (1 - after))
@@ -187,10 +187,10 @@ def test_what_pulls_systems_apart_is_summed_over_their_pairs_however_many_docume
     # More columns than fit into one block of 2,000,000 numbers; the edge of a block among those looked at.
     rng = np.random.default_rng(12)
     slopes = rng.random((300, 7000)) * (rng.random((300, 7000)) < 0.02)
-    pull = np.triu(rng.random((300, 300)), 1)
+    weights = np.triu(rng.random((300, 300)), 1)
     places = [0, 6665, 6666, 6667, 6999]
-    found = squared_differences(csr_array(slopes), pull + pull.T)[places]
-    expected = [(pull * (slopes[:, [place]] - slopes[:, place]) ** 2).sum() for place in places]
+    found = squared_differences(csr_array(slopes), weights + weights.T)[places]
+    expected = [(weights * (slopes[:, [place]] - slopes[:, place]) ** 2).sum() for place in places]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 

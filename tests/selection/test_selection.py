@@ -82,12 +82,12 @@ def test_telling_and_withdrawing_leave_the_selection_before_as_it_was(tiny):
 
 
 def test_telling_one_by_one_equals_starting_with_all(tiny, tiny_truth):
-    told = start(tiny)
+    one_by_one = start(tiny)
     for judgment in tiny_truth[:4]:
-        told = told.tell(judgment)
+        one_by_one = one_by_one.tell(judgment)
     at_once = start(tiny, judgments=tiny_truth[:4])
-    assert told.ranking.to_dict() == at_once.ranking.to_dict()
-    assert told.ask(7) == at_once.ask(7)
+    assert one_by_one.ranking.to_dict() == at_once.ranking.to_dict()
+    assert one_by_one.ask(7) == at_once.ask(7)
 
 
 def test_a_revised_judgment_replaces_the_same_assessor_s_earlier_one(tiny):
@@ -107,10 +107,10 @@ def test_the_grade_of_a_pair_is_the_mean_over_its_assessors(tiny):
 
 
 def test_whoever_keeps_the_log_says_the_grade_of_a_pair_and_then_tells_no_judgments(tiny):
-    told = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).tell(Judgment("q1", "a", 70.0, "bob"))
-    place = told.pool.positions["q1", "a"]
+    one_by_one = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).tell(Judgment("q1", "a", 70.0, "bob"))
+    place = one_by_one.pool.positions["q1", "a"]
     judged = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).judge(place, 55.0)
-    assert (judged.graded, judged.ranking.to_dict()) == (told.graded, told.ranking.to_dict())
+    assert (judged.graded, judged.ranking.to_dict()) == (one_by_one.graded, one_by_one.ranking.to_dict())
     assert judged.judge(place, math.nan).graded == {}
     for act in (lambda: judged.tell(Judgment("q1", "a", 1.0)), lambda: judged.withdraw(Pair("q1", "a"), "ann")):
         with pytest.raises(

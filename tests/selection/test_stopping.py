@@ -126,9 +126,9 @@ def _confidences(selection):
 
 def test_a_single_system_reaches_every_goal_for_an_order(tiny):
     alone = selection_of(replace(tiny, runs=tiny.runs[:1]), "CG@2")
-    for goal in (Confidence(1, floor=0), EveryConfidence(1, floor=0), Difference(0.1, 1, floor=0)):
-        assert goal.level(alone) == 1
-        assert goal.reached(alone)
+    for rule in (Confidence(1, floor=0), EveryConfidence(1, floor=0), Difference(0.1, 1, floor=0)):
+        assert rule.level(alone) == 1
+        assert rule.reached(alone)
 
 
 @pytest.mark.parametrize("size", [0, 0.01, 0.05, 0.3])
@@ -233,18 +233,18 @@ def test_an_uncorrected_error_is_half_a_95_percent_interval_of_the_mean_variance
     t = stats.t.ppf(0.975, len(selection.pool.queries) - 1)
     expected = float(t * np.sqrt(sum(variance) / len(variance)))
     for size in (expected / 2, expected * 1.001):
-        goal = Error(size, corrected=False, floor=0)
-        assert goal.level(selection) == pytest.approx(expected, rel=1e-10)
-        assert goal.reached(selection) is (expected <= size)
+        rule = Error(size, corrected=False, floor=0)
+        assert rule.level(selection) == pytest.approx(expected, rel=1e-10)
+        assert rule.reached(selection) is (expected <= size)
 
 
 def test_a_corrected_error_is_reached_at_the_deviation_that_was_learned(selection):
     deviation = float(np.sqrt(np.mean(selection.ranking.scores.variance)))
     for size in (0.005, 0.02, 0.2, 5.0):
-        goal = Error(size, floor=0)
+        rule = Error(size, floor=0)
         learned = corrected_deviation(parse_measure("DCG@5"), size)
-        assert goal.level(selection) == pytest.approx(size * deviation / learned, rel=1e-12)
-        assert goal.reached(selection) is (deviation <= learned)
+        assert rule.level(selection) == pytest.approx(size * deviation / learned, rel=1e-12)
+        assert rule.reached(selection) is (deviation <= learned)
 
 
 @pytest.mark.parametrize("corrected", [True, False])
@@ -295,10 +295,10 @@ STOPPING_RULES = [
 
 
 @pytest.mark.parametrize(("text", "goal"), STOPPING_RULES)
-def test_a_stopping_rule_is_parsed_and_printed_the_same(text, goal):
-    assert parse_stopping_rule(text) == goal
-    assert str(goal) == text
-    assert isinstance(goal, StoppingRule)
+def test_a_stopping_rule_is_parsed_and_printed_the_same(text, rule):
+    assert parse_stopping_rule(text) == rule
+    assert str(rule) == text
+    assert isinstance(rule, StoppingRule)
 
 
 @pytest.mark.parametrize(
@@ -390,10 +390,10 @@ def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_fo
     chosen = selection_of(draw_collection(np.random.default_rng(4), 8, queries), "CG@5")
     enough = -(-len(chosen.pool.pairs) // 5) if enough is None else enough
     assert len(chosen.pool.pairs) >= 5 * 50 if queries == 60 else len(chosen.pool.pairs) < 5 * 50
-    goals = [Confidence(0.01), EveryConfidence(0.01), Difference(0.02, 0.01), Error(9), Users(0.05, 0.01)]
-    assert not any(goal.reached(chosen) for goal in goals)
-    assert all(replace(goal, floor=0).reached(chosen) for goal in goals)
+    rules = [Confidence(0.01), EveryConfidence(0.01), Difference(0.02, 0.01), Error(9), Users(0.05, 0.01)]
+    assert not any(rule.reached(chosen) for rule in rules)
+    assert all(replace(rule, floor=0).reached(chosen) for rule in rules)
     grades = np.random.default_rng(0).integers(0, 100, enough).tolist()
     for count, (pair, grade) in enumerate(zip(chosen.pool.pairs, grades, strict=False), start=1):
         chosen = chosen.tell(Judgment(*pair, grade=float(grade)))
-        assert all(goal.reached(chosen) is (count >= enough) for goal in goals)
+        assert all(rule.reached(chosen) is (count >= enough) for rule in rules)

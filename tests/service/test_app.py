@@ -123,7 +123,7 @@ def test_short_answers_are_not_held_back(loop):
     # Without this option an answer, sent as head and body, waits 40 ms for an acknowledgement.
     delays = []
 
-    class Told(Connection):
+    class Watched(Connection):
         def connection_made(self, transport):
             super().connection_made(transport)
             accepted = transport.get_extra_info("socket")
@@ -134,7 +134,7 @@ def test_short_answers_are_not_held_back(loop):
         await send({"type": "http.response.body"})
 
     with listen("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(answer, http=Told, lifespan="off", log_config=None, access_log=False, loop=loop)
+        config = uvicorn.Config(answer, http=Watched, lifespan="off", log_config=None, access_log=False, loop=loop)
         server, url = uvicorn.Server(config), address(listening)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -34,9 +34,9 @@ def test_the_client_tells_what_is_served(client, small):
 
 def test_the_client_predicts_pairs(client, small):
     pool = build_pool(small)
-    told = {pool.pairs[0]: 30.0}
-    prediction = make_estimator(pool, "mout").predict(pool.spread(told))
-    answer = client.predict("small", pool.pairs[:2], grades=told, model="mout", probabilities=True)
+    known = {pool.pairs[0]: 30.0}
+    prediction = make_estimator(pool, "mout").predict(pool.spread(known))
+    answer = client.predict("small", pool.pairs[:2], grades=known, model="mout", probabilities=True)
     assert answer.status == ["judged", "predicted"]
     assert answer.expectation == [30.0, prediction.expectation[1]]
     assert answer.probabilities == prediction.probabilities[:2].tolist()

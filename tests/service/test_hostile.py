@@ -19,10 +19,10 @@ SHORT = 1000
 
 def detail(answer):
     """Text of a refusal; it must be short, and say that it is one."""
-    told = answer.json()
+    problem = answer.json()
     assert len(answer.content) < SHORT
     assert answer.status_code >= 400
-    return told["error"] if answer.request.url.path.startswith("/v2") else told["detail"]
+    return problem["error"] if answer.request.url.path.startswith("/v2") else problem["detail"]
 
 
 def features(rows):

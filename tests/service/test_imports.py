@@ -52,7 +52,7 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
         assert taken.status_code == 202
         assert taken.json()["status"] in ("waiting", "running")
         assert taken.headers["location"] == f"{LARGE}/imports/{taken.json()['number']}"
-        told, slow, stop = [], [], threading.Event()
+        seen, slow, stop = [], [], threading.Event()
 
         def read(path):
             with server.client() as own:
@@ -74,19 +74,19 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
             judge()
 
             def ended():
-                told.append(http.get(taken.headers["location"]).json())
-                return told[-1]["status"] == "done"
+                seen.append(http.get(taken.headers["location"]).json())
+                return seen[-1]["status"] == "done"
 
             wait_until(ended)
             stop.set()
         for job in jobs:
             job.result()
-        assert told[-1]["written"] == told[-1]["lines"] == 5000
-        assert [one["written"] for one in told] == sorted(one["written"] for one in told)
-        assert len({one["written"] for one in told}) > 2  # it was told in between
+        assert seen[-1]["written"] == seen[-1]["lines"] == 5000
+        assert [one["written"] for one in seen] == sorted(one["written"] for one in seen)
+        assert len({one["written"] for one in seen}) > 2  # it was told in between
         assert max(slow)[0] < 5  # on a busy machine; before, reading waited for all of the file
         (listed,) = http.get(f"{LARGE}/imports").json()
-        assert {**listed, "state": told[-1]["state"]} == told[-1]
+        assert {**listed, "state": seen[-1]["state"]} == seen[-1]
         wait_until(lambda: http.get(f"{LARGE}/ranking").json()["judged"] >= 5000)  # counted a little later
         events = [row for row in log_of(http, LARGE) if row["kind"] == "judgment" and row["assessor"] != "ann"]
         assert [(row["query"], row["document"], row["fine"], row["assessor"]) for row in events] == [
@@ -112,10 +112,10 @@ def test_a_file_goes_on_where_the_server_was_killed_and_nothing_is_doubled(comma
             now = http.get(f"{LARGE}/imports/{number}").json()
         again = http.post(f"{LARGE}/{IMPORT}", content=text, headers={"Idempotency-Key": "mine"})
         assert (again.status_code, again.json()["number"]) == (200, number)
-        told = [
+        seen = [
             (row["query"], row["document"], row["fine"]) for row in log_of(http, LARGE) if row["kind"] == "judgment"
         ]
-        assert told == [(q, d, float(g)) for q, d, g, _ in (line.split(",") for line in text.splitlines()[1:])]
+        assert seen == [(q, d, float(g)) for q, d, g, _ in (line.split(",") for line in text.splitlines()[1:])]
 
 
 def test_a_file_waits_while_the_campaign_is_paused_and_others_hold_its_pairs_in_vain(

@@ -151,10 +151,10 @@ def long():
     return collection, store, campaign, confidences
 
 
-def sizes(campaign):
+def standard_deviations(campaign):
     estimator = campaign.selection.estimator
     assert isinstance(estimator, JointEstimator)
-    return estimator.sizes
+    return estimator.standard_deviations
 
 
 @pytest.mark.slow
@@ -162,8 +162,8 @@ def test_a_replayed_campaign_has_learned_the_same_sizes(long, check_close):
     collection, store, campaign, _ = long
     again, plain = Campaign(collection, store=store), make_estimator(build_pool(collection), "joint")
     assert again.progress.judged == 105
-    check_close(dict(sizes(again)), dict(sizes(campaign)))
-    assert max(abs(size - plain.sizes[name]) for name, size in sizes(campaign).items()) > 0.01
+    check_close(dict(standard_deviations(again)), dict(standard_deviations(campaign)))
+    assert max(abs(size - plain.standard_deviations[name]) for name, size in standard_deviations(campaign).items()) > 0.01
     check_close(again.ranking.to_dict(), campaign.ranking.to_dict())
     assert again.ask(10) == campaign.ask(10)
 
@@ -179,13 +179,13 @@ def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path
             for event in piece:
                 log.append(event)
             follower.sync()
-        check_close(dict(sizes(follower)), dict(sizes(campaign)))
+        check_close(dict(standard_deviations(follower)), dict(standard_deviations(campaign)))
         check_close(follower.ranking.to_dict(), campaign.ranking.to_dict())
 
 
-def served(long, goal="confidence=0.95"):
+def served(long, stopping_rule="confidence=0.95"):
     collection, store, _, _ = long
-    return ServedCollection(collection, None, Judging(stopping_rule=parse_stopping_rule(goal)), store=store)
+    return ServedCollection(collection, None, Judging(stopping_rule=parse_stopping_rule(stopping_rule)), store=store)
 
 
 @pytest.mark.slow
@@ -194,9 +194,9 @@ def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_c
     predictor, pool = served(long).predictor(), build_pool(collection)
     assert np.sum(predictor.own.belief.judged) == 105
     check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.belief).tolist())
-    told = {pool.pairs[0]: 80.0, pool.pairs[7]: 10.0}
-    given = predictor.given(told).belief
-    plain = make_estimator(pool, "joint").predict(pool.spread(told))
+    known = {pool.pairs[0]: 80.0, pool.pairs[7]: 10.0}
+    given = predictor.given(known).belief
+    plain = make_estimator(pool, "joint").predict(pool.spread(known))
     check_close(given.expectation.tolist(), plain.expectation.tolist())
 
 
@@ -207,10 +207,10 @@ def _expected(belief):
 @pytest.mark.slow
 def test_at_another_cutoff_a_campaign_teaches_too(long, check_close):
     collection, _, campaign, _ = long
-    one, told = served(long), replace(collection, judgments=campaign.judgments())
+    one, known = served(long), replace(collection, judgments=campaign.judgments())
     for measure in ("DCG@4", "nDCG@5"):
-        check_close(one.ranking(measure)[1].to_dict(), audiosim.estimate(told, None, measure).to_dict())
-    pool, grades = build_pool(collection, 6), told.grades()
+        check_close(one.ranking(measure)[1].to_dict(), audiosim.estimate(known, None, measure).to_dict())
+    pool, grades = build_pool(collection, 6), known.grades()
     own, plain = one.predictor(None, 6).own, make_estimator(pool, "joint")
     first = pool.spread(dict(list(grades.items())[:100]))
     learned = plain.relearned(first).predict(pool.spread(grades))

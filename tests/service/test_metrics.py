@@ -101,7 +101,7 @@ def test_what_is_running_is_told(fresh):
 def test_a_confidence_that_is_known_is_told_and_one_that_is_not_is_left_out(small):
     asked, not_asked = Campaign(small, "uniform"), Campaign(small, "uniform")
     confidence = asked.confidence
-    metrics = Metrics(Gate(1, 1), lambda: {"a": asked.standing, "b": not_asked.standing})
+    metrics = Metrics(Gate(1, 1), lambda: {"a": asked.current_state, "b": not_asked.current_state})
     found = figures(metrics.text().decode())
     assert found["audiosim_confidence", ("collection", "a")] == confidence
     assert ("audiosim_confidence", ("collection", "b")) not in found

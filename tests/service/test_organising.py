@@ -37,8 +37,8 @@ def plain_confidence(collection, pool, judged):
     return float(np.mean(sure))
 
 
-def open_campaign(collection, goal="confidence=0.95", model="uniform", **more):
-    return ServedCollection(collection, model, Judging(stopping_rule=parse_stopping_rule(goal), **more))
+def open_campaign(collection, stopping_rule="confidence=0.95", model="uniform", **more):
+    return ServedCollection(collection, model, Judging(stopping_rule=parse_stopping_rule(stopping_rule), **more))
 
 
 def judge(one, count, rng):
@@ -120,12 +120,12 @@ def test_judgments_that_a_collection_came_with_are_its_beginning(small):
 
 def test_what_remains_is_worked_out_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
-    standing, found = outlook.remaining()
-    assert (standing.number, found.counts) == (0, (20,) * 20)
+    current, found = outlook.remaining()
+    assert (current.number, found.counts) == (0, (20,) * 20)
     assert outlook.remaining()[1] is found
     judge(one, 3, np.random.default_rng(5))
-    standing, found = outlook.remaining()
-    assert (standing.number, found.counts) == (3, (17,) * 20)
+    current, found = outlook.remaining()
+    assert (current.number, found.counts) == (3, (17,) * 20)
 
 
 def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):

@@ -117,13 +117,13 @@ def test_another_model_and_another_cutoff_may_be_asked_for(http, small, model, c
 @pytest.mark.parametrize("given", [False, True])
 def test_predictions_of_the_joint_model_are_those_of_the_library(http, small, cutoff, given, check_close):
     pool = build_pool(small, cutoff)
-    told = {pair: float(10 * (place % 11)) for place, pair in enumerate(pool.pairs[::3])} if given else small.grades()
-    grades = pool.spread(told)
+    known = {pair: float(10 * (place % 11)) for place, pair in enumerate(pool.pairs[::3])} if given else small.grades()
+    grades = pool.spread(known)
     estimator = make_estimator(pool, "joint")
     if not given:  # a campaign learns on its way, of judgments in the body nothing is learned
-        estimator = after_grades(pool, estimator, told)
+        estimator = after_grades(pool, estimator, known)
     prediction, judged = estimator.predict(grades), ~np.isnan(grades)
-    body = {"judgments": {**columns(told), "grade": list(told.values())}} if given else {}
+    body = {"judgments": {**columns(known), "grade": list(known.values())}} if given else {}
     path = PREDICTIONS if cutoff is None else f"{PREDICTIONS}?cutoff={cutoff}"
     answer = ask(http, pool.pairs, path, include=["probabilities"], **body)
     assert answer["model"] == {"name": "joint-fine", "version": load_model("joint-fine").version}
@@ -150,9 +150,9 @@ def test_the_default_model_is_the_joint_one_of_each_scale(http, small, coarse, c
 def test_judgments_in_the_body_replace_those_of_the_server_for_this_answer_only(http, small):
     pool = build_pool(small)
     before = ask(http, pool.pairs)
-    told = {pool.pairs[3]: 80.0, pool.pairs[4]: 12.5}
-    prediction = make_estimator(pool, "mjud").predict(pool.spread(told))
-    answer = ask(http, pool.pairs, judgments={**columns(told), "grade": list(told.values())})
+    known = {pool.pairs[3]: 80.0, pool.pairs[4]: 12.5}
+    prediction = make_estimator(pool, "mjud").predict(pool.spread(known))
+    answer = ask(http, pool.pairs, judgments={**columns(known), "grade": list(known.values())})
     expected = prediction.expectation.copy()
     expected[3:5] = 80, 12.5
     assert answer["expectation"] == expected.tolist()
@@ -172,11 +172,11 @@ def test_judgments_of_pairs_outside_the_pool_are_left_out(http, small):
 def test_many_clients_at_once_get_what_one_gets(server, small):
     def questions(seed):
         rng = np.random.default_rng(seed)
-        told = {pair: float(rng.integers(101)) for pair in build_pool(small).pairs if rng.random() < 0.3}
+        known = {pair: float(rng.integers(101)) for pair in build_pool(small).pairs if rng.random() < 0.3}
         path = f"{PREDICTIONS}?model={rng.choice(['mjud', 'mout', 'ljudge'])}&cutoff={rng.integers(1, 5)}"
         with httpx.Client(base_url=server.url, timeout=30) as http:
             return [
-                ask(http, build_pool(small).pairs, path, judgments={**columns(told), "grade": list(told.values())})
+                ask(http, build_pool(small).pairs, path, judgments={**columns(known), "grade": list(known.values())})
                 for _ in range(5)
             ]
 

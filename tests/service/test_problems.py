@@ -137,8 +137,8 @@ def test_a_bug_is_answered_with_an_identifier_that_finds_its_traceback_in_the_lo
 @pytest.mark.slow
 def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, relay, small):
     query, document = small.judgments[0].pair
-    told = {"query": [query], "document": [document], "grade": [50]}
-    question = {"query": ["q0"], "document": ["d00"], "judgments": told}
+    answer_of = {"query": [query], "document": [document], "grade": [50]}
+    question = {"query": ["q0"], "document": ["d00"], "judgments": answer_of}
     shallower = f"{SMALL}?cutoff=2"
     with relay.client() as http:
         before = http.post(SMALL, json=question).json()
@@ -155,11 +155,11 @@ def test_a_relay_calls_pairs_unknown_that_no_system_retrieved(server, relay, sma
     question = {"query": ["q0", inside.query], "document": ["d00", inside.document]}
     with relay.client() as http, server.client() as direct:
         assert direct.post(SMALL, json=question).json()["status"][0] == "predicted"
-        told = http.post(SMALL, json=question).json()
-    assert told["status"][0] == "unknown"
-    assert told["expectation"][0] is None
-    assert told["status"][1] in {"judged", "predicted"}
-    assert told["expectation"][1] is not None
+        answer_of = http.post(SMALL, json=question).json()
+    assert answer_of["status"][0] == "unknown"
+    assert answer_of["expectation"][0] is None
+    assert answer_of["status"][1] in {"judged", "predicted"}
+    assert answer_of["expectation"][1] is not None
 
 
 @pytest.mark.slow

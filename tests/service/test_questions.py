@@ -106,10 +106,10 @@ def judged(client, **said):
 
 
 def test_an_organisers_question_is_told_checked_and_kept(client):
-    told = client.get(f"{CLIENT}/questions").json()
-    assert [question["name"] for question in told["questions"]] == ["broad", "mood", "tempo", "note"]
-    assert told["questions"][2]["levels"] == list(range(11))
-    assert told["reasons"] == list(REASONS)
+    found = client.get(f"{CLIENT}/questions").json()
+    assert [question["name"] for question in found["questions"]] == ["broad", "mood", "tempo", "note"]
+    assert found["questions"][2]["levels"] == list(range(11))
+    assert found["reasons"] == list(REASONS)
     for answers, message in [
         ({}, "expected an answer to mood: Which mood?"),
         ({"mood": "sad"}, "mood must be one of calm, wild, got 'sad'"),
@@ -133,7 +133,7 @@ def test_whoever_judges_is_told_who_paused_and_why(client):
     nothing = {"by": None, "since": None, "reason": None}
     assert client.get(f"{CLIENT}/status").json() == {"collection": "coarse", "status": "open"} | nothing
     record = client.post(f"{CLIENT}/pause", json={"reason": "lunch"}).json()
-    told = client.get(f"{CLIENT}/status").json()
-    assert told == {"collection": "coarse", "status": "paused", "by": None, "since": record["time"], "reason": "lunch"}
+    found = client.get(f"{CLIENT}/status").json()
+    assert found == {"collection": "coarse", "status": "paused", "by": None, "since": record["time"], "reason": "lunch"}
     client.post(f"{CLIENT}/resume")
     assert client.get(f"{CLIENT}/status").json()["status"] == "open"

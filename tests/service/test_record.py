@@ -25,8 +25,8 @@ def server(commanded, folders, tmp_path_factory):
 def test_the_bundle_says_what_the_library_says_and_has_the_log(server, small):
     with httpx.Client(base_url=server.url, timeout=60) as client:
         pair = client.post("/v1/collections/small/next", json={"assessor": "cat", "count": 1}).json()["pairs"][0]
-        told = {"query": pair["query"], "document": pair["document"], "grade": 40, "assessor": "cat"}
-        assert client.post("/v1/collections/small/judgments", json=told).is_success
+        judgment = {"query": pair["query"], "document": pair["document"], "grade": 40, "assessor": "cat"}
+        assert client.post("/v1/collections/small/judgments", json=judgment).is_success
         answer = client.get(PLACE, params={"measure": "CG@2", "success": 0.4})
         log = client.get("/v1/collections/small/judgments", params={"format": "log"}).text
     assert answer.headers["content-type"] == "application/zip", answer.text

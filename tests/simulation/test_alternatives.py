@@ -17,9 +17,9 @@ from audiosim.simulation.alternatives import (
     after_queries,
     after_second_opinions,
     noise_of,
-    standing_of,
+    mean_differences,
     taste,
-    told_apart,
+    found_different,
 )
 from audiosim.simulation.effort import plan
 
@@ -29,9 +29,9 @@ def made():
     return synthetic_collection(np.random.default_rng(3), Design(6, 3, 20, 5, 40))
 
 
-def test_told_apart_is_the_paired_t_test_of_scipy():
+def test_found_different_is_the_paired_t_test_of_scipy():
     scores = np.random.default_rng(0).normal(np.arange(4)[:, None] / 4, 1, (4, 30))
-    found = told_apart(*standing_of(scores), 30)
+    found = found_different(*mean_differences(scores), 30)
     expected = [
         stats.ttest_rel(scores[a], scores[b]).pvalue < 0.05 for a, b in zip(*np.triu_indices(4, 1), strict=True)
     ]
@@ -62,7 +62,7 @@ def test_second_opinions_find_what_they_find_in_simulation():
     (found,) = after_second_opinions(np.array([mean]), np.array([error]), np.array([noise]), queries)
     assert found == pytest.approx(expected, abs=0.005)
     (without,) = after_second_opinions(np.array([mean]), np.array([error]), np.zeros(1), queries)
-    assert without == told_apart(np.array([mean]), np.array([error]), queries)[0]
+    assert without == found_different(np.array([mean]), np.array([error]), queries)[0]
 
 
 def test_taste_is_the_variance_within_pairs_of_an_analysis_of_variance(made):
@@ -96,13 +96,13 @@ def test_a_plan_says_what_more_queries_deeper_runs_and_second_opinions_would_tel
     some = [*made.judgments[:40]]
     twice = [replace(judgment, assessor="ben", grade=max(0.0, judgment.grade - 10)) for judgment in some]
     shallow = replace(made, cutoff=3, judgments=(*some, *twice))
-    found = {one.what: one for one in plan(shallow, None, "CG@3", goal="judgments=60", campaigns=4).otherwise}
+    found = {one.what: one for one in plan(shallow, None, "CG@3", stopping_rule="judgments=60", campaigns=4).otherwise}
     assert list(found) == ["as it is", "2 times the queries", "4 times the queries", "cutoff 5", "second opinions"]
     assert (
         found["2 times the queries"].judgments == 2 * found["as it is"].judgments == 2 * len(build_pool(shallow).pairs)
     )
     assert found["cutoff 5"].judgments == len(build_pool(shallow, 5).pairs)
-    assert found["as it is"].apart <= found["4 times the queries"].apart <= 15
+    assert found["as it is"].separated <= found["4 times the queries"].separated <= 15
     runs = tuple(Run(run.system, {q: top[:3] for q, top in run.rankings.items()}) for run in made.runs)
-    bare = plan(replace(shallow, runs=runs, judgments=()), None, "CG@3", goal="judgments=1", campaigns=2).otherwise
+    bare = plan(replace(shallow, runs=runs, judgments=()), None, "CG@3", stopping_rule="judgments=1", campaigns=2).otherwise
     assert [one.what for one in bare] == ["as it is", "2 times the queries", "4 times the queries"]

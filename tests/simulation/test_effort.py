@@ -17,7 +17,7 @@ from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_pe
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
     some = replace(tiny, judgments=tuple(tiny_truth[:2]))
-    found = plan(some, "uniform", "CG@2", goal="judgments=6", campaigns=3, seconds=90, listeners=2, batch=1)
+    found = plan(some, "uniform", "CG@2", stopping_rule="judgments=6", campaigns=3, seconds=90, listeners=2, batch=1)
     assert (found.judged, found.counts, found.judgments, found.interval) == (2, (4, 4, 4), 4, (4, 4))
     assert found.hours == pytest.approx(4 * 90 / 3600 / 2)
     assert found.to_dict()["goal"] == "judgments=6"
@@ -30,12 +30,12 @@ def test_with_everything_judged_nothing_is_left(tiny, tiny_truth):
 
 def test_where_there_is_no_time_it_takes_more_than_was_played(tiny):
     left = iter([True, True, False])
-    found = plan(tiny, "uniform", "CG@2", goal="judgments=6", batch=1, proceed=lambda: next(left))
+    found = plan(tiny, "uniform", "CG@2", stopping_rule="judgments=6", batch=1, proceed=lambda: next(left))
     assert (found.judgments, found.hours, found.interval) == (None, None, (2, None))
 
 
 def test_systems_that_a_goal_leaves_open_are_named_by_how_open_they_are(tiny):
-    found = plan(tiny, "uniform", "CG@2", goal="judgments=1", campaigns=5)
+    found = plan(tiny, "uniform", "CG@2", stopping_rule="judgments=1", campaigns=5)
     confidences = [row["confidence"] for row in found.unsettled]
     assert confidences == sorted(confidences)
     assert {(row["a"], row["b"]) for row in found.unsettled} <= {("A", "B"), ("A", "C"), ("B", "C")}
@@ -60,7 +60,7 @@ def test_queries_needed_are_those_of_the_paired_t_test_of_statsmodels():
 
 def test_equal_systems_are_never_told_apart(tiny):
     runs = (tiny.runs[0], Run("A2", tiny.runs[0].rankings))
-    found = plan(replace(tiny, runs=runs, teams={}), "uniform", "CG@2", goal="judgments=1", campaigns=1)
+    found = plan(replace(tiny, runs=runs, teams={}), "uniform", "CG@2", stopping_rule="judgments=1", campaigns=1)
     assert [row["queries"] for row in found.unsettled] == [None]
 
 
@@ -80,7 +80,7 @@ def test_the_pace_is_that_of_the_judgments_there_are(tiny):
         ({"campaigns": 0}, "number of campaigns must be at least 1, got 0"),
         ({"listeners": 0}, "number of listeners must be at least 1, got 0"),
         ({"seconds": 0}, "seconds that a judgment takes must be above 0, got 0"),
-        ({"goal": "soon"}, "soon"),
+        ({"stopping_rule": "soon"}, "soon"),
     ],
 )
 def test_a_plan_without_sense_is_refused(tiny, options, said):

@@ -50,16 +50,16 @@ def test_what_is_said_is_held_against_the_truth_by_loops(pool):
     share = 1 / 5 / len(pool.queries)
     spread = [np.sqrt(sum(variance[i] for i in found)) * share for found in lists]
     assert seen.inside["systems"] == (sum(abs(true - expected) <= reach * np.array(spread)), 6)
-    held, apart, right, stated = [], [], [], []
+    held, gaps, right, stated = [], [], [], []
     for a, b in combinations(order, 2):
         deviation = np.sqrt(sum(variance[i] for i in lists[a] ^ lists[b])) * share
         gap, claim = true[a] - true[b], expected[a] - expected[b]
         held.append(abs(gap - claim) <= reach * deviation)
-        apart.append(abs(gap))
+        gaps.append(abs(gap))
         right.append(float(gap > 0))
         stated.append(student.cdf(claim / deviation, len(pool.queries) - 1))
     assert seen.inside["differences"] == (sum(held), 15)
-    np.testing.assert_allclose(seen.apart, apart)
+    np.testing.assert_allclose(seen.gap, gaps)
     np.testing.assert_allclose(seen.right, right)
     np.testing.assert_allclose(seen.stated, stated)
     hold, open_ = 0, 0
@@ -88,9 +88,9 @@ def test_what_is_known_has_no_interval(pool):
 def three():
     """Three campaigns, of 3, 1 and 3 pairs of systems."""
 
-    def seen(stated, right, apart, error, bias, systems):
+    def seen(stated, right, gaps, error, bias, systems):
         inside = {"systems": systems, "differences": (1, 2), "queries": (0, 4)}
-        return Observation(20, np.array(stated), np.array(right), np.array(apart), error, bias, inside)
+        return Observation(20, np.array(stated), np.array(right), np.array(gaps), error, bias, inside)
 
     return [
         seen([0.9, 0.8, 0.6], [1, 1, 0], [0.3, 0.01, 0.02], 0.1, 0.05, (3, 3)),

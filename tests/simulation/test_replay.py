@@ -255,10 +255,10 @@ def test_with_ties_tau_is_kendall_s_b_of_scipy_over_all_pairs_and_accuracy_count
     rng = np.random.default_rng(seed)
     means, true = rng.integers(0, 4, 9) / 4, rng.integers(0, 4, 9) / 4
     pairs = list(combinations(range(9), 2))
-    apart = [sum(values[i] != values[j] for i, j in pairs) for values in (means, true)]
+    untied = [sum(values[i] != values[j] for i, j in pairs) for values in (means, true)]
     accuracy, tau = agreement_with_truth(ranking_of(means), true)
     tau_b = stats.kendalltau(means, true).statistic
-    assert tau == pytest.approx(tau_b * np.sqrt(apart[0] * apart[1]) / len(pairs))
+    assert tau == pytest.approx(tau_b * np.sqrt(untied[0] * untied[1]) / len(pairs))
     points = []
     for i, j in pairs:
         signs = np.sign(means[i] - means[j]), np.sign(true[i] - true[j])

@@ -34,17 +34,17 @@ def begin(part, model=None, batch=5):
     return Selection.start(pool, parse_measure("CG@3"), uniform(pool), batch=batch)
 
 
-def replays(collection, parts, goal):
+def replays(collection, parts, stopping_rule):
     """The same campaigns, each played by itself."""
     starts = [begin(part.of(collection)) for part in parts]
     truths = [start.pool.spread(part.of(collection).grades()) for start, part in zip(starts, parts, strict=True)]
-    return [replay(start, truth, goal) for start, truth in zip(starts, truths, strict=True)]
+    return [replay(start, truth, stopping_rule) for start, truth in zip(starts, truths, strict=True)]
 
 
 @pytest.mark.parametrize("goal", ["judgments=12", "confidence=0.85", "confidence=2"])
-def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, goal):
-    played = replays(collection, parts, parse_stopping_rule(goal))
-    said = repeat(Trial(collection, begin), parts, parse_stopping_rule(goal)).to_dict()
+def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, stopping_rule):
+    played = replays(collection, parts, parse_stopping_rule(stopping_rule))
+    said = repeat(Trial(collection, begin), parts, parse_stopping_rule(stopping_rule)).to_dict()
     assert list(said) == ["repeats", "queries", "teams", "held_out", "start", "end"]
     assert (said["repeats"], said["queries"], said["teams"], said["held_out"]) == (6, 5, 3, "teams")
     for moment, place in (("start", 0), ("end", -1)):
@@ -71,13 +71,13 @@ def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts)
 
 def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, parts):
     played = replays(collection, parts, NEVER)
-    goals = [
+    stopping_rules = [
         parse_stopping_rule(text)
         for text in ("confidence(floor=0)=0.65", "confidence(floor=0)=0.77", "judgments=7", "judgments=400")
     ]
-    found = follow(Trial(collection, begin), parts, (5, 25), goals).to_dict()
+    found = follow(Trial(collection, begin), parts, (5, 25), stopping_rules).to_dict()
     assert [row["judged"] for row in found["curve"]] == [5, 25]
-    assert [row["goal"] for row in found["goals"]] == [str(goal) for goal in goals]
+    assert [row["goal"] for row in found["goals"]] == [str(stopping_rule) for stopping_rule in stopping_rules]
     for row, target in zip(found["goals"], (0.65, 0.77), strict=False):
         first = [next(point for point in one.curve if point.confidence >= target) for one in played]
         met = [point for point in first if point.judged <= 25]
@@ -108,9 +108,9 @@ def test_a_campaign_goes_on_though_no_judgment_is_worth_anything(tiny, tiny_trut
     # A and B alone: what both retrieved does not tell them apart.
     both = replace(tiny, runs=tiny.runs[:2], judgments=tuple(tiny_truth), cutoff=2)
     start = Selection.start(build_pool(both), parse_measure("CG@2"), uniform(build_pool(both)))
-    told = list(selections(start, start.pool.spread(both.grades())))
-    assert [state.judged for state in told] == list(range(len(start.pool.pairs) + 1))
-    worthless = next(state.judged for state in told if state.reached(NEVER))
+    chosen = list(selections(start, start.pool.spread(both.grades())))
+    assert [state.judged for state in chosen] == list(range(len(start.pool.pairs) + 1))
+    worthless = next(state.judged for state in chosen if state.reached(NEVER))
     assert worthless < len(start.pool.pairs)
     part = draw_parts(both, 1, np.random.default_rng(0), queries=2)
     trial = Trial(both, lambda part, model: begin_at_two(part))
@@ -127,7 +127,7 @@ def test_batches_are_by_query_where_asked_for(collection):
     start = begin(collection, batch=10)
     grades = start.pool.spread(collection.grades())
     asked = [next(islice(selections(start, grades, by_query), 10, None)).graded for by_query in (False, True)]
-    mixed, grouped = ({pair.query for pair in told} for told in asked)
+    mixed, grouped = ({pair.query for pair in chosen} for chosen in asked)
     assert len(grouped) < len(mixed)
 
 
@@ -223,9 +223,9 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_parts_played_in_two_processes_give_the_same_answer(collection, parts, elsewhere):
-    trial, goals = Trial(collection, elsewhere.begin), [parse_stopping_rule("confidence=0.8")]
-    here, apart = (follow(trial, parts, (0, 20), goals, jobs=jobs).to_dict() for jobs in (1, 2))
-    assert here == apart
+    trial, stopping_rules = Trial(collection, elsewhere.begin), [parse_stopping_rule("confidence=0.8")]
+    here, in_processes = (follow(trial, parts, (0, 20), stopping_rules, jobs=jobs).to_dict() for jobs in (1, 2))
+    assert here == in_processes
 
 
 @pytest.mark.slow

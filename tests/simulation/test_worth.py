@@ -21,7 +21,7 @@ def demo():
 
 
 @pytest.fixture(scope="module")
-def told(demo):
+def informed(demo):
     """The demo with what listeners will say, blurred, and with numbers drawn by lot; no other metadata."""
     rng = np.random.default_rng(0)
     pairs = build_pool(demo).pairs
@@ -58,8 +58,8 @@ def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
 
 
 @pytest.mark.slow
-def test_a_judge_is_worth_much_and_lots_are_worth_nothing(told):
-    found = worth(told, shares=[0.2], splits=1, target=0.9)
+def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
+    found = worth(informed, shares=[0.2], splits=1, target=0.9)
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["judge"].rmse_low > 0.05
     assert pieces["judge"].log_score_low > 0

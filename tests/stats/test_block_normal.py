@@ -19,18 +19,18 @@ def drawn(rng, sizes, p):
     blocks = tuple(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
     factors = [rng.normal(size=(m, m)) for m in sizes]
     within = tuple(factor @ factor.T + 0.3 * np.eye(len(factor)) for factor in factors)
-    loads = tuple(rng.normal(size=(m, p)) for m in sizes)
+    loadings = tuple(rng.normal(size=(m, p)) for m in sizes)
     shared = rng.normal(size=(p, p))
-    return BlockNormal(rng.normal(size=n), blocks, within, loads, shared @ shared.T + 0.1 * np.eye(p))
+    return BlockNormal(rng.normal(size=n), blocks, within, loadings, shared @ shared.T + 0.1 * np.eye(p))
 
 
 def in_full(field):
     """The covariance (n, n) by its definition."""
     n = len(field.mean)
-    covariance, loads = np.zeros((n, n)), np.zeros((n, len(field.shared)))
+    covariance, loadings = np.zeros((n, n)), np.zeros((n, len(field.shared)))
     for rows, within, load in zip(field.blocks, field.within, field.loadings, strict=True):
-        covariance[np.ix_(rows, rows)], loads[rows] = within, load
-    return covariance + loads @ field.shared @ loads.T
+        covariance[np.ix_(rows, rows)], loadings[rows] = within, load
+    return covariance + loadings @ field.shared @ loadings.T
 
 
 def conditioned(mean, covariance, known, values):
@@ -234,18 +234,18 @@ def test_what_is_certain_already_counts_for_those_left_out():
 def test_more_shared_effects_add_their_covariance(sizes, p, q, seed):
     rng = np.random.default_rng(seed)
     field = drawn(rng, sizes, p)
-    loads, root = rng.normal(size=(len(field.mean), q)), rng.normal(size=(q, q))
-    after = field.with_effects(loads, root @ root.T)
-    assert_is(after, field.mean, in_full(field) + loads @ root @ root.T @ loads.T)
+    loadings, root = rng.normal(size=(len(field.mean), q)), rng.normal(size=(q, q))
+    after = field.with_effects(loadings, root @ root.T)
+    assert_is(after, field.mean, in_full(field) + loadings @ root @ root.T @ loadings.T)
 
 
 def test_a_shared_effect_that_is_certain_changes_nothing():
     # A covariance of rank 1, or 0: what is learned then tells of it no more than there is to know.
     rng = np.random.default_rng(14)
-    field, loads = drawn(rng, [3, 4], 2), rng.normal(size=(7, 2))
+    field, loadings = drawn(rng, [3, 4], 2), rng.normal(size=(7, 2))
     for covariance in (np.zeros((2, 2)), np.array([[1.0, 2.0], [2.0, 4.0]])):
-        after = field.with_effects(loads, covariance)
-        expected = in_full(field) + loads @ covariance @ loads.T
+        after = field.with_effects(loadings, covariance)
+        expected = in_full(field) + loadings @ covariance @ loadings.T
         assert_is(after, field.mean, expected)
         known = conditioned(field.mean, expected, [1, 5], np.array([2.0, -1.0]))
         assert_is(after.condition_all(np.array([1, 5]), np.array([2.0, -1.0])), *known)
@@ -294,8 +294,8 @@ def test_blocks_of_nothing_do_no_harm():
     full = drawn(np.random.default_rng(13), [2, 3], 2)
     none = np.empty(0, dtype=int), np.empty((0, 0)), np.empty((0, 2))
     first, last = zip(full.blocks, full.within, full.loadings, strict=True)
-    blocks, within, loads = zip(first, none, none, last, strict=True)
-    field = BlockNormal(full.mean, blocks, within, loads, full.shared)
+    blocks, within, loadings = zip(first, none, none, last, strict=True)
+    field = BlockNormal(full.mean, blocks, within, loadings, full.shared)
     assert_is(field, full.mean, in_full(full))
     assert_is(field.scaled(full.mean, np.ones(5)), full.mean, in_full(full))
     known = conditioned(full.mean, in_full(full), [0, 3], np.array([1.0, 2.0]))

@@ -18,37 +18,37 @@ from audiosim.stats.layout import REST, Layout
 from audiosim.stats.size_search import SMALLEST
 
 
-def drawn(rng, sizes, scaled=True):
+def drawn(rng, standard_deviations, scaled=True):
     """A layout of blocks whose places are mixed: two kernels, and two kinds of shared effects of 4 and 3."""
-    n = sum(sizes)
-    blocks = tuple(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
-    groups = [rng.integers(0, 2, m) for m in sizes]
+    n = sum(standard_deviations)
+    blocks = tuple(np.split(rng.permutation(n), np.cumsum(standard_deviations)[:-1]))
+    groups = [rng.integers(0, 2, m) for m in standard_deviations]
     kernels = {
-        "block": tuple(np.ones((m, m)) for m in sizes),
+        "block": tuple(np.ones((m, m)) for m in standard_deviations),
         "group": tuple((group[:, None] == group).astype(float) for group in groups),
     }
     shared = {"maker": np.eye(4)[rng.integers(0, 4, n)], "place": rng.normal(size=(n, 3))}
     return Layout(blocks, kernels, shared, rng.uniform(0.5, 2, n) if scaled else np.ones(n))
 
 
-SIZES = {"block": 0.5, "group": 0.7, "maker": 0.3, "place": 0.4, REST: 0.9}
+STANDARD_DEVIATIONS = {"block": 0.5, "group": 0.7, "maker": 0.3, "place": 0.4, REST: 0.9}
 
 
-def in_full(layout, sizes):
+def in_full(layout, standard_deviations):
     """The covariance (n, n) by its definition."""
     n = len(layout.scale)
-    covariance = sizes[REST] ** 2 * np.eye(n)
+    covariance = standard_deviations[REST] ** 2 * np.eye(n)
     for name, kernels in layout.kernels.items():
         for rows, kernel in zip(layout.blocks, kernels, strict=True):
-            covariance[np.ix_(rows, rows)] += sizes[name] ** 2 * kernel
+            covariance[np.ix_(rows, rows)] += standard_deviations[name] ** 2 * kernel
     for name, effects in layout.shared.items():
-        covariance += sizes[name] ** 2 * effects @ effects.T
+        covariance += standard_deviations[name] ** 2 * effects @ effects.T
     return covariance * np.outer(layout.scale, layout.scale)
 
 
-def density(layout, values, sizes):
+def density(layout, values, standard_deviations):
     """The restricted log-likelihood by its definition (Patterson & Thompson 1971), for the mean x b, x the scale."""
-    covariance, x = in_full(layout, sizes), layout.scale
+    covariance, x = in_full(layout, standard_deviations), layout.scale
     xx, xy = x @ np.linalg.solve(covariance, x), x @ np.linalg.solve(covariance, values)
     rest = values - x * xy / xx
     squares = rest @ np.linalg.solve(covariance, rest)
@@ -56,14 +56,14 @@ def density(layout, values, sizes):
     return -(constant + np.linalg.slogdet(covariance)[1] + np.log(xx) + squares) / 2
 
 
-def simulated(rng, layout, sizes, mean=0.0):
+def simulated(rng, layout, standard_deviations, mean=0.0):
     """Values of components of these sizes, each drawn from its own meaning."""
-    total = sizes[REST] * rng.normal(size=len(layout.scale))
+    total = standard_deviations[REST] * rng.normal(size=len(layout.scale))
     for name, kernels in layout.kernels.items():
         for rows, kernel in zip(layout.blocks, kernels, strict=True):
-            total[rows] += sizes[name] * rng.multivariate_normal(np.zeros(len(rows)), kernel, method="eigh")
+            total[rows] += standard_deviations[name] * rng.multivariate_normal(np.zeros(len(rows)), kernel, method="eigh")
     for name, effects in layout.shared.items():
-        total += sizes[name] * effects @ rng.normal(size=effects.shape[1])
+        total += standard_deviations[name] * effects @ rng.normal(size=effects.shape[1])
     return layout.scale * (mean + total)
 
 
@@ -81,8 +81,8 @@ def one_way(count, size):
 def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scaled, seed):
     rng = np.random.default_rng(seed)
     layout = drawn(rng, blocks, scaled)
-    mean, expected = rng.normal(size=sum(blocks)), in_full(layout, SIZES)
-    normal = layout.normal(SIZES, mean)
+    mean, expected = rng.normal(size=sum(blocks)), in_full(layout, STANDARD_DEVIATIONS)
+    normal = layout.normal(STANDARD_DEVIATIONS, mean)
     np.testing.assert_array_equal(normal.mean, mean)
     np.testing.assert_allclose([normal.column(index) for index in range(sum(blocks))], expected, atol=1e-12)
 
@@ -92,14 +92,14 @@ def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scal
 def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(blocks, seed):
     rng = np.random.default_rng(seed)
     layout = drawn(rng, blocks)
-    values = simulated(rng, layout, SIZES, 1.0)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS, 1.0)
     logarithms = rng.normal(-0.5, 0.7, 5)
 
     def at(logarithms):
         return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
 
-    sizes = dict(zip(layout.names, np.exp(logarithms), strict=True))
-    value, slopes = components._likelihood(layout, values, sizes)
+    standard_deviations = dict(zip(layout.names, np.exp(logarithms), strict=True))
+    value, slopes = components._likelihood(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
     steps = 1e-5 * np.eye(5)
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in steps]
@@ -115,11 +115,11 @@ def test_a_balanced_one_way_layout_has_the_estimates_of_the_analysis_of_variance
     table = values.reshape(12, 8)
     between, inside = 8 * table.mean(axis=1).var(ddof=1), table.var(axis=1, ddof=1).mean()
     found = estimate_components([layouts[form]], [values], {"group": 1.0, REST: 1.0})
-    assert found.sizes["group"] == pytest.approx(((between - inside) / 8) ** 0.5, rel=1e-5)
-    assert found.sizes[REST] == pytest.approx(inside**0.5, rel=1e-5)
+    assert found.standard_deviations["group"] == pytest.approx(((between - inside) / 8) ** 0.5, rel=1e-5)
+    assert found.standard_deviations[REST] == pytest.approx(inside**0.5, rel=1e-5)
     # MS within is rest^2 chi2(84) / 84 and MS between (rest^2 + 8 group^2) chi2(11) / 11: variance 2 / degrees.
     of_squares = np.array([(2 * between**2 / 11 + 2 * inside**2 / 84) / 64, 2 * inside**2 / 84]) ** 0.5
-    errors = of_squares / (2 * np.array([found.sizes["group"], found.sizes[REST]]))
+    errors = of_squares / (2 * np.array([found.standard_deviations["group"], found.standard_deviations[REST]]))
     assert [found.errors["group"], found.errors[REST]] == pytest.approx(errors, rel=1e-3)
 
 
@@ -129,8 +129,8 @@ def test_a_size_may_exceed_every_value_and_be_far_from_where_it_began(form):
     layouts = one_way(2, 5)[1]
     values = np.concatenate([100 + np.arange(-2.0, 3.0), -100 + np.arange(-2.0, 3.0)])
     found = estimate_components([layouts[form]], [values], {"group": 0.01, REST: 0.01})
-    assert found.sizes["group"] == pytest.approx((20_000 - 2.5 / 5) ** 0.5, rel=1e-4)
-    assert found.sizes[REST] == pytest.approx(2.5**0.5, rel=1e-4)
+    assert found.standard_deviations["group"] == pytest.approx((20_000 - 2.5 / 5) ** 0.5, rel=1e-4)
+    assert found.standard_deviations[REST] == pytest.approx(2.5**0.5, rel=1e-4)
 
 
 @pytest.mark.parametrize("form", [0, 1])
@@ -142,8 +142,8 @@ def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodel
     found = estimate_components([layouts[form].part(kept)], [values[kept]], {"group": 0.1, REST: 3.0})
     fitted = sm.MixedLM(values[kept], np.ones(60), group[kept]).fit(reml=True)
     # They stop where the gradient is small, which leaves about 1e-4 of a size.
-    assert found.sizes["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
-    assert found.sizes[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
+    assert found.standard_deviations["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
+    assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
     # With one constant as regressor the constants agree too: -(n - 1) / 2 log 2 pi.
     assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
 
@@ -161,8 +161,8 @@ def test_crossed_effects_have_the_estimates_of_statsmodels():
         [[shared["first"]], [shared["second"]]],
     )
     fitted = sm.MixedLM(values, np.ones(120), np.ones(120), exog_vc=spec).fit(reml=True)
-    assert [found.sizes["first"] ** 2, found.sizes["second"] ** 2] == pytest.approx(fitted.vcomp, rel=2e-3)
-    assert found.sizes[REST] ** 2 == pytest.approx(fitted.scale, rel=2e-3)
+    assert [found.standard_deviations["first"] ** 2, found.standard_deviations["second"] ** 2] == pytest.approx(fitted.vcomp, rel=2e-3)
+    assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=2e-3)
     assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
 
 
@@ -184,9 +184,9 @@ def test_known_sizes_are_recovered_within_their_standard_errors():
     for seed in range(30):
         rng = np.random.default_rng(seed)
         layout = many_makers(rng, [10] * 30, 25)
-        found = estimate_components([layout], [simulated(rng, layout, SIZES, 3.0)], dict.fromkeys(layout.names, 0.5))
-        relative = [found.errors[name] / found.sizes[name] for name in SIZES]
-        off.append([np.log(found.sizes[name] / SIZES[name]) for name in SIZES] / np.array(relative))
+        found = estimate_components([layout], [simulated(rng, layout, STANDARD_DEVIATIONS, 3.0)], dict.fromkeys(layout.names, 0.5))
+        relative = [found.errors[name] / found.standard_deviations[name] for name in STANDARD_DEVIATIONS]
+        off.append([np.log(found.standard_deviations[name] / STANDARD_DEVIATIONS[name]) for name in STANDARD_DEVIATIONS] / np.array(relative))
     off = np.array(off)
     assert np.all(np.isfinite(off))
     assert np.all(np.abs(off.mean(axis=0)) < 4 * 0.18)
@@ -197,7 +197,7 @@ def test_known_sizes_are_recovered_within_their_standard_errors():
     assert abs(covered.sum() - 135) <= 4 * 3.7
 
 
-def density_with_trend(layout, values, sizes):
+def density_with_trend(layout, values, standard_deviations):
     """The restricted log-likelihood by its definition, for the mean X b, X the trend: that of scipy times |X'X|^1/2.
 
     Harville (1974), doi:10.1093/biomet/61.2.383: the density of the errors of any n - f independent contrasts, but for
@@ -205,7 +205,7 @@ def density_with_trend(layout, values, sizes):
     """
     x = layout.trend
     contrasts = null_space(x.T)
-    found = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ in_full(layout, sizes) @ contrasts)
+    found = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ in_full(layout, standard_deviations) @ contrasts)
     return found.logpdf(contrasts.T @ values) - np.linalg.slogdet(x.T @ x)[1] / 2
 
 
@@ -216,14 +216,14 @@ def test_with_a_trend_the_likelihood_is_that_of_contrasts_free_of_it(blocks, cou
     rng = np.random.default_rng(seed)
     layout = drawn(rng, [*blocks, 4])
     layout = replace(layout, trend=rng.normal(size=(len(layout.scale), count)))
-    values = simulated(rng, layout, SIZES) + layout.trend @ rng.normal(size=count)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS) + layout.trend @ rng.normal(size=count)
     logarithms = rng.normal(-0.5, 0.7, 5)
 
     def at(logarithms):
         return density_with_trend(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
 
-    sizes = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
-    value, slopes = components._likelihood(layout, values, sizes)
+    standard_deviations = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
+    value, slopes = components._likelihood(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-8, abs=1e-8)
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in 1e-5 * np.eye(5)]
     np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4)
@@ -239,11 +239,11 @@ def test_a_regression_within_groups_has_the_estimates_of_statsmodels(form):
     layout = replace(layouts[form], trend=trend).part(kept)
     found = estimate_components([layout], [values[kept]], {"group": 0.1, REST: 3.0})
     fitted = sm.MixedLM(values[kept], trend[kept], group[kept]).fit(reml=True)
-    assert found.sizes["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
-    assert found.sizes[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
+    assert found.standard_deviations["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
+    assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
     np.testing.assert_allclose(found.trend, fitted.fe_params, rtol=1e-3)
     # Its standard errors allow for those of the sizes; with these known they are those of generalised least squares.
-    covariance = in_full(layout, found.sizes)
+    covariance = in_full(layout, found.standard_deviations)
     least_squares = sm.GLS(values[kept], trend[kept], covariance).fit()
     np.testing.assert_allclose(found.trend, least_squares.params, rtol=1e-6)
     np.testing.assert_allclose(found.covariance, least_squares.normalized_cov_params, rtol=1e-6)
@@ -254,24 +254,24 @@ def test_the_trend_of_several_sets_is_generalised_least_squares_of_all_of_them()
     layouts = [
         replace(one, trend=rng.normal(size=(len(one.scale), 2))) for one in (drawn(rng, [9] * k) for k in (5, 8))
     ]
-    values = [simulated(rng, one, SIZES) + one.trend @ [1.5, -0.7] for one in layouts]
-    found = estimate_components(layouts, values, SIZES)
-    told, beside = np.zeros((2, 2)), np.zeros(2)
+    values = [simulated(rng, one, STANDARD_DEVIATIONS) + one.trend @ [1.5, -0.7] for one in layouts]
+    found = estimate_components(layouts, values, STANDARD_DEVIATIONS)
+    information, beside = np.zeros((2, 2)), np.zeros(2)
     for one, value in zip(layouts, values, strict=True):
-        solved = np.linalg.solve(in_full(one, found.sizes), one.trend)
-        told, beside = told + one.trend.T @ solved, beside + solved.T @ value
-    np.testing.assert_allclose(found.trend, np.linalg.solve(told, beside), rtol=1e-8)
-    np.testing.assert_allclose(found.covariance, np.linalg.inv(told), rtol=1e-8)
+        solved = np.linalg.solve(in_full(one, found.standard_deviations), one.trend)
+        information, beside = information + one.trend.T @ solved, beside + solved.T @ value
+    np.testing.assert_allclose(found.trend, np.linalg.solve(information, beside), rtol=1e-8)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(information), rtol=1e-8)
     assert np.all(np.abs(found.trend - [1.5, -0.7]) < 4 * np.sqrt(np.diagonal(found.covariance)))
 
 
 def test_without_a_trend_it_is_the_scale():
     rng = np.random.default_rng(15)
     layout = drawn(rng, [8] * 6)
-    values = simulated(rng, layout, SIZES, 2.0)
-    told = replace(layout, trend=layout.scale[:, None])
-    found, same = (estimate_components([one], [values], SIZES) for one in (layout, told))
-    assert same.sizes == pytest.approx(found.sizes)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS, 2.0)
+    information = replace(layout, trend=layout.scale[:, None])
+    found, same = (estimate_components([one], [values], STANDARD_DEVIATIONS) for one in (layout, information))
+    assert same.standard_deviations == pytest.approx(found.standard_deviations)
     assert (same.trend, same.likelihood) == (pytest.approx(found.trend), pytest.approx(found.likelihood))
 
 
@@ -280,11 +280,11 @@ def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told(
     rng = np.random.default_rng(16)
     layout = drawn(rng, [8] * 6)
     ones, other = np.ones(48), rng.normal(size=48)
-    values = simulated(rng, layout, SIZES, 2.0)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS, 2.0)
     for plain, more in [([ones], [0 * ones]), ([ones, other], [2 * other]), ([ones, other], [ones - other])]:
-        found = estimate_components([replace(layout, trend=np.column_stack(plain))], [values], SIZES)
-        again = estimate_components([replace(layout, trend=np.column_stack(plain + more))], [values], SIZES)
-        assert again.sizes == pytest.approx(found.sizes, rel=1e-6)
+        found = estimate_components([replace(layout, trend=np.column_stack(plain))], [values], STANDARD_DEVIATIONS)
+        again = estimate_components([replace(layout, trend=np.column_stack(plain + more))], [values], STANDARD_DEVIATIONS)
+        assert again.standard_deviations == pytest.approx(found.standard_deviations, rel=1e-6)
         assert again.likelihood == pytest.approx(found.likelihood, rel=1e-9)
         assert not again.trend.any()
         assert np.all(np.diagonal(again.covariance) == np.inf)
@@ -310,18 +310,18 @@ def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likeli
     layout = in_both(rng, blocks)
     assert layout.names == ("block", "group", "maker", "place", REST)
     n, logarithms = sum(blocks), rng.normal(-0.5, 0.7, 5)
-    sizes = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
-    normal = layout.normal(sizes, np.zeros(n))
-    np.testing.assert_allclose([normal.column(place) for place in range(n)], in_full(layout, sizes), atol=1e-10)
+    standard_deviations = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
+    normal = layout.normal(standard_deviations, np.zeros(n))
+    np.testing.assert_allclose([normal.column(place) for place in range(n)], in_full(layout, standard_deviations), atol=1e-10)
     kept = rng.permutation(n)[: rng.integers(n) + 1]
-    expected = in_full(layout, sizes)[np.ix_(kept, kept)]
-    np.testing.assert_allclose(in_full(layout.part(kept), sizes), expected, atol=1e-10)
+    expected = in_full(layout, standard_deviations)[np.ix_(kept, kept)]
+    np.testing.assert_allclose(in_full(layout.part(kept), standard_deviations), expected, atol=1e-10)
 
     def at(logarithms):
         return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
 
-    values = simulated(rng, layout, SIZES, 1.0)
-    value, slopes = components._likelihood(layout, values, sizes)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS, 1.0)
+    value, slopes = components._likelihood(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in 1e-5 * np.eye(5)]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
@@ -332,17 +332,17 @@ def test_groups_within_blocks_and_groups_of_effects_are_one_component_of_one_siz
     group, (by_blocks, _) = one_way(12, 8)
     rng = np.random.default_rng(12)
     values = 0.7 * rng.normal(size=12)[group] + rng.normal(size=96)
-    effects, told = np.eye(12)[group][:, :5], group < 5
+    effects, information = np.eye(12)[group][:, :5], group < 5
     kernels = tuple(
-        kernel * np.outer(~told[rows], ~told[rows])
+        kernel * np.outer(~information[rows], ~information[rows])
         for rows, kernel in zip(by_blocks.blocks, by_blocks.kernels["group"], strict=True)
     )
     mixed = replace(by_blocks, kernels={"group": kernels}, shared={"group": effects})
     once, both = (estimate_components([of], [values], {"group": 1.0, REST: 1.0}) for of in (by_blocks, mixed))
     table = values.reshape(12, 8)
     between, inside = 8 * table.mean(axis=1).var(ddof=1), table.var(axis=1, ddof=1).mean()
-    assert both.sizes["group"] == pytest.approx(((between - inside) / 8) ** 0.5, rel=1e-5)
-    assert both.sizes[REST] == pytest.approx(inside**0.5, rel=1e-5)
+    assert both.standard_deviations["group"] == pytest.approx(((between - inside) / 8) ** 0.5, rel=1e-5)
+    assert both.standard_deviations[REST] == pytest.approx(inside**0.5, rel=1e-5)
     assert both.errors == pytest.approx(once.errors, rel=1e-4)
     assert both.likelihood == pytest.approx(once.likelihood, abs=1e-8)
 
@@ -350,33 +350,33 @@ def test_groups_within_blocks_and_groups_of_effects_are_one_component_of_one_siz
 def test_independent_sets_add_up():
     rng = np.random.default_rng(3)
     layouts = [drawn(rng, blocks) for blocks in ([4, 6, 5], [7, 3])]
-    values = [simulated(rng, layout, SIZES, mean) for layout, mean in zip(layouts, [1.0, -2.0], strict=True)]
-    found = estimate_components(layouts, values, SIZES)
-    expected = sum(density(layout, value, found.sizes) for layout, value in zip(layouts, values, strict=True))
+    values = [simulated(rng, layout, STANDARD_DEVIATIONS, mean) for layout, mean in zip(layouts, [1.0, -2.0], strict=True)]
+    found = estimate_components(layouts, values, STANDARD_DEVIATIONS)
+    expected = sum(density(layout, value, found.standard_deviations) for layout, value in zip(layouts, values, strict=True))
     assert found.likelihood == pytest.approx(expected, rel=1e-9)
-    for name in found.sizes:
+    for name in found.standard_deviations:
         for factor in (0.9, 1.1):
-            nearby = {**found.sizes, name: found.sizes[name] * factor}
+            nearby = {**found.standard_deviations, name: found.standard_deviations[name] * factor}
             assert sum(map(density, layouts, values, [nearby] * 2)) < expected + 1e-6
 
 
 def test_the_same_set_twice_has_the_same_sizes_and_errors_smaller_by_root_2():
     rng = np.random.default_rng(4)
     layout = many_makers(rng, [8] * 12, 12)
-    values = simulated(rng, layout, SIZES)
-    once, twice = (estimate_components([layout] * k, [values] * k, SIZES) for k in (1, 2))
-    for name in SIZES:
-        assert twice.sizes[name] == pytest.approx(once.sizes[name], rel=1e-3)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS)
+    once, twice = (estimate_components([layout] * k, [values] * k, STANDARD_DEVIATIONS) for k in (1, 2))
+    for name in STANDARD_DEVIATIONS:
+        assert twice.standard_deviations[name] == pytest.approx(once.standard_deviations[name], rel=1e-3)
         assert twice.errors[name] == pytest.approx(once.errors[name] / 2**0.5, rel=1e-2)
 
 
 def test_values_twice_as_large_have_sizes_twice_as_large():
     rng = np.random.default_rng(5)
     layout = many_makers(rng, [8] * 12, 12)
-    values = simulated(rng, layout, SIZES)
-    once, larger = (estimate_components([layout], [factor * values], SIZES) for factor in (1, 2))
-    for name in SIZES:
-        assert larger.sizes[name] == pytest.approx(2 * once.sizes[name], rel=1e-3)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS)
+    once, larger = (estimate_components([layout], [factor * values], STANDARD_DEVIATIONS) for factor in (1, 2))
+    for name in STANDARD_DEVIATIONS:
+        assert larger.standard_deviations[name] == pytest.approx(2 * once.standard_deviations[name], rel=1e-3)
     # The density is that of values, n - 1 of them, on a scale with units half as large.
     assert larger.likelihood == pytest.approx(once.likelihood - 95 * np.log(2), abs=1e-5)
 
@@ -385,10 +385,10 @@ def test_values_twice_as_large_have_sizes_twice_as_large():
 def test_the_constant_that_all_values_share_does_not_matter():
     rng = np.random.default_rng(6)
     layout = many_makers(rng, [8] * 12, 12)
-    values = simulated(rng, layout, SIZES)
-    found, moved = (estimate_components([layout], [values + shift * layout.scale], SIZES) for shift in (0, 7))
-    for name in SIZES:
-        assert moved.sizes[name] == pytest.approx(found.sizes[name], rel=1e-3)
+    values = simulated(rng, layout, STANDARD_DEVIATIONS)
+    found, moved = (estimate_components([layout], [values + shift * layout.scale], STANDARD_DEVIATIONS) for shift in (0, 7))
+    for name in STANDARD_DEVIATIONS:
+        assert moved.standard_deviations[name] == pytest.approx(found.standard_deviations[name], rel=1e-3)
 
 
 def test_a_tight_prior_gives_the_start_and_a_wide_one_the_maximum():
@@ -399,13 +399,13 @@ def test_a_tight_prior_gives_the_start_and_a_wide_one_the_maximum():
     free = estimate_components([layout], [values], start)
     found = [estimate_components([layout], [values], start, dict.fromkeys(start, wide)) for wide in (1e-4, 0.3, 1e3)]
     for name in start:
-        sizes = [of.sizes[name] for of in found]
-        assert sizes[0] == pytest.approx(start[name], rel=1e-4)
-        assert sizes[2] == pytest.approx(free.sizes[name], rel=1e-4)
-        assert min(sizes[0], sizes[2]) < sizes[1] < max(sizes[0], sizes[2])
+        standard_deviations = [of.standard_deviations[name] for of in found]
+        assert standard_deviations[0] == pytest.approx(start[name], rel=1e-4)
+        assert standard_deviations[2] == pytest.approx(free.standard_deviations[name], rel=1e-4)
+        assert min(standard_deviations[0], standard_deviations[2]) < standard_deviations[1] < max(standard_deviations[0], standard_deviations[2])
         assert found[0].errors[name] == pytest.approx(1e-4 * start[name], rel=1e-2)
-        assert found[1].errors[name] < 0.3 * sizes[1]
-    assert found[1].likelihood == pytest.approx(density(layout, values, found[1].sizes), rel=1e-9)
+        assert found[1].errors[name] < 0.3 * standard_deviations[1]
+    assert found[1].likelihood == pytest.approx(density(layout, values, found[1].standard_deviations), rel=1e-9)
     assert found[1].likelihood < free.likelihood
 
 
@@ -413,7 +413,7 @@ def test_the_middle_of_prior_and_data_is_where_their_slopes_cancel():
     # One component: rest^2 ~ s^2, s^2 = sum of squares / (n - 1); d/d log size is (n - 1)(s^2 / size^2 - 1).
     values = np.random.default_rng(8).normal(size=21)
     layout = Layout(tuple(np.array([place]) for place in range(21)), {}, {}, np.ones(21))
-    size = estimate_components([layout], [values], {REST: 0.5}, {REST: 0.2}).sizes[REST]
+    size = estimate_components([layout], [values], {REST: 0.5}, {REST: 0.2}).standard_deviations[REST]
     assert 20 * (values.var(ddof=1) / size**2 - 1) == pytest.approx(np.log(size / 0.5) / 0.04, abs=1e-3)
 
 
@@ -425,11 +425,11 @@ def test_a_component_that_is_not_there_goes_to_the_boundary_and_its_error_is_inf
     values = unit * np.tile([-2.0, -1.0, 0.0, 1.0, 2.5], 10)
     for layout in layouts:
         found = estimate_components([layout], [values], {"group": unit, REST: unit})
-        assert found.sizes["group"] == pytest.approx(SMALLEST, rel=1e-3)
+        assert found.standard_deviations["group"] == pytest.approx(SMALLEST, rel=1e-3)
         assert found.errors["group"] == np.inf
-        assert found.sizes[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
+        assert found.standard_deviations[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
         # That of a standard deviation of n normal values.
-        assert found.errors[REST] == pytest.approx(found.sizes[REST] / 98**0.5, rel=1e-3)
+        assert found.errors[REST] == pytest.approx(found.standard_deviations[REST] / 98**0.5, rel=1e-3)
 
 
 def test_what_the_data_does_not_tell_stays_and_its_error_is_infinite():
@@ -438,23 +438,23 @@ def test_what_the_data_does_not_tell_stays_and_its_error_is_infinite():
     # An effect that no value has; and one that each value has as its own, which nothing tells from the rest.
     nobody = Layout(alone, {}, {"maker": np.zeros((20, 0))}, np.ones(20))
     found = estimate_components([nobody], [values], {"maker": 0.4, REST: 1.0})
-    assert (found.sizes["maker"], found.errors["maker"]) == (pytest.approx(0.4), np.inf)
-    assert found.sizes[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
+    assert (found.standard_deviations["maker"], found.errors["maker"]) == (pytest.approx(0.4), np.inf)
+    assert found.standard_deviations[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
     double = Layout(alone, {"own": (np.eye(1),) * 20}, {}, np.ones(20))
     found = estimate_components([double], [values], {"own": 0.5, REST: 0.5})
     assert list(found.errors.values()) == [np.inf, np.inf]
-    assert np.hypot(*found.sizes.values()) == pytest.approx(values.std(ddof=1), rel=1e-4)
+    assert np.hypot(*found.standard_deviations.values()) == pytest.approx(values.std(ddof=1), rel=1e-4)
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_no_values_and_a_single_one_tell_nothing(count):
     layout = drawn(np.random.default_rng(10), [3, 2]).part(np.arange(count))
-    found = estimate_components([layout], [np.full(count, 0.4)], SIZES)
-    assert found.sizes == pytest.approx(SIZES)
+    found = estimate_components([layout], [np.full(count, 0.4)], STANDARD_DEVIATIONS)
+    assert found.standard_deviations == pytest.approx(STANDARD_DEVIATIONS)
     assert set(found.errors.values()) == {np.inf}
-    with_prior = estimate_components([layout], [np.full(count, 0.4)], SIZES, dict.fromkeys(SIZES, 0.3))
-    assert with_prior.sizes == pytest.approx(SIZES)
-    assert with_prior.errors == pytest.approx({name: 0.3 * size for name, size in SIZES.items()})
+    with_prior = estimate_components([layout], [np.full(count, 0.4)], STANDARD_DEVIATIONS, dict.fromkeys(STANDARD_DEVIATIONS, 0.3))
+    assert with_prior.standard_deviations == pytest.approx(STANDARD_DEVIATIONS)
+    assert with_prior.errors == pytest.approx({name: 0.3 * size for name, size in STANDARD_DEVIATIONS.items()})
 
 
 @given(st.permutations(range(9)), st.integers(0, 9))
@@ -463,9 +463,9 @@ def test_the_part_of_a_layout_has_the_covariance_of_that_part(order, count):
     places = np.array(order[:count], dtype=np.int64)
     part = layout.part(places)
     assert part.names == layout.names
-    np.testing.assert_allclose(in_full(part, SIZES), in_full(layout, SIZES)[np.ix_(places, places)], atol=1e-12)
-    normal = part.normal(SIZES, np.zeros(count))
-    np.testing.assert_allclose(normal.variance, np.diagonal(in_full(part, SIZES)), atol=1e-12)
+    np.testing.assert_allclose(in_full(part, STANDARD_DEVIATIONS), in_full(layout, STANDARD_DEVIATIONS)[np.ix_(places, places)], atol=1e-12)
+    normal = part.normal(STANDARD_DEVIATIONS, np.zeros(count))
+    np.testing.assert_allclose(normal.variance, np.diagonal(in_full(part, STANDARD_DEVIATIONS)), atol=1e-12)
     assert all(columns.any(axis=0).all() for columns in part.shared.values())
 
 

@@ -26,9 +26,9 @@ def all_pairs(rows, d):
 @pytest.mark.parametrize(("d", "decades", "spread"), [(1, 1, 1), (3, 0.2, 0.1), (20, 1, 3), (20, 2, 100)])
 def test_they_match_determinants_pair_by_pair(random_gaussians, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(1), 30, d, decades, spread))
-    expected, apart = all_pairs(rows, d), ~np.eye(30, dtype=bool)
+    expected, off_diagonal = all_pairs(rows, d), ~np.eye(30, dtype=bool)
     computed = jensen_shannon_divergence(rows, None, d)
-    np.testing.assert_allclose(computed[apart], expected[apart], rtol=1e-4)
+    np.testing.assert_allclose(computed[off_diagonal], expected[off_diagonal], rtol=1e-4)
     assert np.array_equal(computed, computed.T)
     assert not computed.diagonal().any()
     np.testing.assert_allclose(jensen_shannon_divergence(rows[:4], rows[9:], d), computed[:4, 9:], rtol=1e-12)
@@ -40,8 +40,8 @@ def test_near_duplicates_keep_their_digits(random_gaussians, step):
     means, covariances = (np.repeat(part, 10, axis=0) for part in random_gaussians(rng, 3, 20))
     means = means + step * (np.linalg.cholesky(covariances) @ rng.standard_normal((30, 20, 1)))[:, :, 0]
     rows = to_rows(means, covariances * (1 + step * rng.standard_normal((30, 1, 1))))
-    expected, apart = all_pairs(rows, 20), ~np.eye(30, dtype=bool)
-    np.testing.assert_allclose(jensen_shannon_divergence(rows, None, 20)[apart], expected[apart], rtol=1e-4)
+    expected, off_diagonal = all_pairs(rows, 20), ~np.eye(30, dtype=bool)
+    np.testing.assert_allclose(jensen_shannon_divergence(rows, None, 20)[off_diagonal], expected[off_diagonal], rtol=1e-4)
 
 
 def test_a_copy_is_at_exactly_zero(random_gaussians):
@@ -79,10 +79,10 @@ def test_there_may_be_none(random_gaussians):
 @pytest.mark.parametrize(("d", "decades", "spread"), [(1, 1, 1), (7, 0.2, 0.1), (20, 1, 3), (31, 2, 100)])
 def test_machine_code_finds_the_same(random_gaussians, monkeypatch, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(7), 150, d, decades, spread))
-    expected, apart = jensen_shannon_divergence(rows, None, d), ~np.eye(150, dtype=bool)
+    expected, off_diagonal = jensen_shannon_divergence(rows, None, d), ~np.eye(150, dtype=bool)
     monkeypatch.setattr(jensen_shannon, "MANY", 1)
     found = jensen_shannon_divergence(rows, None, d)
-    np.testing.assert_allclose(found[apart], expected[apart], rtol=1e-10)
+    np.testing.assert_allclose(found[off_diagonal], expected[off_diagonal], rtol=1e-10)
     assert np.array_equal(found, found.T)
     assert not found.diagonal().any()
     np.testing.assert_allclose(found[:9, :9], all_pairs(rows[:9], d), rtol=1e-4, atol=1e-12)
@@ -115,8 +115,8 @@ def test_determinants_of_mixtures_are_those_of_numpy(many):
     upper = covariances[:, *np.triu_indices(9)]
     mine, theirs = bordered(means[:3], upper[:3]), bordered(-means[1:], upper[1:])
     found = log_determinants_of_mixtures(mine, theirs.T, 9, many)
-    apart = means[:3, None] - means[None, 1:]
-    whole = covariances[:3, None] + covariances[None, 1:] + apart[..., :, None] * apart[..., None, :]
+    off_diagonal = means[:3, None] - means[None, 1:]
+    whole = covariances[:3, None] + covariances[None, 1:] + off_diagonal[..., :, None] * off_diagonal[..., None, :]
     np.testing.assert_allclose(found, np.linalg.slogdet(whole)[1], rtol=1e-12)
 
 

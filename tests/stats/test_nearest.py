@@ -22,8 +22,8 @@ def whole(rows):
     means, covariances = from_rows(rows, 6)
     inverses = np.linalg.inv(covariances)
     traces = np.einsum("iab,jab->ij", inverses, covariances)
-    apart = means[:, None] - means
-    squares = np.einsum("ija,iab,ijb->ij", apart, inverses, apart, optimize=True)
+    divergences = means[:, None] - means
+    squares = np.einsum("ija,iab,ijb->ij", divergences, inverses, divergences, optimize=True)
     both = (traces + traces.T + squares + squares.T) / 2 - 6
     np.fill_diagonal(both, 0)
     return both
@@ -31,11 +31,11 @@ def whole(rows):
 
 def by_sort(packed, field, queries, groups, k):
     """Of each query (place, divergence), from the whole matrix."""
-    apart = whole(packed.rows)
+    divergences = whole(packed.rows)
     for query, group in zip(queries, groups, strict=True):
         allowed = np.flatnonzero(~field.closed & (field.groups != group))
-        best = allowed[np.lexsort((field.order[allowed], apart[query, allowed]))[:k]]
-        yield best.tolist(), apart[query, best]
+        best = allowed[np.lexsort((field.order[allowed], divergences[query, allowed]))[:k]]
+        yield best.tolist(), divergences[query, best]
 
 
 def check(packed, field, queries, groups, k):
@@ -90,8 +90,8 @@ def test_a_query_need_not_be_in_the_field(packed, random_gaussians):
     means, covariances = random_gaussians(np.random.default_rng(2), 3, 6, 1, 1)
     rows = to_rows(means, covariances)
     found = nearest(field_of(packed), packed_sides(rows, packed.whitener), np.full(3, -1), 2)
-    apart = whole(np.concatenate([packed.rows, rows]))[700:, :700]
-    assert found.place.reshape(3, 2).tolist() == np.argsort(apart, axis=1, kind="stable")[:, :2].tolist()
+    divergences = whole(np.concatenate([packed.rows, rows]))[700:, :700]
+    assert found.place.reshape(3, 2).tolist() == np.argsort(divergences, axis=1, kind="stable")[:, :2].tolist()
 
 
 def test_nothing_is_near_in_an_empty_field(packed):

@@ -15,12 +15,12 @@ def test_it_is_the_share_of_references_farther_from_both():
 
 def test_it_is_what_a_double_loop_counts():
     rng = np.random.default_rng(1)
-    apart, one, other = rng.random(30), rng.random(50), rng.random((30, 50))
+    distances, one, other = rng.random(30), rng.random(50), rng.random((30, 50))
     counted = rng.random((30, 50)) < 0.7
     expected = [
-        np.mean([one[r] > apart[y] and other[y, r] > apart[y] for r in range(50) if counted[y, r]]) for y in range(30)
+        np.mean([one[r] > distances[y] and other[y, r] > distances[y] for r in range(50) if counted[y, r]]) for y in range(30)
     ]
-    np.testing.assert_allclose(mutual_proximity(apart, one, other, counted), expected)
+    np.testing.assert_allclose(mutual_proximity(distances, one, other, counted), expected)
 
 
 def test_it_is_unknown_without_a_reference():

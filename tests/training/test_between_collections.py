@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.between import SIZES, TREND, Between
+from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import FLOOR
 from audiosim.relevance.level_chances import FREEDOM
@@ -16,31 +16,31 @@ from audiosim.relevance.published import load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
 
-HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(SIZES, (0.5, 0.4)), ("shipped",))
+HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(EFFECT_NAMES, (0.5, 0.4)), ("shipped",))
 
 
 def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_held():
     # Standing .1 and .3 from one source, .4 from another, 0 held: mean (.2 + .4 + 0) / 3. Squares about it: .1^2 / 2,
     # .1^2 / 2, .2^2, .2^2, and two collections' worth of .2^2; over 2 + 3 - 1, times 1 + 1/3.
     found = learn_between(
-        [Estimates("a", {"standing": 0.1}), Estimates("a", {"standing": 0.3}), Estimates("b", {"standing": 0.4})], HELD
+        [Estimates("a", {"system_agreement": 0.1}), Estimates("a", {"system_agreement": 0.3}), Estimates("b", {"system_agreement": 0.4})], HELD
     )
-    assert found.trend["standing"] == pytest.approx((0.2, np.sqrt((2 * 0.04 + 0.01 + 0.04 + 0.04) / 4 * 4 / 3)))
+    assert found.trend["system_agreement"] == pytest.approx((0.2, np.sqrt((2 * 0.04 + 0.01 + 0.04 + 0.04) / 4 * 4 / 3)))
     assert found.sources == ("shipped", "a", "b")
 
 
 def test_what_nobody_tells_stays_as_it_was_held_but_wider_by_its_own_doubt():
-    found = learn_between([Estimates("a", {"standing": 0.1})], HELD)
+    found = learn_between([Estimates("a", {"system_agreement": 0.1})], HELD)
     assert found.trend["consensus"] == pytest.approx((0.0, 0.2 * np.sqrt(2)))
-    assert found.sizes["team"] == pytest.approx((0.5, 0.4 * np.sqrt(2)))
-    assert learn_between([], WEAK).sizes["consensus"] == CONSENSUS
+    assert found.standard_deviations["team"] == pytest.approx((0.5, 0.4 * np.sqrt(2)))
+    assert learn_between([], WEAK).standard_deviations["consensus"] == CONSENSUS
 
 
 def test_sizes_are_averaged_by_their_logarithms():
     found = learn_between([Estimates(name, {"query": np.log(0.5)}) for name in "abc"], HELD)
-    assert found.sizes["query"][0] == pytest.approx(0.5)
+    assert found.standard_deviations["query"][0] == pytest.approx(0.5)
     found = learn_between([Estimates("a", {"query": np.log(2.0)})], HELD)
-    assert found.sizes["query"][0] == pytest.approx(1.0)
+    assert found.standard_deviations["query"][0] == pytest.approx(1.0)
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
     mean = usual.mean + columns @ [between.trend[name][0] for name in TREND]
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)
     # Of a pair that one system alone found: trend, and the mean square of each log-normal size.
-    squares = {name: median**2 * np.exp(2 * spread**2) for name, (median, spread) in between.sizes.items()}
+    squares = {name: median**2 * np.exp(2 * spread**2) for name, (median, spread) in between.standard_deviations.items()}
     alone = int(np.flatnonzero(np.asarray(pool.retrieved.sum(axis=0)).ravel() == 1)[0])
     expected = sum(between.trend[name][1] ** 2 * columns[alone, at] ** 2 for at, name in enumerate(TREND))
     expected += sum(squares.values()) * scale[alone] ** 2
@@ -120,16 +120,16 @@ def test_at_home_a_model_says_what_it_learned_there_and_elsewhere_less(some_hund
     [
         (
             {"trend": {"constant": (0.0, 1.0)}},
-            "the trend between collections must have consensus, constant, standing; ",
+            "the trend between collections must have consensus, constant, system_agreement; ",
         ),
-        ({"sizes": {}}, "the sizes between collections must have .*; got none"),
+        ({"standard_deviations": {}}, "the standard deviations between collections must have .*; got none"),
         (
-            {"trend": {**HELD.trend, "standing": (0.0, 0.0)}},
+            {"trend": {**HELD.trend, "system_agreement": (0.0, 0.0)}},
             "the trend between collections must be finite with spreads",
         ),
         (
-            {"sizes": {**HELD.sizes, "team": (-0.1, 0.5)}},
-            "sizes between collections must have medians above 0, that of",
+            {"standard_deviations": {**HELD.standard_deviations, "team": (-0.1, 0.5)}},
+            "standard deviations between collections must have medians above 0, that of",
         ),
     ],
 )

@@ -87,10 +87,10 @@ def named(model, names):
 def test_several_collections_together_tell_more_than_one(collections, models):
     found = train(collections[:2], PLAN).model
     for name in ("query", "query_genre", "query_artist", REST):
-        sizes, errors = zip(*(model.components[name] for model in models[:2]), strict=True)
+        standard_deviations, errors = zip(*(model.components[name] for model in models[:2]), strict=True)
         size, error = found.components[name]
         assert error < 0.85 * min(errors)
-        assert min(sizes) - min(errors) < size < max(sizes) + min(errors)
+        assert min(standard_deviations) - min(errors) < size < max(standard_deviations) + min(errors)
 
 
 def a_fifth(collection):
@@ -172,33 +172,33 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
     trend = (np.column_stack([np.ones(len(mean)), common.covariates()]) * scale[:, None])[shown]
     values, contrasts = (grades / 100 - mean)[shown], null_space(trend.T)
 
-    def covariance(sizes):
-        return sum(sizes[kind] ** 2 * part for kind, part in parts.items())
+    def covariance(standard_deviations):
+        return sum(standard_deviations[kind] ** 2 * part for kind, part in parts.items())
 
-    def density(sizes):
-        of = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ covariance(sizes) @ contrasts)
+    def density(standard_deviations):
+        of = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ covariance(standard_deviations) @ contrasts)
         return of.logpdf(contrasts.T @ values)
 
-    sizes = {kind: size for kind, (size, _) in found.components.items()}
-    best = density(sizes)
+    standard_deviations = {kind: size for kind, (size, _) in found.components.items()}
+    best = density(standard_deviations)
     for kind, (size, error) in found.components.items():
         for factor in (0.9, 1.1) if error is not None else (300.0,):
-            assert density(sizes | {kind: factor * size}) < best + 1e-6
-    told = trend.T @ np.linalg.solve(covariance(sizes), trend)
-    coefficients = np.linalg.solve(told, trend.T @ np.linalg.solve(covariance(sizes), values))
+            assert density(standard_deviations | {kind: factor * size}) < best + 1e-6
+    information = trend.T @ np.linalg.solve(covariance(standard_deviations), trend)
+    coefficients = np.linalg.solve(information, trend.T @ np.linalg.solve(covariance(standard_deviations), values))
     constant = np.sum(values - trend[:, 1:] @ coefficients[1:]) / trend[:, 0].sum()
     np.testing.assert_allclose(list(found.trend.coefficients.values()), [constant, *coefficients[1:]], rtol=1e-6)
     covariances = np.array(found.trend.covariance)
-    assert covariances[0, 0] == pytest.approx(covariance(sizes).sum() / trend[:, 0].sum() ** 2, rel=1e-6)
-    np.testing.assert_allclose(covariances[1:, 1:], np.linalg.inv(told)[1:, 1:], rtol=1e-6)
+    assert covariances[0, 0] == pytest.approx(covariance(standard_deviations).sum() / trend[:, 0].sum() ** 2, rel=1e-6)
+    np.testing.assert_allclose(covariances[1:, 1:], np.linalg.inv(information)[1:, 1:], rtol=1e-6)
     np.testing.assert_array_equal(covariances[0, 1:], 0)
 
 
 @pytest.mark.slow
-def test_systems_that_all_stand_alike_do_not_tell_how_much_standing_counts(collections):
+def test_systems_that_all_agree_alike_do_not_tell_how_much_system_agreement_counts(collections):
     alone = replace(collections[0], runs=collections[0].runs[:1])
     trend = train([alone], PLAN).model.trend
-    assert (trend.coefficients["standing"], trend.covariance[1][1]) == (0, pytest.approx(UNTOLD**2))
+    assert (trend.coefficients["system_agreement"], trend.covariance[1][1]) == (0, pytest.approx(UNTOLD**2))
 
 
 @pytest.mark.slow

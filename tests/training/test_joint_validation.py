@@ -110,11 +110,11 @@ def test_learning_sees_no_judgment_of_a_held_out_query_and_prediction_none_that_
 
 
 def test_a_model_is_told_of_progress_once_per_fold_and_once_per_half(judged, joined):
-    told = []
+    calls = []
     view = [View("all", np.ones(len(judged.examples.group), dtype=bool))]
-    joint_scores(judged, by_query(judged, 7), view, lambda _: joined(), LEVELS, lambda: told.append("fold"))
-    joint_intervals(judged, lambda _: joined(), 0, lambda: told.append("half"))
-    assert told == ["fold"] * 7 + ["half"] * 2 * HALVINGS
+    joint_scores(judged, by_query(judged, 7), view, lambda _: joined(), LEVELS, lambda: calls.append("fold"))
+    joint_intervals(judged, lambda _: joined(), 0, lambda: calls.append("half"))
+    assert calls == ["fold"] * 7 + ["half"] * 2 * HALVINGS
 
 
 def test_without_a_row_left_to_predict_there_is_no_score(judged, joined):

@@ -488,8 +488,8 @@ def sounding(collection, folder, rng):
     """The collection saved with an index in which sound lies on a line; near recordings are the relevant ones."""
     place = {name: rng.uniform(0, 20) for name in collection.documents}
     sounds = {name: Gaussian(np.array([at, 0.0, 0.0]), np.eye(3)) for name, at in place.items()}
-    apart = {pair: abs(place[pair.document] - place[f"d{pair.query[1:]}"]) for pair in build_pool(collection).pairs}
-    judged = regraded(collection, lambda _, pair: np.digitize(5 - apart[pair] + 2 * rng.logistic(), [-3, 2]))
+    distance = {pair: abs(place[pair.document] - place[f"d{pair.query[1:]}"]) for pair in build_pool(collection).pairs}
+    judged = regraded(collection, lambda _, pair: np.digitize(5 - distance[pair] + 2 * rng.logistic(), [-3, 2]))
     judged.save(folder)
     AudioIndex.of(sounds, Parameters(coefficients=3)).save(folder / "sounds.index")
 

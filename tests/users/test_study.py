@@ -82,18 +82,18 @@ def test_the_same_seed_gives_the_same_examples_and_another_others():
 
 
 def test_progress_rises_to_all():
-    told = []
+    calls = []
     found = build_examples(
         judged(),
         [Criterion(P, FINE)],
         np.random.default_rng(3),
         wanted=10,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: calls.append((done, total)),
     )
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (100, 100)
-    assert {total for _, total in told} == {100}
-    assert len(told) == len(found.examples)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert calls[-1] == (100, 100)
+    assert {total for _, total in calls} == {100}
+    assert len(calls) == len(found.examples)
 
 
 def test_bins_that_no_lists_can_fall_in_are_said_to_be_impossible():

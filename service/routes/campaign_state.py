@@ -20,7 +20,7 @@ from service.limits import Shared
 from service.routes.judging import WRITES, CountQuery, written
 from service.served import ServedCollection
 from service.wire_judging import RecordOut, TurnIn
-from service.wire_standing import CampaignOut, ChangeOut, RankingOut
+from service.wire_state import CampaignOut, ChangeOut, RankingOut
 
 router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)
 
@@ -48,7 +48,7 @@ async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQue
 
     def rank() -> dict[str, Any]:
         number, ranking = one.ranking(measure)
-        return {"collection": one.collection.identifier, "state": number} | _told(ranking)
+        return {"collection": one.collection.identifier, "state": number} | _fields(ranking)
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
@@ -56,7 +56,7 @@ async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQue
 
 
 @lru_cache(maxsize=KEPT)
-def _told(ranking: Ranking) -> dict[str, Any]:
+def _fields(ranking: Ranking) -> dict[str, Any]:
     """Verdicts on a ranking: they take a while to draw, and many ask."""
     return Verdicts(ranking).to_dict()
 
@@ -128,7 +128,7 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     """Standing of a campaign, if not where it was; nothing while its log cannot be read."""
     with suppress(StoreError):
         one.campaign.refresh()
-        if one.campaign.standing.number != last:
+        if one.campaign.current_state.number != last:
             return ChangeOut.from_domain(one)
     return None
 
@@ -141,7 +141,7 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     },
 )
 async def follow_changes(request: Request, served: ServedDep, one: CollectionDep) -> Response:
-    """Send the campaign's standing whenever it changes, for as long as somebody listens: server-sent events."""
+    """Send the campaign's state whenever it changes, for as long as somebody listens: server-sent events."""
     followers = request.app.state.followers
     assert isinstance(followers, Followers)
     if followers.count >= MOST_FOLLOWERS:

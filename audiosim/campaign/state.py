@@ -1,4 +1,4 @@
-"""Standing of a campaign: the selection that its log adds up to, and what its model learned from it."""
+"""State of a campaign: the selection that its log adds up to, and what its model learned from it."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -16,8 +16,8 @@ KEPT = 2  # estimators, beside the first
 COUNT_S = 0.05  # to wait for another who counts, before a request is answered
 
 
-class Standing(NamedTuple):
-    """Standing of a campaign: the selection after so many lines of its log.
+class CampaignState(NamedTuple):
+    """State of a campaign: the selection after so many lines of its log.
 
     judgments  that hold then, of pairs of the pool; a pair judged by two assessors counts twice
     """
@@ -110,7 +110,7 @@ class Count:
         self._judged = first.judged
         self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
         self._noting, self._counting = Lock(), Lock()
-        self.standing = Standing(0, first, judgments)
+        self.current_state = CampaignState(0, first, judgments)
         self._estimators = {0: first.estimator}
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:
@@ -160,7 +160,7 @@ class Count:
         self._estimators[state] = estimator
 
     def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
-        """Bring the standing up to the last line noted; whether nobody else was busy with that for so long.
+        """Bring the state up to the last line noted; whether nobody else was busy with that for so long.
 
         reach  where a line says that the model has learned, which costs time, the count stops unless this says more
         """
@@ -182,8 +182,8 @@ class Count:
     def _behind(self, reach: Reach) -> bool:
         waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
         if waits and self._ends(self._learnings[self._learned], reach):
-            return self.standing.number < self._learnings[self._learned].number - 1
-        return self.standing.number != self._noted
+            return self.current_state.number < self._learnings[self._learned].number - 1
+        return self.current_state.number != self._noted
 
     def _ends(self, one: _Learning, reach: Reach) -> bool:
         return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
@@ -196,7 +196,7 @@ class Count:
         if stop is not None:
             noted, end = stop.number - 1, stop.place
             learnings = learnings[: learnings.index(stop)]
-        selection, place, known = self.standing.selection, self._counted, self._learned
+        selection, place, known = self.current_state.selection, self._counted, self._learned
         self._long = end - place > AT_ONCE or known < len(learnings)
         if end - place > AT_ONCE:
             # After a whole batch only the grades count, not how they came.
@@ -214,7 +214,7 @@ class Count:
             if self._long:
                 _ = selection.checked  # the ranking that is asked for
         self._counted, self._learned = place, known
-        self.standing = Standing(noted, selection, self._judgments[place])
+        self.current_state = CampaignState(noted, selection, self._judgments[place])
         for state in sorted(self._estimators)[1:-KEPT]:
             del self._estimators[state]
 

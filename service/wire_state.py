@@ -1,4 +1,4 @@
-"""The wire types of standings: what a campaign adds up to so far, for organisers and programs."""
+"""The wire types of states: what a campaign adds up to so far, for organisers and programs."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ class PaceOut(Wire):
     median_s: float | None
 
 
-class GoalOut(Wire):
+class StoppingRuleOut(Wire):
     """Goal at which judging may stop, where it stands in the unit of the goal, and whether that is enough."""
 
     goal: str
@@ -138,7 +138,7 @@ class CampaignOut(Wire):
     twice: int
     confidence: float
     basis: str | int
-    goal: GoalOut
+    goal: StoppingRuleOut
     pace: PaceOut
     assessors: dict[str, PaceOut]
     agreement: dict[str, Any]
@@ -168,7 +168,7 @@ class CampaignOut(Wire):
             twice=progress.twice,
             confidence=selection.confidence,
             basis=selection.ranking.basis,
-            goal=GoalOut(str(rule), rule.level(selection), selection.reached(rule)),
+            goal=StoppingRuleOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=PaceOut(**campaign.pace().to_dict()),
             assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
@@ -209,6 +209,6 @@ class ChangeOut(Wire):
 def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
     """Progress and selection of one state."""
     while True:
-        progress, standing = campaign.progress, campaign.standing
-        if progress.number == standing.number:
-            return progress, standing.selection
+        progress, current = campaign.progress, campaign.current_state
+        if progress.number == current.number:
+            return progress, current.selection
