@@ -37,6 +37,24 @@ def deprecated(new: str, until: str = UNTIL) -> Callable[[Callable[Arguments, Re
     return decorate
 
 
+def former_argument(
+    old: str, new: str, until: str = UNTIL
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """A decorator of a function with an argument that has the name `new` and is taken by the name `old` too."""
+
+    def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        @wraps(function)
+        def renamed(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+            if old in named:
+                warn_deprecated(f"{function.__name__}({old}=...)", f"{new}=", until)
+                named.setdefault(new, named.pop(old))
+            return function(*arguments, **named)
+
+        return renamed
+
+    return decorate
+
+
 def old_names(
     module: str, others: Callable[[str], object] | None = None, until: str = UNTIL, **new: str
 ) -> Callable[[str], object]:

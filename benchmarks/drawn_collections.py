@@ -31,7 +31,9 @@ def drawn(collection: Collection, model: Model, rng: np.random.Generator) -> Col
     prior = Prior.of(pool, (usual_model(FINE),), sound=False, metadata=False)
     assert model.between is not None
     held = Uncertainty.elsewhere(prior, model, model.between)
-    standard_deviations = {name: float(np.exp(rng.normal(np.log(size), held.spread[name]))) for name, size in held.centre.items()}
+    standard_deviations = {
+        name: float(np.exp(rng.normal(np.log(size), held.spread[name]))) for name, size in held.centre.items()
+    }
     trend = rng.normal(0, np.sqrt(np.diag(held.covariance)))
     gains = np.empty(len(pool.pairs))
     for rows, values in prior.layout.normal(standard_deviations, held.mean + prior.layout.fixed @ trend).draw(rng, 1):

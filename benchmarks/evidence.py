@@ -109,7 +109,9 @@ def clips(folder: Path, place: Path) -> Collection:
     for count in (3, 6, 10, 20):
         index: AudioIndex = extract(files, parameters=Parameters(coefficients=count))
         divergences = index.divergence(names)
-        order = {name: [index.ids[other] for other in np.argsort(row)] for name, row in zip(names, divergences, strict=True)}
+        order = {
+            name: [index.ids[other] for other in np.argsort(row)] for name, row in zip(names, divergences, strict=True)
+        }
         runs.append(Run(f"mfcc{count}", {of: tuple([x for x in order[of] if x != of][:DEPTH]) for of in names}))
     for lot in range(2):
         drawn = {of: rng.permutation([x for x in names if x != of])[:DEPTH].tolist() for of in names}

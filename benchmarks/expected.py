@@ -129,7 +129,9 @@ def times(pool: Pool, state: Belief, figures: Figures) -> None:
         expected = expected_scores(parse_measure(written), pool)
         found, conditioned = expected.scores(state), state.condition(0, pool.scale.maximum)
         whole = milliseconds(lambda expected=expected: expected.scores(fresh(state)))
-        one = milliseconds(lambda expected=expected, found=found, conditioned=conditioned: expected.after(found, state, conditioned, 0))
+        one = milliseconds(
+            lambda expected=expected, found=found, conditioned=conditioned: expected.after(found, state, conditioned, 0)
+        )
         how = f"{expected.draws:,} draws" if isinstance(expected, SampledScores) else "computed"
         rows.append((written, how, whole, one))
     figures.table("ms of the scores of all systems", ["", "", "nothing judged", "after one judgment"], rows)

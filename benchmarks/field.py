@@ -121,7 +121,9 @@ def of_likelihood(n: int, count: int, effects: int, runs: int, figures: Figures)
     found = estimate_components([made], [values], dict.fromkeys(STANDARD_DEVIATIONS, 0.1))
     spent = time.process_time() - start
     of = f"likelihood of {n:,} values in {count:,} blocks, {effects} effects: "
-    standard_deviations = ", ".join(f"{name} {found.standard_deviations[name]:.3f} ({STANDARD_DEVIATIONS[name]})" for name in STANDARD_DEVIATIONS)
+    standard_deviations = ", ".join(
+        f"{name} {found.standard_deviations[name]:.3f} ({STANDARD_DEVIATIONS[name]})" for name in STANDARD_DEVIATIONS
+    )
     figures.add(f"{of}one evaluation", once)
     figures.add(f"{of}a fit", spent, "s", note=f"found (true) {standard_deviations}")
 

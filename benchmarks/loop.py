@@ -30,7 +30,9 @@ RUNS = 5
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
 
 
-def played(pool: Pool, truth: np.ndarray, target: float, model: str = "mjud", **options: object) -> tuple[Replay, float]:
+def played(
+    pool: Pool, truth: np.ndarray, target: float, model: str = "mjud", **options: object
+) -> tuple[Replay, float]:
     """A replay, and its seconds."""
     start = time.process_time()
     selection = Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, model), **options)

@@ -70,7 +70,9 @@ def compare(rows: int, runs: int, figures: Figures) -> None:
             continue
         theirs = cpu_seconds(lambda peer=peer: peer(features, level), max(1, runs // 2))
         difference = np.abs(peer(features, level) - fit_ordinal(features, level).coefficients).max()
-        figures.add(f"the same by {name}", 1000 * theirs, note=f"{theirs / ours:.0f} times ours, {difference:.1e} apart")
+        figures.add(
+            f"the same by {name}", 1000 * theirs, note=f"{theirs / ours:.0f} times ours, {difference:.1e} apart"
+        )
 
 
 def main() -> None:

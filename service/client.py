@@ -215,7 +215,12 @@ class Client:
         return self._there.lines(path_of(collection, "judgments"), {"format": form})
 
     def import_judgments(
-        self, collection: str, text: str | bytes, *, key: str | None = None, progress: Callable[[ImportOut], object] = id
+        self,
+        collection: str,
+        text: str | bytes,
+        *,
+        key: str | None = None,
+        progress: Callable[[ImportOut], object] = id,
     ) -> ImportOut:
         """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 

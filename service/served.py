@@ -85,7 +85,9 @@ class Predictor:
     def own(self) -> State:
         """Predictions from the judgments of the campaign, as far as this process has seen them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
-        if last is None or last.number != (self._campaign.current_state.number if self._leads else self._campaign.number):
+        if last is None or last.number != (
+            self._campaign.current_state.number if self._leads else self._campaign.number
+        ):
             last = self._last = self._led() if self._leads else self._followed()
         return last
 

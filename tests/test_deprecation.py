@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from audiosim import plugins, selection
-from audiosim.deprecation import deprecated, old_names
+from audiosim.deprecation import deprecated, former_argument, old_names
 
 
 def test_a_deprecated_function_works_and_names_its_successor_where_it_is_called():
@@ -18,6 +18,19 @@ def test_a_deprecated_function_works_and_names_its_successor_where_it_is_called(
         assert old_sum(1, 2, start=3) == 6
     assert said[0].filename == __file__
     assert (old_sum.__name__, old_sum.__doc__) == ("old_sum", "Sum.")
+
+
+def test_an_argument_that_changed_is_taken_by_its_old_name():
+    @former_argument("start", "first", until="9.9")
+    def total(*numbers, first=0):
+        return sum(numbers, first)
+
+    with pytest.warns(
+        FutureWarning, match=r"^total\(start=...\) is deprecated and goes with audiosim 9.9: use first=$"
+    ):
+        assert total(1, 2, start=3) == 6
+    with warnings.catch_warnings(action="error"):
+        assert total(1, 2, first=3) == 6
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,9 @@ def search(field: SearchField, queries: Queries, k: int, divergence: Divergence,
         found = nearest(field, exact, block.groups, size)
         divergences = found.divergence if divergence == "kl" else _js_divergences(field, block, found)
         if references is None:
-            yield from (_best(field, found.place[part], divergences[part], None, k) for part in _parts(found, len(exact)))
+            yield from (
+                _best(field, found.place[part], divergences[part], None, k) for part in _parts(found, len(exact))
+            )
             continue
         yield from _by_proximity(field, block, exact, found, divergences, references, divergence, k)
 

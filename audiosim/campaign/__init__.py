@@ -8,7 +8,7 @@ from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.pace import Pace
 from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import Lesson, Progress, CampaignState
+from audiosim.campaign.state import CampaignState, Lesson, Progress
 from audiosim.campaign.store import MemoryStore, Store
 from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
 

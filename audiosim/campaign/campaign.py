@@ -15,7 +15,7 @@ from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import Count, Lesson, Progress, Reach, CampaignState
+from audiosim.campaign.state import CampaignState, Count, Lesson, Progress, Reach
 from audiosim.campaign.store import MemoryStore, Store, used
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair

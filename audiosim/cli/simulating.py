@@ -118,7 +118,9 @@ def simulate(
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
         many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
-        many.to_stop(_first_of(stopping_rules), form) if moments is None else many.at(moments, stopping_rules, near, form, report)
+        many.to_stop(_first_of(stopping_rules), form) if moments is None else many.at(
+            moments, stopping_rules, near, form, report
+        )
     elif compare:
         _compare(game, collection, stopping_rules, form)
     else:
@@ -163,7 +165,11 @@ class _Game:
         )
 
     def play(
-        self, collection: Collection, stopping_rules: Sequence[StoppingRule], by_query: bool, show: Callable[[int, int], None]
+        self,
+        collection: Collection,
+        stopping_rules: Sequence[StoppingRule],
+        by_query: bool,
+        show: Callable[[int, int], None],
     ) -> Replay:
         start = self.start(collection)
         truth = start.pool.spread(collection.grades())

@@ -251,7 +251,9 @@ class Neighbourhood:
         table, d = np.asarray(self.table[rows]), self.memory.dimension
         return jensen_shannon.jensen_shannon_divergence(table, others, d).astype(np.float32)
 
-    def _mutual(self, divergences: Singles, from_one: Singles, from_others: Singles, one: int, others: Integers) -> Array:
+    def _mutual(
+        self, divergences: Singles, from_one: Singles, from_others: Singles, one: int, others: Integers
+    ) -> Array:
         counted = (self.references != others[:, None]) & (self.references != one)
         near = mutual_proximity(divergences, from_one, from_others, counted)
         near[divergences == 0] = 1.0

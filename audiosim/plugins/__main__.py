@@ -33,7 +33,7 @@ from audiosim.plugins.installed import (
     STOPPING_RULE_POINT,
 )
 from audiosim.plugins.measure_contract import check_measure
-from audiosim.plugins.points import OWN, ExtensionPoint, package_of, described_point
+from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of
 from audiosim.plugins.selection_contract import check_selection_rule
 from audiosim.plugins.stopping_contract import check_stopping_rule
 
@@ -83,7 +83,9 @@ class Asked:
         """Complaint about what it does wrong, None if nothing."""
         try:
             if self.entry is not None and self.point.hidden(self.entry):
-                raise InputError(f"{described_point(self.entry)} is never used, as the name is taken; choose another name")
+                raise InputError(
+                    f"{described_point(self.entry)} is never used, as the name is taken; choose another name"
+                )
             thing = self.point.find(self.name) if self.entry is None else self.point.load(self.entry)
             self.check(thing, self.text, np.random.default_rng(SEED))
         except AudiosimError as error:

@@ -138,7 +138,9 @@ class _Checked:
         for nothing in (np.empty(0), np.full(CUTOFF, np.nan)):
             for judged in (best, np.zeros(JUDGED), np.empty(0)):
                 if (found := self.score(nothing, judged)) != 0:
-                    raise InputError(f"{self._label}: a list in which nothing was retrieved must score 0, got {found:g}")
+                    raise InputError(
+                        f"{self._label}: a list in which nothing was retrieved must score 0, got {found:g}"
+                    )
         if (found := self.score(best, best)) <= 0 and not self.measure.parameters:
             raise InputError(f"{self._label}: the highest grade at every rank must score more than 0, got {found:g}")
 

@@ -31,7 +31,10 @@ class Between:
     sources: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for what, given, expected in (("trend", self.trend, TREND), ("standard deviations", self.standard_deviations, EFFECT_NAMES)):
+        for what, given, expected in (
+            ("trend", self.trend, TREND),
+            ("standard deviations", self.standard_deviations, EFFECT_NAMES),
+        ):
             if not set(expected) <= set(given):
                 raise InputError(
                     f"the {what} between collections must have {', '.join(sorted(expected))}; "
@@ -45,4 +48,6 @@ class Between:
                     )
         for name, (median, _) in self.standard_deviations.items():
             if not median > 0:
-                raise InputError(f"standard deviations between collections must have medians above 0, that of {name} is {median:g}")
+                raise InputError(
+                    f"standard deviations between collections must have medians above 0, that of {name} is {median:g}"
+                )

@@ -127,7 +127,9 @@ class Uncertainty:
         centre, spread = {}, {}
         for name in prior.layout.names:
             own = known and name in {"query", "retrievers", "rest"}
-            centre[name], spread[name] = between.standard_deviations.get(name, (components[name][0], between.standard_deviations["query"][1]))
+            centre[name], spread[name] = between.standard_deviations.get(
+                name, (components[name][0], between.standard_deviations["query"][1])
+            )
             centre[name] = max(components[name][0], SMALL) if own else centre[name]
         variances = np.diag([between.trend[name][1] ** 2 for name in TREND])
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
@@ -260,7 +262,10 @@ class JointEstimator:
 
         None where that one has other components.
         """
-        if not isinstance(learned, JointEstimator) or learned.standard_deviations.keys() != self.standard_deviations.keys():
+        if (
+            not isinstance(learned, JointEstimator)
+            or learned.standard_deviations.keys() != self.standard_deviations.keys()
+        ):
             return None
         other = copy(self)
         other._begin(learned.standard_deviations)

@@ -11,7 +11,8 @@ has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and
 `relevance.between`.
 
 Files of format 3 are read. They had no component `retrievers` or `consensus` and another covariate of agreement: both
-are taken from the shipped joint model, as is how they vary.
+are taken from the shipped joint model, as is how they vary. Files of format 4 with the former keys `standing` and
+`sizes` of trend and `between` are read too.
 """
 
 import hashlib
@@ -40,6 +41,7 @@ from audiosim.stats.ordinal import level_probabilities, thresholds_of
 
 FORMAT = 4
 BEFORE = 3  # a format that is still read
+FORMER_KEYS = (("standing", "system_agreement"), ("sizes", "standard_deviations"))
 ROUNDING = 1e-9  # of a squared correlation of 1
 MOST_FALLBACKS = 8
 MOST_BYTES = 2**26
@@ -307,7 +309,7 @@ def _parse(path: Path) -> Model:
         raise FormatError(path, 1, f"expected the keys {', '.join(sorted(expected))}, found {names}")
     try:
         model = (
-            msgspec.convert(_renewed(fields) if fields["format"] == BEFORE else fields, Model)
+            msgspec.convert(_renewed(fields) if fields["format"] == BEFORE else _with_new_keys(fields), Model)
             if fields["checksum"] == checksum(fields)
             else None
         )
@@ -339,6 +341,16 @@ def _read_fields(path: Path) -> object:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number that a model may have")
+
+
+def _with_new_keys(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a file, its trend and `between` by the names that they have now."""
+    names = dict(FORMER_KEYS)
+
+    def renamed(value: object) -> object:
+        return {names.get(key, key): renamed(part) for key, part in value.items()} if isinstance(value, dict) else value
+
+    return fields | {part: renamed(fields[part]) for part in ("trend", "between")}
 
 
 def _renewed(fields: dict[str, Any]) -> dict[str, Any]:

@@ -192,7 +192,9 @@ def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         Text(f"{measure}: {', '.join(names)} came out below 0 and is set to 0.") for measure, names in zero.items()
     ]
     queries = next(iter(found.values()))["queries"]
-    caption = f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the {queries} queries there are."
+    caption = (
+        f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the {queries} queries there are."
+    )
     return Group(table, Text(caption), *notes)
 
 

@@ -15,6 +15,7 @@ from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import build_pool
+from audiosim.deprecation import former_argument
 from audiosim.errors import InputError
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.measure import Measure, as_measure
@@ -24,7 +25,7 @@ from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.showing import notebook_html
-from audiosim.simulation.alternatives import DesignChoice, alternatives, scores_of, mean_differences
+from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import drawn_grades, played
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class Effort:
         return pd.DataFrame(self.unsettled, columns=["a", "b", "confidence", "queries"])
 
 
+@former_argument("goal", "stopping_rule")
 def plan(
     collection: str | Path | Collection,
     model: str | RelevanceEstimator | None = None,

@@ -136,7 +136,9 @@ class Followed:
     def stop_rows(self) -> list[dict[str, Any]]:
         """One row for each goal: in how many campaigns it was reached, and the means over these when it was."""
         rows = []
-        for stopping_rule, seen in zip(self.stopping_rules, zip(*(course.reached for course in self.courses), strict=True), strict=True):
+        for stopping_rule, seen in zip(
+            self.stopping_rules, zip(*(course.reached for course in self.courses), strict=True), strict=True
+        ):
             there = [one for one in seen if one is not None]
             rows.append({"goal": str(stopping_rule), "reached": len(there), **claims_of(there).means()})
         return rows

@@ -75,11 +75,15 @@ def estimate_components(
         value, spread_of = likelihood(best)[0], relative_errors(curvature, best)
         standard_deviations = dict(zip(names, np.exp(best).tolist(), strict=True))
         trend, covariance = _trend(layouts, values, standard_deviations)
-    errors = {name: size * error for (name, size), error in zip(standard_deviations.items(), spread_of.tolist(), strict=True)}
+    errors = {
+        name: size * error for (name, size), error in zip(standard_deviations.items(), spread_of.tolist(), strict=True)
+    }
     return Components(standard_deviations, errors, value, trend, covariance)
 
 
-def _trend(layouts: Sequence[Layout], values: Sequence[Array], standard_deviations: Mapping[str, float]) -> tuple[Array, Array]:
+def _trend(
+    layouts: Sequence[Layout], values: Sequence[Array], standard_deviations: Mapping[str, float]
+) -> tuple[Array, Array]:
     """(f,) coefficients of generalised least squares, b = (X' C^-1 X)^-1 X' C^-1 y, and (f, f) (X' C^-1 X)^-1.
 
     0, with infinite variances, where the values do not tell all of them.

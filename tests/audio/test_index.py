@@ -351,7 +351,9 @@ def test_neighbours_are_those_of_a_double_loop_whichever_way(kind, proximity):
     for query, near in index.neighbours(None, 7, divergence=kind, proximity=proximity).items():
         order, close = ranked(divergences, int(query[1:]), proximity, range(30))
         assert [int(other.identifier[1:]) for other in near] == order[:7]
-        np.testing.assert_allclose([other.divergence for other in near], divergences[int(query[1:]), order[:7]], rtol=1e-4)
+        np.testing.assert_allclose(
+            [other.divergence for other in near], divergences[int(query[1:]), order[:7]], rtol=1e-4
+        )
         if proximity:
             assert [other.proximity for other in near] == pytest.approx([close[j] for j in order[:7]])
 

@@ -184,7 +184,9 @@ def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, ht
     details = [one["details"] for one in found]
     for details_of in details:
         assert min(details_of["query_played_s"], details_of["document_played_s"]) >= 0.1
-        assert details_of["played_s"] == pytest.approx(details_of["query_played_s"] + details_of["document_played_s"], abs=0.011)
+        assert details_of["played_s"] == pytest.approx(
+            details_of["query_played_s"] + details_of["document_played_s"], abs=0.011
+        )
     # The output has a clock of its own, which may lag and catch up; over all pairs that evens out.
     seconds = sum(details_of["seconds"] for details_of in details)
     assert sum(details_of["played_s"] for details_of in details) - 1 < seconds < time.monotonic() - begun

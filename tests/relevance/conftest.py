@@ -107,7 +107,10 @@ class InCommon:
         covariance = np.zeros((n, n))
         for i in range(n):
             for j in range(i + 1):
-                total = sum(size**2 * self.share(kind, self.pairs[i], self.pairs[j]) for kind, size in standard_deviations.items())
+                total = sum(
+                    size**2 * self.share(kind, self.pairs[i], self.pairs[j])
+                    for kind, size in standard_deviations.items()
+                )
                 covariance[i, j] = covariance[j, i] = total * scale[i] * scale[j]
         return covariance
 
@@ -133,7 +136,8 @@ STANDARD_DEVIATIONS = {
 
 
 TREND = Trend(
-    {"constant": 0.05, "system_agreement": 0.2, "consensus": 0.3}, ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03))
+    {"constant": 0.05, "system_agreement": 0.2, "consensus": 0.3},
+    ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03)),
 )
 
 

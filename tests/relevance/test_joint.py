@@ -60,7 +60,9 @@ class Dense:
         self.mean = mean / 100 + trend @ [
             model.trend.coefficients[name] for name in ("constant", "system_agreement", "consensus")
         ]
-        self.covariance = common.covariance(standard_deviations, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
+        self.covariance = (
+            common.covariance(standard_deviations, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T
+        )
         self.weights = np.zeros((len(collection.runs), len(self.pool.pairs)))
         for row, run in zip(self.weights, collection.runs, strict=True):
             for query, documents in run.rankings.items():
@@ -239,7 +241,9 @@ def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_
 
 @pytest.mark.parametrize("sizes", [1.0, 100.0, 0.01])
 def test_probabilities_stay_on_the_scale_whatever_is_judged(pool, joined, standard_deviations):
-    model = joined(components={name: (standard_deviations * size, None) for name, (size, _) in joined().components.items()})
+    model = joined(
+        components={name: (standard_deviations * size, None) for name, (size, _) in joined().components.items()}
+    )
     rng, n = np.random.default_rng(6), len(pool.pairs)
     shared = estimator(pool, model)
     first = pool.query == 0
@@ -354,7 +358,9 @@ def alike_on_a_line(places):
     for i in range(count):
         for j in range(count):
             if distances[i, j] > 0:
-                farther = [min(distances[i, k], distances[j, k]) > distances[i, j] for k in range(count) if k not in (i, j)]
+                farther = [
+                    min(distances[i, k], distances[j, k]) > distances[i, j] for k in range(count) if k not in (i, j)
+                ]
                 alike[i, j] = np.mean(farther) ** 8
     return alike
 

@@ -223,6 +223,17 @@ def test_a_joint_model_survives_a_round_trip(tmp_path, more):
     assert fields["between"]["trend"]["constant"] == [0.1, 0.4]
 
 
+def test_a_joint_model_with_the_former_keys_is_read(tmp_path):
+    model = a_joint_model()
+    save_model(model, tmp_path / "joint.json")
+    text = (tmp_path / "joint.json").read_text()
+    fields = json.loads(text.replace('"system_agreement"', '"standing"').replace('"standard_deviations"', '"sizes"'))
+    assert set(fields["between"]) == {"trend", "sizes", "sources"}
+    fields["checksum"] = checksum(fields)
+    (tmp_path / "former.json").write_text(json.dumps(fields))
+    assert load_model(tmp_path / "former.json") == model
+
+
 def test_the_version_tells_models_of_other_components_or_another_trend_apart():
     first = a_joint_model()
     moved = Trend(COEFFICIENTS | {"system_agreement": 0.81}, TREND.covariance)
@@ -316,8 +327,14 @@ def test_features_that_are_missing_are_named():
             "model m must have the components artist, .*, and may have sound; got artist, consensus, genres, mood, .*",
         ),
         ({"components": COMPONENTS | {"team": (0.0, None)}}, "model m must have components above 0, that of team is 0"),
-        ({"components": COMPONENTS | {"team": (np.nan, None)}}, "model m must have components above 0, that of team is nan"),
-        ({"components": COMPONENTS | {"team": (np.inf, None)}}, "model m must have components above 0, that of team is inf"),
+        (
+            {"components": COMPONENTS | {"team": (np.nan, None)}},
+            "model m must have components above 0, that of team is nan",
+        ),
+        (
+            {"components": COMPONENTS | {"team": (np.inf, None)}},
+            "model m must have components above 0, that of team is inf",
+        ),
         (
             {"components": COMPONENTS | {"team": (0.1, -0.1)}},
             "model m must have standard errors of 0 or more, that of team is -0.1",

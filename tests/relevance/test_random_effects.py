@@ -72,7 +72,9 @@ def test_the_covariance_is_that_of_what_the_pairs_have_in_common(small, in_commo
     found = layout_of(pool, scale)
     assert found.names == NAMES
     assert set(NAMES) == {*ALWAYS, *METADATA, REST}
-    np.testing.assert_allclose(in_full(found, STANDARD_DEVIATIONS), in_common(small).covariance(STANDARD_DEVIATIONS, scale), atol=1e-14)
+    np.testing.assert_allclose(
+        in_full(found, STANDARD_DEVIATIONS), in_common(small).covariance(STANDARD_DEVIATIONS, scale), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("kind", NAMES[:-1])
@@ -145,7 +147,9 @@ def test_where_effects_are_too_many_the_rarest_are_shared_within_queries_only(in
         assert len(kept) == len(columns) == len(reference.kept[kind]) <= most
         assert sorted(map(counts.get, kept)) == sorted(map(counts.get, reference.kept[kind]))
         reference.kept[kind] = kept
-    np.testing.assert_allclose(in_full(found, STANDARD_DEVIATIONS), reference.covariance(STANDARD_DEVIATIONS, scale), atol=1e-14)
+    np.testing.assert_allclose(
+        in_full(found, STANDARD_DEVIATIONS), reference.covariance(STANDARD_DEVIATIONS, scale), atol=1e-14
+    )
 
 
 def test_a_query_for_which_nothing_was_retrieved_does_no_harm(small, in_common):

@@ -163,7 +163,9 @@ def test_a_replayed_campaign_has_learned_the_same_sizes(long, check_close):
     again, plain = Campaign(collection, store=store), make_estimator(build_pool(collection), "joint")
     assert again.progress.judged == 105
     check_close(dict(standard_deviations(again)), dict(standard_deviations(campaign)))
-    assert max(abs(size - plain.standard_deviations[name]) for name, size in standard_deviations(campaign).items()) > 0.01
+    assert (
+        max(abs(size - plain.standard_deviations[name]) for name, size in standard_deviations(campaign).items()) > 0.01
+    )
     check_close(again.ranking.to_dict(), campaign.ranking.to_dict())
     assert again.ask(10) == campaign.ask(10)
 

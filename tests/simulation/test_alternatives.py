@@ -16,10 +16,10 @@ from audiosim.simulation.alternatives import (
     TWICE,
     after_queries,
     after_second_opinions,
-    noise_of,
-    mean_differences,
-    taste,
     found_different,
+    mean_differences,
+    noise_of,
+    taste,
 )
 from audiosim.simulation.effort import plan
 
@@ -104,5 +104,7 @@ def test_a_plan_says_what_more_queries_deeper_runs_and_second_opinions_would_tel
     assert found["cutoff 5"].judgments == len(build_pool(shallow, 5).pairs)
     assert found["as it is"].separated <= found["4 times the queries"].separated <= 15
     runs = tuple(Run(run.system, {q: top[:3] for q, top in run.rankings.items()}) for run in made.runs)
-    bare = plan(replace(shallow, runs=runs, judgments=()), None, "CG@3", stopping_rule="judgments=1", campaigns=2).otherwise
+    bare = plan(
+        replace(shallow, runs=runs, judgments=()), None, "CG@3", stopping_rule="judgments=1", campaigns=2
+    ).otherwise
     assert [one.what for one in bare] == ["as it is", "2 times the queries", "4 times the queries"]

@@ -61,7 +61,9 @@ def simulated(rng, layout, standard_deviations, mean=0.0):
     total = standard_deviations[REST] * rng.normal(size=len(layout.scale))
     for name, kernels in layout.kernels.items():
         for rows, kernel in zip(layout.blocks, kernels, strict=True):
-            total[rows] += standard_deviations[name] * rng.multivariate_normal(np.zeros(len(rows)), kernel, method="eigh")
+            total[rows] += standard_deviations[name] * rng.multivariate_normal(
+                np.zeros(len(rows)), kernel, method="eigh"
+            )
     for name, effects in layout.shared.items():
         total += standard_deviations[name] * effects @ rng.normal(size=effects.shape[1])
     return layout.scale * (mean + total)
@@ -161,7 +163,9 @@ def test_crossed_effects_have_the_estimates_of_statsmodels():
         [[shared["first"]], [shared["second"]]],
     )
     fitted = sm.MixedLM(values, np.ones(120), np.ones(120), exog_vc=spec).fit(reml=True)
-    assert [found.standard_deviations["first"] ** 2, found.standard_deviations["second"] ** 2] == pytest.approx(fitted.vcomp, rel=2e-3)
+    assert [found.standard_deviations["first"] ** 2, found.standard_deviations["second"] ** 2] == pytest.approx(
+        fitted.vcomp, rel=2e-3
+    )
     assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=2e-3)
     assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
 
@@ -184,9 +188,14 @@ def test_known_sizes_are_recovered_within_their_standard_errors():
     for seed in range(30):
         rng = np.random.default_rng(seed)
         layout = many_makers(rng, [10] * 30, 25)
-        found = estimate_components([layout], [simulated(rng, layout, STANDARD_DEVIATIONS, 3.0)], dict.fromkeys(layout.names, 0.5))
+        found = estimate_components(
+            [layout], [simulated(rng, layout, STANDARD_DEVIATIONS, 3.0)], dict.fromkeys(layout.names, 0.5)
+        )
         relative = [found.errors[name] / found.standard_deviations[name] for name in STANDARD_DEVIATIONS]
-        off.append([np.log(found.standard_deviations[name] / STANDARD_DEVIATIONS[name]) for name in STANDARD_DEVIATIONS] / np.array(relative))
+        off.append(
+            [np.log(found.standard_deviations[name] / STANDARD_DEVIATIONS[name]) for name in STANDARD_DEVIATIONS]
+            / np.array(relative)
+        )
     off = np.array(off)
     assert np.all(np.isfinite(off))
     assert np.all(np.abs(off.mean(axis=0)) < 4 * 0.18)
@@ -205,7 +214,9 @@ def density_with_trend(layout, values, standard_deviations):
     """
     x = layout.trend
     contrasts = null_space(x.T)
-    found = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ in_full(layout, standard_deviations) @ contrasts)
+    found = multivariate_normal(
+        np.zeros(contrasts.shape[1]), contrasts.T @ in_full(layout, standard_deviations) @ contrasts
+    )
     return found.logpdf(contrasts.T @ values) - np.linalg.slogdet(x.T @ x)[1] / 2
 
 
@@ -283,7 +294,9 @@ def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told(
     values = simulated(rng, layout, STANDARD_DEVIATIONS, 2.0)
     for plain, more in [([ones], [0 * ones]), ([ones, other], [2 * other]), ([ones, other], [ones - other])]:
         found = estimate_components([replace(layout, trend=np.column_stack(plain))], [values], STANDARD_DEVIATIONS)
-        again = estimate_components([replace(layout, trend=np.column_stack(plain + more))], [values], STANDARD_DEVIATIONS)
+        again = estimate_components(
+            [replace(layout, trend=np.column_stack(plain + more))], [values], STANDARD_DEVIATIONS
+        )
         assert again.standard_deviations == pytest.approx(found.standard_deviations, rel=1e-6)
         assert again.likelihood == pytest.approx(found.likelihood, rel=1e-9)
         assert not again.trend.any()
@@ -312,7 +325,9 @@ def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likeli
     n, logarithms = sum(blocks), rng.normal(-0.5, 0.7, 5)
     standard_deviations = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
     normal = layout.normal(standard_deviations, np.zeros(n))
-    np.testing.assert_allclose([normal.column(place) for place in range(n)], in_full(layout, standard_deviations), atol=1e-10)
+    np.testing.assert_allclose(
+        [normal.column(place) for place in range(n)], in_full(layout, standard_deviations), atol=1e-10
+    )
     kept = rng.permutation(n)[: rng.integers(n) + 1]
     expected = in_full(layout, standard_deviations)[np.ix_(kept, kept)]
     np.testing.assert_allclose(in_full(layout.part(kept), standard_deviations), expected, atol=1e-10)
@@ -350,9 +365,13 @@ def test_groups_within_blocks_and_groups_of_effects_are_one_component_of_one_siz
 def test_independent_sets_add_up():
     rng = np.random.default_rng(3)
     layouts = [drawn(rng, blocks) for blocks in ([4, 6, 5], [7, 3])]
-    values = [simulated(rng, layout, STANDARD_DEVIATIONS, mean) for layout, mean in zip(layouts, [1.0, -2.0], strict=True)]
+    values = [
+        simulated(rng, layout, STANDARD_DEVIATIONS, mean) for layout, mean in zip(layouts, [1.0, -2.0], strict=True)
+    ]
     found = estimate_components(layouts, values, STANDARD_DEVIATIONS)
-    expected = sum(density(layout, value, found.standard_deviations) for layout, value in zip(layouts, values, strict=True))
+    expected = sum(
+        density(layout, value, found.standard_deviations) for layout, value in zip(layouts, values, strict=True)
+    )
     assert found.likelihood == pytest.approx(expected, rel=1e-9)
     for name in found.standard_deviations:
         for factor in (0.9, 1.1):
@@ -386,7 +405,9 @@ def test_the_constant_that_all_values_share_does_not_matter():
     rng = np.random.default_rng(6)
     layout = many_makers(rng, [8] * 12, 12)
     values = simulated(rng, layout, STANDARD_DEVIATIONS)
-    found, moved = (estimate_components([layout], [values + shift * layout.scale], STANDARD_DEVIATIONS) for shift in (0, 7))
+    found, moved = (
+        estimate_components([layout], [values + shift * layout.scale], STANDARD_DEVIATIONS) for shift in (0, 7)
+    )
     for name in STANDARD_DEVIATIONS:
         assert moved.standard_deviations[name] == pytest.approx(found.standard_deviations[name], rel=1e-3)
 
@@ -402,7 +423,11 @@ def test_a_tight_prior_gives_the_start_and_a_wide_one_the_maximum():
         standard_deviations = [of.standard_deviations[name] for of in found]
         assert standard_deviations[0] == pytest.approx(start[name], rel=1e-4)
         assert standard_deviations[2] == pytest.approx(free.standard_deviations[name], rel=1e-4)
-        assert min(standard_deviations[0], standard_deviations[2]) < standard_deviations[1] < max(standard_deviations[0], standard_deviations[2])
+        assert (
+            min(standard_deviations[0], standard_deviations[2])
+            < standard_deviations[1]
+            < max(standard_deviations[0], standard_deviations[2])
+        )
         assert found[0].errors[name] == pytest.approx(1e-4 * start[name], rel=1e-2)
         assert found[1].errors[name] < 0.3 * standard_deviations[1]
     assert found[1].likelihood == pytest.approx(density(layout, values, found[1].standard_deviations), rel=1e-9)
@@ -452,7 +477,9 @@ def test_no_values_and_a_single_one_tell_nothing(count):
     found = estimate_components([layout], [np.full(count, 0.4)], STANDARD_DEVIATIONS)
     assert found.standard_deviations == pytest.approx(STANDARD_DEVIATIONS)
     assert set(found.errors.values()) == {np.inf}
-    with_prior = estimate_components([layout], [np.full(count, 0.4)], STANDARD_DEVIATIONS, dict.fromkeys(STANDARD_DEVIATIONS, 0.3))
+    with_prior = estimate_components(
+        [layout], [np.full(count, 0.4)], STANDARD_DEVIATIONS, dict.fromkeys(STANDARD_DEVIATIONS, 0.3)
+    )
     assert with_prior.standard_deviations == pytest.approx(STANDARD_DEVIATIONS)
     assert with_prior.errors == pytest.approx({name: 0.3 * size for name, size in STANDARD_DEVIATIONS.items()})
 
@@ -463,7 +490,9 @@ def test_the_part_of_a_layout_has_the_covariance_of_that_part(order, count):
     places = np.array(order[:count], dtype=np.int64)
     part = layout.part(places)
     assert part.names == layout.names
-    np.testing.assert_allclose(in_full(part, STANDARD_DEVIATIONS), in_full(layout, STANDARD_DEVIATIONS)[np.ix_(places, places)], atol=1e-12)
+    np.testing.assert_allclose(
+        in_full(part, STANDARD_DEVIATIONS), in_full(layout, STANDARD_DEVIATIONS)[np.ix_(places, places)], atol=1e-12
+    )
     normal = part.normal(STANDARD_DEVIATIONS, np.zeros(count))
     np.testing.assert_allclose(normal.variance, np.diagonal(in_full(part, STANDARD_DEVIATIONS)), atol=1e-12)
     assert all(columns.any(axis=0).all() for columns in part.shared.values())

@@ -41,7 +41,9 @@ def test_near_duplicates_keep_their_digits(random_gaussians, step):
     means = means + step * (np.linalg.cholesky(covariances) @ rng.standard_normal((30, 20, 1)))[:, :, 0]
     rows = to_rows(means, covariances * (1 + step * rng.standard_normal((30, 1, 1))))
     expected, off_diagonal = all_pairs(rows, 20), ~np.eye(30, dtype=bool)
-    np.testing.assert_allclose(jensen_shannon_divergence(rows, None, 20)[off_diagonal], expected[off_diagonal], rtol=1e-4)
+    np.testing.assert_allclose(
+        jensen_shannon_divergence(rows, None, 20)[off_diagonal], expected[off_diagonal], rtol=1e-4
+    )
 
 
 def test_a_copy_is_at_exactly_zero(random_gaussians):

@@ -18,7 +18,8 @@ def test_it_is_what_a_double_loop_counts():
     distances, one, other = rng.random(30), rng.random(50), rng.random((30, 50))
     counted = rng.random((30, 50)) < 0.7
     expected = [
-        np.mean([one[r] > distances[y] and other[y, r] > distances[y] for r in range(50) if counted[y, r]]) for y in range(30)
+        np.mean([one[r] > distances[y] and other[y, r] > distances[y] for r in range(50) if counted[y, r]])
+        for y in range(30)
     ]
     np.testing.assert_allclose(mutual_proximity(distances, one, other, counted), expected)
 

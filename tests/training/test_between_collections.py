@@ -23,7 +23,12 @@ def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_hel
     # Standing .1 and .3 from one source, .4 from another, 0 held: mean (.2 + .4 + 0) / 3. Squares about it: .1^2 / 2,
     # .1^2 / 2, .2^2, .2^2, and two collections' worth of .2^2; over 2 + 3 - 1, times 1 + 1/3.
     found = learn_between(
-        [Estimates("a", {"system_agreement": 0.1}), Estimates("a", {"system_agreement": 0.3}), Estimates("b", {"system_agreement": 0.4})], HELD
+        [
+            Estimates("a", {"system_agreement": 0.1}),
+            Estimates("a", {"system_agreement": 0.3}),
+            Estimates("b", {"system_agreement": 0.4}),
+        ],
+        HELD,
     )
     assert found.trend["system_agreement"] == pytest.approx((0.2, np.sqrt((2 * 0.04 + 0.01 + 0.04 + 0.04) / 4 * 4 / 3)))
     assert found.sources == ("shipped", "a", "b")
@@ -73,7 +78,9 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
     mean = usual.mean + columns @ [between.trend[name][0] for name in TREND]
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)
     # Of a pair that one system alone found: trend, and the mean square of each log-normal size.
-    squares = {name: median**2 * np.exp(2 * spread**2) for name, (median, spread) in between.standard_deviations.items()}
+    squares = {
+        name: median**2 * np.exp(2 * spread**2) for name, (median, spread) in between.standard_deviations.items()
+    }
     alone = int(np.flatnonzero(np.asarray(pool.retrieved.sum(axis=0)).ravel() == 1)[0])
     expected = sum(between.trend[name][1] ** 2 * columns[alone, at] ** 2 for at, name in enumerate(TREND))
     expected += sum(squares.values()) * scale[alone] ** 2

@@ -176,7 +176,9 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
         return sum(standard_deviations[kind] ** 2 * part for kind, part in parts.items())
 
     def density(standard_deviations):
-        of = multivariate_normal(np.zeros(contrasts.shape[1]), contrasts.T @ covariance(standard_deviations) @ contrasts)
+        of = multivariate_normal(
+            np.zeros(contrasts.shape[1]), contrasts.T @ covariance(standard_deviations) @ contrasts
+        )
         return of.logpdf(contrasts.T @ values)
 
     standard_deviations = {kind: size for kind, (size, _) in found.components.items()}
