@@ -28,7 +28,7 @@ FILES = {
     "campaign.db": "the log of the judging campaign",
     "judgments.csv": "the judgments it made",
     "truth.qrels": "all judgments, as the simulated listener would make them",
-    "report.html": "this report",
+    "report.html": "the ranking as a page with plots",
 }
 
 

@@ -8,14 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from audiosim.showing import shortened_to
 
-COLOURS = ("#0b6e8a", "#c2571a", "#5b6675", "#6a4c93")
+ACCENT, INK, SOFT = "#0b6e8a", "#1d2530", "#5b6675"
+COLOURS = (ACCENT, "#c2571a", SOFT, "#6a4c93")
 LONGEST = 24  # characters of a label
 ROW_HEIGHT = 0.26  # of a row in inches, so that forty systems can be read
+WIDTH, HEIGHT, SQUARE = 6.4, 4.0, 4.4  # in inches
+MARKS = "os^Dv"  # of series, in their order
+HEAVIEST = 130.0  # area of the largest mark, in square points
+NUMBERED = 14  # systems of a triangle whose cells can hold a number
+TENTHS = 10
 
 
 class Line(NamedTuple):
@@ -28,31 +35,60 @@ class Line(NamedTuple):
     high: ArrayLike | None = None
 
 
+class Series(NamedTuple):
+    """Points of a calibration plot, each of a weight that its area shows."""
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    weight: ArrayLike = 1.0
+
+
 def new_axes(rows: int | None = None) -> Axes:
-    """New axes of a figure, as high as so many rows ask for."""
+    """New axes of a figure that notebooks show, as high as so many rows ask for."""
     from matplotlib import pyplot
 
-    height = 4.0 if rows is None else 1.1 + ROW_HEIGHT * max(rows, 4)
-    axes: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
+    axes: Axes = pyplot.subplots(figsize=(WIDTH, _height(rows)), layout="constrained")[1]
     return axes
 
 
+def page_axes(rows: int | None = None, height: float | None = None, width: float = WIDTH) -> Axes:
+    """New axes of a figure for a page, which nothing else keeps; as high as so many rows ask for, or in inches."""
+    figure = Figure(figsize=(width, _height(rows) if height is None else height), layout="constrained")
+    axes: Axes = figure.subplots()
+    return axes
+
+
+def square_axes() -> Axes:
+    """New axes of a square figure for a page."""
+    return page_axes(height=SQUARE, width=SQUARE)
+
+
 def draw_intervals(
-    labels: Sequence[str], low: ArrayLike, middle: ArrayLike, high: ArrayLike, across: str, axes: Axes | None = None
+    labels: Sequence[str],
+    low: ArrayLike,
+    middle: ArrayLike,
+    high: ArrayLike,
+    across: str,
+    axes: Axes | None = None,
+    outer: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Axes:
     """Intervals with their middles, one under the other, the first on top.
 
     labels             (n,) of the rows; long ones are cut in the middle
     low, middle, high  (n,) an infinite end is drawn to the edge
     across             what the values are
+    outer              (n,) and (n,) ends of wider intervals, drawn thinner
     """
     axes = new_axes(len(labels)) if axes is None else axes
-    low, middle, high = (np.asarray(values, dtype=float) for values in (low, middle, high))
+    ends = [np.asarray(values, dtype=float) for values in (low, middle, high, *(outer or ()))]
     places = np.arange(len(labels))
-    finite = np.concatenate([values[np.isfinite(values)] for values in (low, middle, high)])
+    finite = np.concatenate([values[np.isfinite(values)] for values in ends])
     edges = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
-    axes.hlines(places, np.clip(low, *edges), np.clip(high, *edges), color=COLOURS[0], linewidth=2)
-    axes.plot(middle, places, "o", color=COLOURS[0], markersize=5)
+    if outer is not None:
+        axes.hlines(places, np.clip(ends[3], *edges), np.clip(ends[4], *edges), color=SOFT, linewidth=1)
+    axes.hlines(places, np.clip(ends[0], *edges), np.clip(ends[2], *edges), color=ACCENT, linewidth=2)
+    axes.plot(ends[1], places, "o", color=ACCENT, markersize=5)
     return _rows(axes, labels, across)
 
 
@@ -62,16 +98,21 @@ def draw_bars(
     across: str,
     axes: Axes | None = None,
     errors: ArrayLike | None = None,
+    shown: Sequence[str] | None = None,
 ) -> Axes:
     """Bars from 0, one under the other, the first on top.
 
     labels  (n,) of the rows
     values  (n,)
     across  what they are
-    errors  (n,) by how much each may be off, to both sides
+    errors  (n,) by how much each may be off, to both sides; NaN for no line
+    shown   (n,) texts after the bars
     """
     axes = new_axes(len(labels)) if axes is None else axes
-    axes.barh(np.arange(len(labels)), np.asarray(values, dtype=float), xerr=errors, color=COLOURS[0], height=0.7)
+    bars = axes.barh(np.arange(len(labels)), np.asarray(values, dtype=float), xerr=errors, color=ACCENT, height=0.7)
+    if shown is not None:
+        axes.bar_label(bars, shown, padding=4, fontsize=9)
+        axes.margins(x=0.15)
     return _rows(axes, labels, across)
 
 
@@ -103,26 +144,104 @@ def draw_points(
 ) -> Axes:
     """Points with their errors upwards and downwards; what is not a number is left out."""
     axes = new_axes() if axes is None else axes
-    axes.errorbar(x, y, yerr=np.nan_to_num(np.asarray(errors, dtype=float)), fmt="o", color=COLOURS[0], label=name)
+    axes.errorbar(x, y, yerr=np.nan_to_num(np.asarray(errors, dtype=float)), fmt="o", color=ACCENT, label=name)
     return _titled(axes, across, up)
+
+
+def draw_calibration(
+    series: Sequence[Series], across: str, up: str, axes: Axes | None = None, low: float = 0.0, key: str = ""
+) -> Axes:
+    """Points of a square, whose sides go from `low` to 1, and the diagonal on which they should lie.
+
+    series  at most `len(MARKS)`, each with a mark of its own; the area of a mark is its share of the largest weight
+    across  what was stated
+    up      what came out
+    key     what the names of the series are of
+    """
+    axes = new_axes() if axes is None else axes
+    heaviest = max((float(np.max(one.weight)) for one in series if np.size(one.weight)), default=1.0)
+    axes.plot([low, 1], [low, 1], "--", color=SOFT, linewidth=1)
+    for number, one in enumerate(series):
+        strength = 0.35 + 0.65 * (number + 1) / len(series)
+        size = np.broadcast_to(HEAVIEST * np.asarray(one.weight, dtype=float) / heaviest, np.shape(one.x))
+        axes.plot(one.x, one.y, color=ACCENT, alpha=0.4 * strength, linewidth=1.5)
+        axes.scatter(
+            one.x, one.y, size, marker=MARKS[number], color=ACCENT, alpha=0.6 * strength, linewidth=0, clip_on=False
+        )
+        axes.plot([], [], MARKS[number], color=ACCENT, alpha=strength, label=one.name)
+    if len(series) > 1:
+        axes.legend(title=key, frameon=False, loc="upper left")
+    reach = 0.03 * (1 - low)
+    axes.set(xlim=(low - reach, 1 + reach), ylim=(low - reach, 1 + reach), aspect="equal")
+    return _titled(axes, across, up)
+
+
+def draw_tenths(places: ArrayLike, across: str, axes: Axes | None = None) -> Axes:
+    """Shares of values that fall in each tenth of [0, 1], and the tenth that each should have.
+
+    places  (n,) in [0, 1]
+    across  what they are
+    """
+    axes = new_axes() if axes is None else axes
+    places = np.asarray(places, dtype=float)
+    counts, edges = np.histogram(places, TENTHS, (0, 1))
+    axes.bar(edges[:-1], counts / len(places), 0.9 / TENTHS, align="edge", color=ACCENT)
+    axes.axhline(1 / TENTHS, color=SOFT, linestyle="--", linewidth=1)
+    return _titled(axes, across, "share")
+
+
+def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, axes: Axes | None = None) -> Axes:
+    """All pairs of systems, the better one's row and the worse one's column: what is marked is filled.
+
+    labels  (s,) best first
+    values  (s, s) shown in the cells above the diagonal where NUMBERED systems or fewer leave them room
+    marked  (s, s) True where a cell is filled
+    """
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    axes = new_axes(len(labels)) if axes is None else axes
+    values, marked = np.asarray(values, dtype=float), np.asarray(marked, dtype=bool)
+    cells = [(a, b) for a in range(len(labels)) for b in range(a + 1, len(labels))]
+    for is_marked, strength in ((True, 0.55), (False, 0.08)):
+        boxes = [Rectangle((b - 0.46, a - 0.46), 0.92, 0.92) for a, b in cells if marked[a, b] == is_marked]
+        axes.add_collection(PatchCollection(boxes, facecolor=ACCENT, alpha=strength, linewidth=0))
+    if len(labels) <= NUMBERED:
+        for a, b in cells:
+            number = f"{values[a, b]:.2f}" if np.isfinite(values[a, b]) else "∞"
+            axes.text(b, a, number, ha="center", va="center", fontsize=8)
+    axes.set_yticks(range(len(labels)), [f"{shortened_to(name, LONGEST)}  {n + 1}" for n, name in enumerate(labels)])
+    axes.set_xticks(range(len(labels)), [str(place + 1) for place in range(len(labels))])
+    axes.set(xlim=(0.5, len(labels) - 0.5), ylim=(len(labels) - 1.5, -0.5))
+    axes.tick_params(length=0, labelsize=9 if len(labels) <= 24 else 7.5)
+    axes.xaxis.tick_top()
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def _height(rows: int | None) -> float:
+    return HEIGHT if rows is None else 1.1 + ROW_HEIGHT * max(rows, 4)
 
 
 def _rows(axes: Axes, labels: Sequence[str], across: str) -> Axes:
     axes.set_yticks(np.arange(len(labels)), [shortened_to(label, LONGEST) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.grid(axis="x", alpha=0.3)
+    axes.grid(axis="x", alpha=0.2)
     axes.set_xlabel(across)
     return _plain(axes)
 
 
 def _titled(axes: Axes, across: str, up: str) -> Axes:
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.set_xlabel(across)
     axes.set_ylabel(up)
-    axes.grid(alpha=0.3)
+    axes.grid(alpha=0.2)
     return _plain(axes)
 
 
 def _plain(axes: Axes) -> Axes:
     axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
     return axes

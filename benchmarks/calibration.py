@@ -149,7 +149,7 @@ def play(name: str, collection: Collection, model: Model, options: argparse.Name
         print(row_of(name, row))
     for row in found["goals"]:
         said = "not reached" if not row["reached"] else f"right {row['accuracy']:.3f} after {row['judged']:.0f}"
-        print(f"{name:20} {row['stopping_rule']}: {row['reached']} of {options.parts}, {said}", flush=True)
+        print(f"{name:20} {row['goal']}: {row['reached']} of {options.parts}, {said}", flush=True)
     return found
 
 
@@ -191,7 +191,7 @@ def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
     for row in of["goals"]:
         asked = float(row["goal"].partition("=")[2])
         if row["reached"] > 1 and row["accuracy"] < asked - SHORT - 2 * row["accuracy_error"]:
-            wrong.append(f"{name}: stopping at {row['stopping_rule']} is right {row['accuracy']:.3f}")
+            wrong.append(f"{name}: stopping at {row['goal']} is right {row['accuracy']:.3f}")
     return wrong
 
 

@@ -38,8 +38,9 @@ from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
 WIDER = (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0)  # factors that stated deviations are tried with
-MOMENTS = (50, 100, 200, 400, 800)
-UNTIL = 0.98
+MOMENTS = (50, 100, 200, 400, 800, 1600)
+EVERY = 20  # judgments apart, moments of the scores are kept
+UNTIL, UNTIL_AT = 0.98, 1.5  # confidence that ends a campaign, with deviations so many times as large
 BATCH = 20
 HOME = "mirex2011 at home"  # halves, with a model of the other half
 UNLIKE: Mapping[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
@@ -50,7 +51,7 @@ UNLIKE: Mapping[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = 
     "another task": lambda grades, _: grades.max() - grades,
     "shuffled metadata": lambda grades, _: grades,  # the documents are, see `shuffled`
 }
-UNLIKE_JUDGMENTS = 200
+UNLIKE_JUDGMENTS = 400
 HALVES = 2  # that spoilt campaigns are played on, in turn: what spoils them is drawn anew for each
 
 
@@ -69,7 +70,11 @@ class Played:
     at        numbers of judgments of which the moments are kept
     mean      (len(at), s) expected scores
     covariance  (len(at), s, s)
+    checked_at  numbers of judgments of which is kept what is stated after a check of the model: MOMENTS
+    failed    (len(checked_at),) whether the model was refused
+    checked_mean, checked_covariance  as `mean` and `covariance`
     queries   of the pool
+    pairs     of it
     """
 
     judged: np.ndarray
@@ -86,7 +91,12 @@ class Played:
     at: np.ndarray
     mean: np.ndarray
     covariance: np.ndarray
+    checked_at: np.ndarray
+    failed: np.ndarray
+    checked_mean: np.ndarray
+    checked_covariance: np.ndarray
     queries: np.ndarray
+    pairs: np.ndarray
 
     def keep(self, path: Path) -> None:
         """Write it to a file."""
@@ -102,18 +112,22 @@ def kept(path: Path) -> Played:
 
 def play(start: Selection, grades: np.ndarray, most: int) -> Played:
     """Play a campaign with known grades (n,)."""
-    scores, rows, moments = true_scores(start, grades), [], []
+    scores, rows, moments, checked = true_scores(start, grades), [], [], []
     for state in selections(start, grades):
         ranking = state.ranking
         stated = confidences(ranking)
         rows.append((state.judged, *stated, right(ranking, scores).mean()))
+        if state.judged % EVERY == 0 or state.judged in MOMENTS:
+            moments.append((state.judged, ranking.scores.mean.astype("f4"), ranking.scores.covariance.astype("f4")))
         if state.judged in MOMENTS:
-            moments.append((state.judged, ranking.scores.mean, ranking.scores.covariance))
-        if state.judged >= most or (stated[0] >= UNTIL and state.judged >= MOMENTS[0]):
+            found = state.checked
+            checked.append((state.judged, found.check.verdict == "FAIL", found.scores.mean, found.scores.covariance))
+        if state.judged >= most or (stated[WIDER.index(UNTIL_AT)] >= UNTIL and state.judged >= MOMENTS[0]):
             break
     table, order = np.array(rows), np.array(state.order)
     seen = Prequential.of(state.belief, order[:MOST], np.random.default_rng(0))
-    at, mean, covariance = (np.array(column) for column in zip(*moments, strict=True)) if moments else [np.empty(0)] * 3
+    at, mean, covariance = map(np.array, zip(*moments, strict=True))
+    checked_at, failed, checked_mean, checked_covariance = map(np.array, zip(*checked, strict=True))
     pool, order = state.pool, order[:MOST]
     return Played(
         judged=table[:, 0],
@@ -130,7 +144,12 @@ def play(start: Selection, grades: np.ndarray, most: int) -> Played:
         at=at,
         mean=mean,
         covariance=covariance,
+        checked_at=checked_at,
+        failed=failed,
+        checked_mean=checked_mean,
+        checked_covariance=checked_covariance,
         queries=np.array(len(pool.queries)),
+        pairs=np.array(len(pool.pairs)),
     )
 
 

@@ -4,14 +4,14 @@
     python benchmarks/verdicts.py FOLDER             the stop, the check, the ranks
     python benchmarks/verdicts.py FOLDER --effort 2  predictions of effort, on so many campaigns of each kind
 
-FOLDER has campaigns as benchmarks/campaigns.py keeps them. For each kind the margin of a stop is learned on all others:
-the least factor by which deviations are to be taken larger, for the orders at the stops to be as often right as asked.
+FOLDER has campaigns as benchmarks/campaigns.py keeps them. For each kind the caution of a stop is learned on all
+others, and never on mirex2011: the least of CAUTIONS with which orders at the stops are as often right as asked.
 """
 
 import argparse
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +33,11 @@ from audiosim.stats.multivariate import Moments
 TARGETS = (0.9, 0.95, 0.975)
 OFF = 0.005  # that accuracy at a stop may be below the target
 FREQUENT = 0.3  # share of a kind's campaigns that must have got to a goal for a figure of it
+CAUTIONS = (0, 10, 25, 50, 75, 100, 125, 150, 200, 300)  # judgments, that are tried
+SAME_AS_HOME = "mirex2011"  # the collection of HOME, from which nothing is learned for it either
 PLANNED_AT, DRAWN = 100, 5
 Kinds = Mapping[str, Sequence[Played]]
+Form = Callable[[Played], np.ndarray]  # the confidence (m,) that a stop goes by
 
 
 def campaigns(folder: Path) -> Kinds:
@@ -45,53 +48,116 @@ def campaigns(folder: Path) -> Kinds:
     return found
 
 
-def stopped(one: Played, target: float, factor: float) -> tuple[float, float] | None:
-    """Judgments made and accuracy when a goal was first met with deviations so many times as large; None if never."""
-    there = np.flatnonzero((one.stated[:, WIDER.index(factor)] >= target) & (one.judged >= CHECKED))
+def stated_with(one: Played, factor: np.ndarray) -> np.ndarray:
+    """(m,) confidence with deviations (m,) times as large, linear between the factors that were kept."""
+    factor = np.clip(factor, WIDER[0], WIDER[-1])
+    place = np.clip(np.searchsorted(WIDER, factor, side="right") - 1, 0, len(WIDER) - 2)
+    low, high = np.array(WIDER)[place], np.array(WIDER)[place + 1]
+    share, rows = (factor - low) / (high - low), np.arange(len(place))
+    return np.asarray(one.stated[rows, place] * (1 - share) + one.stated[rows, place + 1] * share)
+
+
+def with_caution(caution: float) -> Form:
+    """Confidence as a stop goes by it: see `selection.stopping.caution`."""
+    return lambda one: stated_with(one, np.sqrt(1 + caution / np.maximum(one.judged, CHECKED)))
+
+
+def with_factor(factor: float) -> Form:
+    """Confidence with deviations so many times as large, however much is judged."""
+    return lambda one: stated_with(one, np.full(len(one.judged), factor))
+
+
+def mean_of_last(looks: int) -> Form:
+    """Mean of the confidence over the last so many judgments."""
+
+    def found(one: Played) -> np.ndarray:
+        sums, ends = np.cumsum(np.insert(one.stated[:, 0], 0, 0)), np.arange(1, len(one.judged) + 1)
+        starts = np.maximum(0, ends - looks)
+        return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
+
+    return found
+
+
+FORMS: Mapping[str, Form] = (
+    {"as stated": with_factor(1.0)}
+    | {f"deviations x {factor:g}": with_factor(factor) for factor in (1.05, 1.1, 1.15, 1.2)}
+    | {f"mean of the last {looks}": mean_of_last(looks) for looks in (20, 50, 100)}
+    | {f"variance x (1 + {caution:g} / judged)": with_caution(caution) for caution in (25, 50, 100, 150, 200)}
+)
+
+
+def stopped(one: Played, target: float, form: Form) -> tuple[float, float] | None:
+    """Judgments made and accuracy when a goal was first met; None if never."""
+    there = np.flatnonzero((form(one) >= target) & (one.judged >= CHECKED))
     return (float(one.judged[there[0]]), float(one.accuracy[there[0]])) if len(there) else None
 
 
-def at_stops(some: Sequence[Played], target: float, factor: float) -> tuple[int, float, float, float]:
+def at_stops(some: Sequence[Played], target: float, form: Form) -> tuple[int, float, float, float]:
     """Number of campaigns that met a goal; their mean accuracy then, its standard error, and their mean judgments."""
-    seen = [stop for one in some if (stop := stopped(one, target, factor)) is not None]
+    seen = [stop for one in some if (stop := stopped(one, target, form)) is not None]
     if not seen:
         return 0, math.nan, math.nan, math.nan
     judged, accuracy = np.array(seen).T
-    error = accuracy.std(ddof=1) / math.sqrt(len(seen)) if len(seen) > 1 else math.nan
-    return len(seen), float(accuracy.mean()), float(error), float(judged.mean())
+    return len(seen), float(accuracy.mean()), standard_error(accuracy), float(judged.mean())
 
 
-def learned_factor(others: Kinds) -> float:
-    """The least factor with which the mean over the kinds of accuracy less target is not below 0."""
-    for factor in WIDER:
-        gaps = [
-            accuracy - target
-            for some in others.values()
-            for target in TARGETS
-            for count, accuracy, _, _ in [at_stops(some, target, factor)]
-            if count >= FREQUENT * len(some)
-        ]
-        if np.mean(gaps) >= 0:
-            return factor
-    return WIDER[-1]
+def standard_error(values: np.ndarray) -> float:
+    """Standard error of a mean; NaN of a single value."""
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def gaps(kinds: Kinds, target: float, form: Form) -> np.ndarray:
+    """(k,) accuracy at the stops less the goal, of each kind of which at least FREQUENT campaigns met it."""
+    found = [(at_stops(some, target, form), len(some)) for some in kinds.values()]
+    return np.array([accuracy - target for (count, accuracy, *_), all_of in found if count >= FREQUENT * all_of])
+
+
+def learned_caution(others: Kinds) -> float:
+    """The least of CAUTIONS with which, at each goal, the mean gap over kinds is no further below 0 than OFF, surely.
+
+    That is, the mean less its standard error over the kinds.
+    """
+
+    def enough(caution: float) -> bool:
+        seen = [gaps(others, target, with_caution(caution)) for target in TARGETS]
+        return all(of.mean() - standard_error(of) >= -OFF for of in seen if len(of) > 1)
+
+    return next((caution for caution in CAUTIONS if enough(caution)), CAUTIONS[-1])
 
 
 def stopping(found: Kinds, figures: Figures) -> None:
-    """Accuracy at the stops of each kind, as stated and with the factor that is in use; what is learned without it."""
+    """Accuracy at the stops of each kind, as stated and with the caution in use; what is learned without it; forms."""
     own = {name: some for name, some in found.items() if not name.startswith("unlike")}
-    caution = min(WIDER, key=lambda factor: abs(factor - CAUTION))
-    rows, columns = [], ["", "campaigns", "factor of the others"]
+    rows, columns = [], ["", "campaigns", "caution of the others"]
     for target in TARGETS:
-        columns += [f"met {target:g}", "right as stated", "judged", f"right x {caution:g}", "+-", "judged"]
+        columns += [f"met {target:g}", "right as stated", "judged", "right with caution", "+-", "judged"]
     for name, some in own.items():
-        others = {other: of for other, of in own.items() if other != name}
-        row = [name, len(some), learned_factor(others) if others else None]
+        others = {other: of for other, of in own.items() if other not in {name, HOME, SAME_AS_HOME}}
+        row = [name, len(some), learned_caution(others) if others else None]
         for target in TARGETS:
-            plain, wider = at_stops(some, target, 1.0), at_stops(some, target, caution)
+            plain, wider = at_stops(some, target, with_factor(1.0)), at_stops(some, target, with_caution(CAUTION))
             row += [float(wider[0]), plain[1], round(plain[3]) if plain[0] else None, *wider[1:3]]
             row.append(round(wider[3]) if wider[0] else None)
         rows.append([None if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
     figures.table("stopping", columns, rows)
+    home = {HOME: own.get(HOME, ())}
+    others = {name: some for name, some in own.items() if name not in {HOME, SAME_AS_HOME}}
+    for title, kinds in (("forms, others", others), ("forms, mirex2011", home)):
+        figures.table(title, _form_columns(), [_form_row(name, form, kinds) for name, form in FORMS.items()])
+
+
+def _form_columns() -> list[str]:
+    return [""] + [f"{what} {target:g}" for target in TARGETS for what in ("right less", "judged to")]
+
+
+def _form_row(name: str, form: Form, kinds: Kinds) -> list[str | float | None]:
+    row: list[str | float | None] = [name]
+    for target in TARGETS:
+        seen = [(at_stops(some, target, form), len(some)) for some in kinds.values()]
+        met = [of for of, count in seen if count and of[0] >= FREQUENT * count]
+        means = [float(np.mean([of[place] for of in met])) for place in (1, 3)] if met else None
+        row += [None, None] if means is None else [means[0] - target, round(means[1])]
+    return row
 
 
 def check_of(one: Played) -> ModelCheck:
@@ -169,7 +235,7 @@ def effort(found: Kinds, parts: int, figures: Figures) -> None:
         if name.startswith("unlike"):
             continue
         for number, one in enumerate(some[:parts]):
-            needed = stopped(one, 0.95, min(WIDER, key=lambda factor: abs(factor - CAUTION)))
+            needed = stopped(one, 0.95, with_caution(CAUTION))
             if needed is None or needed[0] <= PLANNED_AT:
                 continue
             part, model = at_home(number) if name == HOME else away(name, number, models)

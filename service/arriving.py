@@ -213,7 +213,10 @@ class Receiver:
                     LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
 
     def _look(self, name: str) -> None:
-        """Take in what came to a collection's folder by another way; what is wrong there is complained of once."""
+        """Take in what came to a collection's folder by another way, and take back what is gone from there.
+
+        What is wrong there is complained of once.
+        """
         one = self._served.collection(name)
         if _stamp(one) == self._stamps[name]:
             return
@@ -223,10 +226,13 @@ class Receiver:
                 return
             self._stamps[name] = stamp
             came = Arrivals.of(one.folder)
-            self._swap(name, one.joined_by(one.collection.with_arrivals(came)))
+            self._swap(name, one.joined_by(one.collection.with_arrivals(came, anew=True)))
             self._stamps[name] = stamp
             LOG.info(
-                "%s: took in what came to its folder: %d runs, %d documents", name, len(came.runs), len(came.documents)
+                "%s: took in what came to its folder, or was taken back: %d runs and %d documents are there now",
+                name,
+                len(came.runs),
+                len(came.documents),
             )
 
 

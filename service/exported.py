@@ -16,11 +16,6 @@ Row = Mapping[str, Any]
 Given = tuple[Pair, str]
 
 
-def log_lines(records: Iterable[Record]) -> Iterator[str]:
-    """The lines of a campaign's log as JSON."""
-    return (json.dumps({"number": record.number, **record.event.row()}, ensure_ascii=False) for record in records)
-
-
 def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
     """The number of a state, and a row for each judgment that holds in it and each pair that cannot be judged.
 

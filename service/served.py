@@ -160,11 +160,11 @@ class ServedCollection:
         self.folder = folder
         self.questions = Questions(collection.scale, judging.questions)
         self.store = judging.store(collection) if store is None else store
-        self._model = JOINT if model is None else model
+        self.model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff
         pool = build_pool(collection, cutoff)
         self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
-        estimator = make_estimator(pool, self._model)
+        estimator = make_estimator(pool, self.model)
         self.campaign = judging.open(collection, estimator, self.store, self.mute)
         self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
@@ -178,12 +178,12 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self._model, self.judging, self.folder, self.store)
+        return ServedCollection(self.collection, self.model, self.judging, self.folder, self.store)
 
     def joined_by(self, collection: Collection) -> "ServedCollection":
         """The same campaign about the collection with more runs, or others; what was judged stays in its log."""
         judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
-        fresh = ServedCollection(collection, self._model, judging, self.folder, self.store)
+        fresh = ServedCollection(collection, self.model, judging, self.folder, self.store)
         fresh.judging = self.judging
         return fresh
 
@@ -208,13 +208,13 @@ class ServedCollection:
         """
         name = self._name(model)
         cutoff = self._cutoff if cutoff is None else cutoff
-        if (name, cutoff) == (self._model, self._cutoff):
+        if (name, cutoff) == (self.model, self._cutoff):
             return self._first
         with self._making:
             return self._predictors(name, cutoff)
 
     def _name(self, model: str | None) -> str:
-        return self._model if model in {None, self._model, self._first.name} else _published(str(model))
+        return self.model if model in {None, self.model, self._first.name} else _published(str(model))
 
     def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
         """A predictor of those of some pairs, too, that no system retrieved, as far as anything is known of them.
@@ -263,9 +263,9 @@ class ServedCollection:
 
     def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...]) -> Ranking:
         predictor, grades = self.predictor(None, measure.cutoff), dict(observed)
-        pool = predictor.pool
-        order = pool.locate_judged(grades)
-        return estimate_pool(self._expected(measure), predictor.learned(grades), pool.spread(grades), order=order)
+        pool, distribution = predictor.pool, self.campaign.selection.distribution
+        expected, learned, order = self._expected(measure), predictor.learned(grades), pool.locate_judged(grades)
+        return estimate_pool(expected, learned, pool.spread(grades), distribution, order)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

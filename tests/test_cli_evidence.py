@@ -59,6 +59,27 @@ def test_an_address_that_names_no_collection_is_refused(run, new_run):
     assert "expected the address of a collection, such as http://127.0.0.1:9/v1/collections/NAME" in err
 
 
+def test_what_a_collection_lacks_and_evidence_that_tells_nothing_are_notes_on_stderr(run, demo):
+    (demo / "evidence").mkdir()
+    documents = [line.split("\t")[0] for line in (demo / "documents.tsv").read_text().splitlines()[1:]]
+    (demo / "evidence" / "same.csv").write_text("document,same\n" + "".join(f"{name},1\n" for name in documents))
+    (demo / "evidence" / "year.csv").write_text(
+        "document,year\n" + "".join(f"{name},{1990 + place}\n" for place, name in enumerate(documents))
+    )
+    code, out, err = run("predict", demo, "--format", "json")
+    assert code == 0
+    assert {row["evidence"] for row in json.loads(out)} == {
+        "output, genre, artist, year",
+        "output, genre, year",
+        "output, artist, year",
+    }
+    assert err.splitlines() == [
+        "note: unknown of the 600 pairs: genre for 5, artist for 8, sound for all; what is known speaks for them",
+        "note: evidence same tells nothing: it is known of fewer than two of the pairs, or the same for all",
+    ]
+    assert run("estimate", demo, "--model", "mout")[2] == ""  # a model that has no use for what is unknown here
+
+
 def test_worth_lists_each_piece_of_evidence(run):
     call = ("worth", DEMO, "--judgments", DEMO / "truth.qrels", "--judged", "0", "--no-replays", "--format", "json")
     code, out, _ = run(*call)

@@ -67,7 +67,9 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     (folder / "documents.tsv").write_text("document\tgenre\nd1\tjazz\nD2\tjazz\nd3\tjazz\n")
     code, _, err = run("estimate", folder)
     path = folder / "documents.tsv"
-    assert (code, err) == (0, f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n")
+    misspelt = f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
+    lacking = "genre for all, artist for all, sound for all"  # the queries have no line either
+    assert (code, err) == (0, f"{misspelt}note: unknown of the 6 pairs: {lacking}; what is known speaks for them\n")
 
 
 @pytest.mark.slow
@@ -109,7 +111,8 @@ def test_files_of_one_tag_are_two_systems_and_may_be_refused(run, tmp_path):
 def test_a_full_disk_is_one_line(folder):
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run([*COMMAND, "estimate", folder, "--format", "json"], stdout=full, stderr=subprocess.PIPE)
-    assert (ended.returncode, ended.stderr) == (1, b"audiosim: output: No space left on device\n")
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(b"\naudiosim: output: No space left on device\n")
 
 
 def test_judgments_with_holes_are_evaluated_with_bounds_or_in_part(run, folder):

@@ -13,6 +13,7 @@ from audiosim.selection import SELECTION_RULES
 from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
+LACKING = r"(note: unknown of the \d+ pairs: sound for all; what is known speaks for them\n)?"  # of joint models alone
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,8 @@ def ask(run, folder):
 
     def call(command, *options):
         code, out, err = run(command, folder, *options, "--format", "json")
-        assert (code, err) == (0, "")
+        assert code == 0
+        assert re.fullmatch(LACKING, err)
         return json.loads(out)
 
     return call
@@ -71,7 +73,8 @@ def test_simulate_stops_at_whichever_goal_is_met_first(ask):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "goal", ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"]
+    "stopping_rule",
+    ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"],
 )
 def test_simulate_takes_every_goal(ask, stopping_rule):
     assert ask("simulate", "--stopping-rule", stopping_rule)["judged"] >= 0

@@ -1,4 +1,4 @@
-"""One name stands for one thing: no module, and nothing public in one, has a name that another has too."""
+"""Names: one stands for one thing, in a module or for one, and is made of the field's words."""
 
 import ast
 from collections import defaultdict
@@ -13,7 +13,8 @@ LOCAL = {"TypeVar", "ParamSpec", "load", "APIRouter"}  # variables of types, laz
 
 def modules():
     """Path and dotted name of every module but `__init__` and `__main__`, which are called after their package."""
-    paths = sorted(path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
+    found = (path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
+    paths = sorted(path for path in found if "migrations" not in path.parts)  # of those each has what Alembic reads
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
     }
@@ -78,3 +79,67 @@ def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
     taken = imported()
     named = [(name, module) for module, tree in MODULES.items() for name in defined(tree) if name.isupper()]
     assert twice((name, module) for name, module in named if (module, name) in taken) == {}
+
+
+# Words of this house in place of the field's, each with the one to use.
+HOME_MADE = {
+    "told": "judged, given or observed",
+    "standing": "state, or system_agreement",
+    "standings": "states",
+    "apart": "different, separated, or a divergence",
+    "pull": "loadings, or weights",
+    "pulls": "loadings, or weights",
+    "pulled": "projected",
+    "hang": "correlated",
+    "hanging": "correlated",
+    "know_all": "fully judged",
+    "loads": "loadings",
+    "goal": "stopping rule",
+    "goals": "stopping rules",
+}
+# Effects are described by standard deviations; elsewhere sizes are numbers of things, or of bytes.
+OF_EFFECTS = ("audiosim.relevance", "audiosim.stats.components", "audiosim.stats.layout")
+WIRE = ("service.wire_organising", "service.wire_state")  # whose fields are JSON keys: `goal` is public
+
+
+def names_in(tree):
+    """Every identifier that a module makes: of what it defines, of arguments and of variables."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg | ast.keyword) and node.arg is not None:
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def home_made(name, words):
+    return [word for word in words if f"_{word}_" in f"_{name.lower()}_"]
+
+
+def test_names_are_made_of_the_fields_words():
+    found = {
+        (module, name): HOME_MADE[word]
+        for module, tree in MODULES.items()
+        for name in names_in(tree)
+        for word in home_made(name, HOME_MADE)
+        if not (module in WIRE and name == "goal")
+    }
+    assert found == {}
+
+
+def test_effects_have_standard_deviations_and_no_sizes():
+    found = {
+        (module, name)
+        for module, tree in MODULES.items()
+        if module.startswith(OF_EFFECTS)
+        for name in names_in(tree)
+        if home_made(name, ("sizes",))
+    }
+    assert found == set()
+
+
+def test_modules_are_called_by_the_fields_words():
+    assert [name for name in MODULES if home_made(name.split(".")[-1], HOME_MADE)] == []

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 
@@ -13,9 +14,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.measures.measure import parse_measure
 from audiosim.record import Pooled, record_of
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.published import load_model, save_model
 from audiosim.report.bundle import bundle, write_bundle, zipped
+from audiosim.report.file_sums import collection_checksums, model_checksum
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.users.satisfaction import published_mapping
 
@@ -191,3 +199,38 @@ def test_the_command_writes_it_from_a_collection_judged_in_part(run, some, tmp_p
     content = (tmp_path / "some" / judgments).read_bytes()
     assert value["sources"][judgments] == hashlib.sha256(content).hexdigest()
     assert "model joint-fine.json" in value["sources"]
+
+
+@pytest.mark.slow
+def test_the_command_s_bundle_of_a_campaign_has_its_log_and_the_checksum_of_the_model_s_own_file(run, some, tmp_path):
+    replace(some.collection, judgments=()).save(tmp_path / "some")
+    database = f"sqlite:///{tmp_path / 'campaign.db'}"
+    collection = Collection.load(tmp_path / "some")
+    estimator = estimator_of(build_pool(collection), load_model("joint-fine"))
+    with closing(DatabaseStore(database, "some")) as store:
+        campaign = Campaign(collection, estimator, parse_measure("CG@5"), store)
+        for judgment in some.collection.judgments[:5]:
+            campaign.tell(judgment)
+        judged = [(record.number, record.event.kind) for record in campaign.log()]
+    own = tmp_path / "mine.json"
+    save_model(replace(load_model("joint-fine"), name="mine"), own)
+    code, _, err = run("report", tmp_path / "some", "--judgments", database, "--model", own, "-o", tmp_path / "out")
+    assert (code, "error" in err) == (0, False)
+    log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
+    assert [(line["number"], line["kind"]) for line in log] == judged
+    value = json.loads((tmp_path / "out" / "record.json").read_text())
+    assert value["judged"] == 5
+    assert value["sources"]["model mine.json"] == hashlib.sha256(own.read_bytes()).hexdigest()
+
+
+def test_checksums_are_of_every_file_of_a_collection_but_recordings_hidden_ones_and_databases(tmp_path):
+    for name in ("runs/one", "runs/two.gz", "sounds.index/rows.f4", "evidence/clap.npy", "documents.tsv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
+    (tmp_path / ".git").mkdir()
+    for other in (".git/head", "a.WAV", "b.mp3", "campaign.db", "campaign.db-wal"):
+        (tmp_path / other).write_bytes(b"other")
+    expected = ("documents.tsv", "evidence/clap.npy", "runs/one", "runs/two.gz", "sounds.index/rows.f4")
+    found = collection_checksums(tmp_path)
+    assert found == {name: hashlib.sha256(name.encode()).hexdigest() for name in expected}
+    assert model_checksum(None, "an estimator of somebody's") == {}

@@ -1,5 +1,10 @@
-"""The log of a campaign as the judgments of a collection."""
+"""The log of a campaign: as the judgments of a collection, and line by line."""
 
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+from audiosim.campaign.event import Record
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.collection import Collection
@@ -24,3 +29,16 @@ def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
     finally:
         store.close()
     return ledger.judgments()
+
+
+def log_in(url: str, collection: Collection) -> list[Record]:
+    """The lines of the log of a collection's campaign in a database; none where it has not begun."""
+    from audiosim.campaign.database import DatabaseStore
+
+    with closing(DatabaseStore(url, collection.identifier)) as store:
+        return [Record(number, event) for number, event in store.read()]
+
+
+def log_lines(records: Iterable[Record]) -> Iterator[str]:
+    """The lines of a campaign's log as JSON."""
+    return (json.dumps({"number": record.number, **record.event.row()}, ensure_ascii=False) for record in records)

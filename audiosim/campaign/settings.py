@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from audiosim.errors import InputError
+from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.selection import SelectionRule
 
 LEASE_S = 1800.0
@@ -26,6 +27,7 @@ class CampaignSettings:
     unasked       what is made of a judgment of a pair that its assessor was never handed: "count" it, "mark" it, so
                   that it is kept but nothing rests on it, or "refuse" it
     adopt         whether to go on with a log that was written about another collection
+    distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     """
 
     batch: int = 1
@@ -38,6 +40,7 @@ class CampaignSettings:
     patience_s: float = PATIENCE_S
     unasked: str = "count"
     adopt: bool = False
+    distribution: DifferenceDistribution = "t"
 
     def __post_init__(self) -> None:
         if self.batch < 1:

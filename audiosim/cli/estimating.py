@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from audiosim.cli.options import (
+    ArtificialScale,
     As,
     ByQuery,
     CollectionFolder,
@@ -51,13 +52,14 @@ def predict(
     ] = None,
     system_from: NamedBy = None,
     same_artist: FromOwnArtist = None,
+    scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
     """Predict how relevant every unjudged pair is: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from, same_artist)
+    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from, same_artist, scale)
     grades = pool.spread(collection.grades())
     prediction = estimator.predict(grades)
     rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
@@ -84,6 +86,7 @@ def estimate(
     distribution: DistributionName = "t",
     system_from: NamedBy = None,
     same_artist: FromOwnArtist = None,
+    scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
     """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
@@ -94,7 +97,9 @@ def estimate(
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from, same_artist)
+    collection, pool, estimator = open_collection(
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+    )
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
     order = pool.locate_judged(grades)
@@ -119,6 +124,7 @@ def compare(
         ),
     ] = None,
     distribution: DistributionName = "t",
+    scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
     """One verdict on two systems: the difference of their scores, its interval, and whether they can be told apart.
@@ -129,7 +135,7 @@ def compare(
     """
     what = find_measure(measure)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff)
+    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, scale=scale)
     grades = collection.grades()
     order = pool.locate_judged(grades)
     ranking = estimate_pool(expected_scores(what, pool), estimator, pool.spread(grades), distribution, order)
@@ -156,6 +162,7 @@ def next_pairs(
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
     same_artist: FromOwnArtist = None,
+    scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
     """List the pairs to judge next, the most informative first.
@@ -166,7 +173,9 @@ def next_pairs(
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, system_from, same_artist)
+    collection, pool, estimator = open_collection(
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+    )
     expected = expected_scores(what, pool)
     chosen = None if rule is None else find_selection_rule(rule, expected, seed)
     selection = Selection.start(

@@ -1,6 +1,5 @@
 """Commands on full judgments: evaluate, report, reliability, reproduce."""
 
-import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from audiosim import shipped
 from audiosim.cli.options import (
     ArtificialScale,
     As,
@@ -39,6 +37,7 @@ from audiosim.measures.judged import Unjudged, judged_runs
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
+from audiosim.relevance.provenance import source_of
 from audiosim.relevance.relearning import after_grades
 from audiosim.reliability_study import assessor_reliability, split_half_study
 from audiosim.reliability_study import reliability as study_reliability
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
 
     from audiosim.simulation.worth import EvidenceWorth
 
-TEXTS = {".csv", ".jsonl", ".qrels", ".run", ".toml", ".tsv", ".txt"}  # of a collection, whose checksums are told
 Measures = Annotated[
     list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
 ]
@@ -185,25 +183,27 @@ def report(
     """
     from audiosim.corpus.formats import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
+    from audiosim.report.rendering import origin_of
 
     what = find_measure(measures[0])
     collection = load_collection(folder, judgments, system_from, same_artist, scale)
     if output.suffix != ".html":
         if evidence:
             raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
-        _write_record(collection, what, model, distribution, success, folder, output)
+        _write_record(collection, what, model, distribution, success, folder, judgments, output)
         return
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
     worth = _worth_of(collection, what) if evidence else None
+    origin = origin_of(date.today(), source_of(pool, grades))
     if not np.isnan(grades).any():
         found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
-        page = evaluation_page(collection.name, found, worth)
+        page = evaluation_page(collection.name, found, worth, origin)
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
         ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
         curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
-        page = campaign_page(collection.name, ranking, curve, worth)
+        page = campaign_page(collection.name, ranking, curve, worth, {**origin, "Model": ranking.model})
     write_text(output, [page])
 
 
@@ -222,21 +222,23 @@ def _write_record(
     distribution: DifferenceDistribution,
     success: float,
     folder: Path,
+    judgments: str | None,
     output: Path,
 ) -> None:
-    """Write the bundle to publish."""
+    """Write the bundle to publish, with the campaign's log where the judgments are of one."""
+    from audiosim.campaign.reading import log_in, log_lines
     from audiosim.record import record_of
     from audiosim.report.bundle import bundle, write_bundle
+    from audiosim.report.file_sums import collection_checksums, model_checksum
 
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT)
     record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in TEXTS)
-    sums = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    shipped_model = shipped.folder("models") / f"{estimator.name}.json"
-    if record.model is not None and shipped_model.is_file():
-        sums[f"model {shipped_model.name}"] = hashlib.sha256(shipped_model.read_bytes()).hexdigest()
-    write_bundle(bundle(record, date.today(), sums), output)
+    sums = collection_checksums(folder)
+    if record.model is not None:
+        sums |= model_checksum(model, estimator.name)
+    log = log_lines(log_in(judgments, collection)) if judgments and "://" in judgments else None
+    write_bundle(bundle(record, date.today(), sums, log), output)
 
 
 def reliability(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import date as day
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,6 @@ from audiosim.corpus.model import Scale, parse_scale
 from audiosim.errors import InputError
 from audiosim.plugins import load_features
 from audiosim.relevance.published import save_model
-from audiosim.report.page import training_page
 from audiosim.report.screen import progress
 from audiosim.report.training_views import training_view
 from audiosim.training.plan import Plan, is_joint, parse_shares, parse_terms
@@ -102,7 +102,10 @@ def train(
     with progress("validating") as show:
         trained = train_model(collections, plan, _say, show)
     if report is not None:
-        write_text(report, training_page(trained).splitlines())
+        from audiosim.report.rendering import written_on
+        from audiosim.report.training_page import training_page
+
+        write_text(report, training_page(trained, written_on(day.today())).splitlines())
     save_model(trained.model, output)
     print_result(form, trained.to_dict(), trained.findings.term_rows(), lambda: training_view(trained))
 

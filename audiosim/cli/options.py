@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -175,24 +175,17 @@ def open_collection(
     cutoff: int | None,
     system_from: SystemFrom | None = None,
     same_artist: SameArtist | None = None,
+    scale: str | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would."""
-    collection = load_collection(folder, judgments, system_from, same_artist)
-    return opened(collection, model, cutoff)
+    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
 
-
-def opened(
-    collection: Collection, model: str | None, cutoff: int | None, also: Iterable[Pair] = ()
-) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """The same of a collection that is loaded.
-
-    also  further pairs that the pool is to have
+    What could have been known of documents, and is not, is said on stderr.
     """
-    pool = build_pool(collection, cutoff, also)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale)
+    pool = build_pool(collection, cutoff)
     estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
-    if sys.stderr.isatty() and not also:  # as the lines on files: people look, programs want what is wrong alone
-        lacking = what_lacks(estimator.predict(pool.spread({})))
-        sys.stderr.write("" if lacking is None else f"note: {lacking}\n")
+    brought = [piece.name for piece in pool.evidence]
+    sys.stderr.writelines(f"note: {line}\n" for line in what_lacks(estimator.predict(pool.spread({})), brought))
     return collection, pool, estimator
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +12,12 @@ import typer
 from audiosim.cli.options import Format, print_result
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.relevance.provenance import source_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
-from audiosim.report.simulation_page import followed_page
 from audiosim.selection import StoppingRule
 from audiosim.simulation import HeldOutKind, Part, Trial, follow, repeat
 from audiosim.training.plan import Plan, is_joint, parse_terms
@@ -157,8 +159,17 @@ class Batch:
             found = follow(self.trial, self.parts, moments, stopping_rules, near, self._jobs, show)
         result = {**self.said, **found.to_dict()}
         if report is not None:
-            write_text(report, followed_page(self.trial.collection.name, result).splitlines())
+            self._write(report, result)
         print_result(form, result, [flat(row) for row in result["curve"]], lambda: followed_view(result))
+
+    def _write(self, report: Path, result: Mapping[str, Any]) -> None:
+        from audiosim.report.rendering import origin_of
+        from audiosim.report.simulation_page import followed_page
+
+        collection = self.trial.collection
+        pool = build_pool(collection)
+        origin = origin_of(date.today(), source_of(pool, pool.spread(collection.grades())))
+        write_text(report, followed_page(collection.name, result, origin).splitlines())
 
     @property
     def _jobs(self) -> int:

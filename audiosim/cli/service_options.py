@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.corpus.formats import SystemFrom
+from audiosim.corpus.same_artist import SameArtist
 from audiosim.deprecation import UNTIL
 from audiosim.errors import InputError, did_you_mean
+from audiosim.expected.ranking import DifferenceDistribution
 
 FORMER_SETTINGS = {"goal": "stopping_rule", "rule": "selection_rule"}  # by the names up to the next version
 
@@ -195,6 +197,18 @@ Listen = Annotated[
         metavar="SECONDS",
         min=0,
         max=600,
+    ),
+]
+DistributionName = Annotated[
+    DifferenceDistribution,
+    _option("DISTRIBUTION", "Of a difference between systems, as for `audiosim estimate`: t or normal."),
+]
+FromOwnArtist = Annotated[
+    SameArtist | None,
+    _option(
+        "SAME_ARTIST",
+        "Results that are the query's own recording, or by its artist: drop or keep them, as for `audiosim estimate`.",
+        show_default=False,
     ),
 ]
 SoundFolders = Annotated[

@@ -2,6 +2,7 @@
 
 import webbrowser
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from audiosim.report.views import demo_view
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from audiosim.demo import DemoResult
     from service.access import Access
 
 
@@ -41,16 +43,25 @@ def demo(
     """
     from audiosim.demo import run_demo
 
-    shown = console(stderr=form is not Format.table, record=True)
+    shown = console(stderr=form is not Format.table)
     if serve:
         _serve_demo(folder, port, lambda step: shown.print(step, style="dim"))
         return
     result = run_demo(folder, target, lambda step: shown.print(step, style="dim"))
     view = demo_view(result)
     shown.print(view)
-    (folder / "report.html").write_text(shown.export_html(), encoding="utf-8")
+    _write_report(result, folder / "report.html")
     if form is not Format.table:
         print_result(form, result.to_dict(), result.ranking.system_rows(), lambda: view)
+
+
+def _write_report(result: "DemoResult", path: Path) -> None:
+    from audiosim.report.evaluation_page import campaign_page
+    from audiosim.report.rendering import written_on
+
+    ranking, curve = result.ranking, [(moment.judged, moment.confidence) for moment in result.curve]
+    origin = {**written_on(date.today()), "Model": ranking.model, "Assessor": "simulated"}
+    path.write_text(campaign_page("Demo", ranking, curve, origin=origin), encoding="utf-8")
 
 
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
@@ -76,6 +87,7 @@ def serve(
     model: settings.Model = None,
     judgments: settings.Judgments = None,
     system_from: settings.NamedBy = None,
+    same_artist: settings.FromOwnArtist = None,
     db: settings.Database = None,
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
@@ -89,6 +101,7 @@ def serve(
     twice: settings.Twice = 0,
     cannot_limit: settings.CannotLimit = 2,
     selection_rule: settings.SelectionRuleName = None,
+    distribution: settings.DistributionName = "t",
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
     unasked: settings.Unasked = settings.UnaskedForm.marked,
@@ -124,13 +137,26 @@ def serve(
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(
-        batch, lease, twice, cannot_limit, selection_rule, seed, True, WAIT_S, unasked=unasked.value, adopt=adopt
+        batch,
+        lease,
+        twice,
+        cannot_limit,
+        selection_rule,
+        seed,
+        True,
+        WAIT_S,
+        unasked=unasked.value,
+        adopt=adopt,
+        distribution=distribution,
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
-        loaded = [Collection.load(folder, judgments, system_from=system_from) for folder in collections]
+        loaded = [
+            Collection.load(folder, judgments, system_from=system_from, same_artist=same_artist)
+            for folder in collections
+        ]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 

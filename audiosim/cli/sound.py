@@ -64,7 +64,8 @@ def extract(
 
     Files that are already in the index and have not changed are passed over. Bad files are listed, one line each,
     and the rest is done: one that crashes its decoder, or takes it more than 120 s and 4 s per megabyte, too.
-    An interruption loses nothing that is done; the same command goes on from there.
+    An interruption loses nothing that is done; the same command goes on from there. Where INDEX is the sounds.index of
+    a collection, closeness of the recordings that its systems retrieved is computed too, for its first ranking.
 
     Example: `audiosim extract music/ -o sounds.index`
 
@@ -77,7 +78,9 @@ def extract(
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
     from audiosim.audio.index import extract as extract_sounds
+    from audiosim.corpus.collection import SOUNDS
     from audiosim.plugins import find_frames, installed_frames, other_decoders
+    from audiosim.relevance.evidence_effects import prepare_closeness
 
     start = time.monotonic()
     with progress("extracting") as show:
@@ -91,6 +94,8 @@ def extract(
             prune=prune,
             decoders=other_decoders(),
         )
+    if index.name == SOUNDS:
+        prepare_closeness(index.parent)
     for failure in found.failed:
         sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
     failed = [{"path": _encodable(failure.path), "error": failure.error} for failure in found.failed]
@@ -230,6 +235,7 @@ def init(
     Example: `audiosim init music/ -o campaign/`
     """
     from audiosim.audio.music_folder import collect
+    from audiosim.relevance.evidence_effects import prepare_closeness
 
     with progress("extracting") as show:
         made = collect(
@@ -240,6 +246,7 @@ def init(
             n_jobs=jobs or -1,
             progress=lambda done, failed, total: show(done + failed, total),
         )
+    prepare_closeness(made.collection)
     for failure in made.failed:
         sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
     result = made.to_dict()

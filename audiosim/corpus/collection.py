@@ -7,7 +7,7 @@ from pathlib import Path
 from audiosim.corpus import formats
 from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
-from audiosim.corpus.evidence_files import Evidence, Key, packed, read_evidence, spelled
+from audiosim.corpus.evidence_files import About, Evidence, Key, packed, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
@@ -37,6 +37,7 @@ class Collection:
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     evidence         what the user knows beside, each of its own name
+    before           the collection before anything came to it; None where nothing did
     """
 
     identifier: str
@@ -54,6 +55,7 @@ class Collection:
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
     task: str = ""
+    before: "Collection | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -115,6 +117,7 @@ class Collection:
         notes += [] if said is None else [said]
         settings = replace(settings, scale=scale or settings.scale)
         scale, judged = _read_judgments(files.judgments, settings.scale)
+        evidence = read_evidence(folder, settings.evidence)
         deepest = max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
         found = cls(
             identifier=folder.resolve().name,
@@ -128,22 +131,27 @@ class Collection:
             judgments=judged,
             not_artists=settings.not_artists,
             guesses=(*notes, *_guesses(settings, scale, bool(judged), deepest)),
-            readings=files.readings(runs, documents, query_documents, teams, judged),
+            readings=files.readings(runs, documents, query_documents, teams, judged, evidence),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
-            evidence=read_evidence(folder, settings.evidence),
+            evidence=evidence,
             task=settings.task or "",
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 
-    def with_arrivals(self, arrivals: Arrivals) -> "Collection":
-        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`."""
-        if not arrivals:
+    def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
+        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`.
+
+        anew  whether these are all that came: any that came before are taken back
+        """
+        if not arrivals and not anew:
             return self
+        before = self.before if anew and self.before is not None else self
         return replace(
             self,
-            runs=arrivals.runs_with(self.runs),
-            documents=arrivals.documents_with(self.documents),
-            teams={**self.teams, **arrivals.teams},
+            runs=arrivals.runs_with(before.runs),
+            documents=arrivals.documents_with(before.documents),
+            teams={**before.teams, **arrivals.teams},
+            before=self if self.before is None else self.before,
         )
 
     def save(self, folder: str | Path) -> None:
@@ -171,16 +179,19 @@ class Collection:
         folder = formats.prepare_folder(folder, set(files))
         formats.write_texts({folder / name: lines for name, lines in files.items()})
 
-    def with_evidence(self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object]) -> "Collection":
+    def with_evidence(
+        self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: About | None = None
+    ) -> "Collection":
         """The collection with one more piece of evidence, which every joint model then takes into account.
 
-        values  numbers or vectors by document, or numbers by (query, document): a mapping, or keys and an array
+        values  numbers or vectors by document, numbers by (query, document) or by system: a mapping, or keys and an
+                array
+        about   `document`, `pair` or `system`; where not given, keys that are pairs are (query, document), others are
+                documents
 
             collection = Collection.load("mine").with_evidence("clap", dict(zip(ids, embeddings)))
-
-        See `corpus.evidence.Evidence`; those of systems are made there.
         """
-        return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values))))
+        return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values, about))))
 
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
@@ -217,10 +228,12 @@ def _checked(collection: Collection) -> Collection:
         "system": {run.system for run in collection.runs},
     }
     for piece in collection.evidence:
-        if piece.keys and not known[piece.about].intersection(piece.keys):
+        if known[piece.about].isdisjoint(piece.keys):
+            where = "" if piece.source is None else f"{piece.source}: "
+            wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
             raise InputError(
-                f"evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
-                f"such as {spelled(piece.keys[0])}"
+                f"{where}evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
+                f"such as {spelled(piece.keys[0])}{wanted}"
             )
     return collection
 
@@ -255,6 +268,7 @@ class _Files:
         query_documents: Mapping[str, str],
         teams: Mapping[str, str],
         judgments: Sequence[Judgment],
+        evidence: Sequence[Evidence],
     ) -> tuple[Reading, ...]:
         """A line on each file but the settings; an error where one meets nothing of the runs."""
         matching = Matching(runs)
@@ -267,6 +281,7 @@ class _Files:
             lines.append(matching.systems(self.systems, teams))
         if self.judgments:
             lines.append(matching.judgments(self.judgments, judgments))
+        lines += [matching.evidence(piece) for piece in evidence]
         return tuple(lines)
 
 

@@ -8,22 +8,24 @@ It lies in the folder `evidence/` of a collection, one file a piece or several c
     clicks.csv               header; `query`, `document`, and columns of numbers; or `system`, and columns of numbers
     lyrics.parquet           the same columns, or `document` and a column `vector` of lists
 
-`[evidence]` in collection.toml names further files, `clap = "../embeddings/clap.npy"`, or these by other names. Else a
-piece is called after its file, or where a table has several columns of numbers after file and column, `clicks-count`.
+Text may be compressed, `.csv.gz`. `[evidence]` in collection.toml names further files, as
+`clap = "../embeddings/clap.npy"`, or these by other names. Else a piece is called after its file, or where a table has
+several columns of numbers after file and column, `clicks-count`.
 """
 
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Literal, get_args
+from zipfile import BadZipFile
 
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.corpus.lines import finite, read_lines
+from audiosim.corpus.lines import columns_hint, finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier
 from audiosim.errors import FormatError, InputError
 
@@ -49,12 +51,14 @@ class Evidence:
     about   what the keys are: documents, pairs of query and document, or systems
     keys    k different ones
     values  (k,) numbers, or (k, d) vectors of documents, which are compared by their angle; all finite
+    source  file that it was read from; None where it was not
     """
 
     name: str
     about: About
     keys: tuple[Key, ...]
     values: Array
+    source: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name) or self.name in RESERVED:
@@ -64,32 +68,22 @@ class Evidence:
             )
         if self.about not in get_args(About):
             raise InputError(f"evidence {self.name} must be about {', '.join(get_args(About))}, got {self.about!r}")
-        values = np.asarray(self.values, dtype=np.float64)
+        values = np.asarray(self.values)
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"evidence {self.name}: expected numbers, found an array of {values.dtype}")
+        values = values.astype(np.float64)
         object.__setattr__(self, "values", values)
-        if (
-            values.ndim not in {1, 2}
-            or len(values) != len(self.keys)
-            or (values.ndim == 2 and self.about != "document")
-        ):
+        fits = values.ndim == 1 or (values.ndim == 2 and self.about == "document" and values.shape[1] > 0)
+        if not fits or len(values) != len(self.keys):
             raise InputError(
                 f"evidence {self.name}: expected a number for each of {len(self.keys)} {self.about}s, or a vector for "
                 f"each document, got an array of {values.shape}"
             )
-        self._check_rows()
-
-    def _check_rows(self) -> None:
-        finite_rows = np.isfinite(self.values.reshape(len(self.keys), -1)).all(axis=1)
-        if not finite_rows.all():
-            row = int(np.argmin(finite_rows))
-            raise InputError(
-                f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, has a number that is not finite"
-            )
-        if self.is_vector and len(self.keys) and not np.all(lengths := np.linalg.norm(self.values, axis=1)):
-            row = int(np.argmin(lengths))
-            raise InputError(f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, is a vector of length 0")
-        if len(set(self.keys)) < len(self.keys):
-            twice = next(key for place, key in enumerate(self.keys) if key in self.keys[:place])
-            raise InputError(f"evidence {self.name}: {spelled(twice)} is there twice, expected it once")
+        if not self.keys:
+            raise InputError(f"evidence {self.name}: nothing is known of any {self.about}, expected some")
+        if (wrong := wrong_row(self.keys, values)) is not None:
+            row, problem = wrong
+            raise InputError(f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, {problem}")
 
     @property
     def is_vector(self) -> bool:
@@ -97,24 +91,42 @@ class Evidence:
         return self.values.ndim == 2
 
     @classmethod
-    def of(cls, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object]) -> "Evidence":
+    def of(
+        cls, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: About | None = None
+    ) -> "Evidence":
         """A piece from a mapping of documents, systems or pairs to numbers or vectors, or from keys and an array.
 
-        Keys that are pairs are (query, document); other keys are documents. For systems, use the constructor.
+        about  what the keys are; where not given, keys that are pairs are (query, document), others are documents
         """
         keys, rows = (
             (tuple(values), list(values.values())) if isinstance(values, Mapping) else (tuple(values[0]), values[1])
         )
-        about: About = "pair" if keys and not isinstance(keys[0], str) else "document"
-        keys = (
-            keys if about == "document" else tuple((key[0], key[1]) for key in keys)
-        )  # a Pair is a tuple of the same parts
+        if about is None:
+            about = "pair" if keys and not isinstance(keys[0], str) else "document"
+        if about == "pair":  # a Pair is a tuple of the same parts
+            keys = tuple((key[0], key[1]) for key in keys)
         try:
             return cls(name, about, keys, np.array(rows, dtype=np.float64))
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"evidence {name}: expected numbers, or vectors of one length: {error}") from None
+
+
+def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
+    """The first row that is not finite, a vector of length 0, or of a key that was there before, and what it is."""
+    rows = values.reshape(len(keys), -1)
+    infinite = np.asarray(~np.isfinite(rows).all(axis=1))
+    empty = np.asarray((values == 0).all(axis=1)) if values.ndim == 2 else np.zeros(len(keys), dtype=np.bool_)
+    first: dict[Key, int] = {}
+    twice = np.array([first.setdefault(key, row) != row for row, key in enumerate(keys)], dtype=np.bool_)
+    wrong = infinite | empty | twice
+    if not wrong.any():
+        return None
+    row = int(np.argmax(wrong))
+    if infinite[row]:
+        return row, "has a number that is not finite"
+    return row, "is a vector of length 0" if empty[row] else "is there twice, expected it once"
 
 
 def spelled(key: Key) -> str:
@@ -134,8 +146,10 @@ def read_evidence(folder: Path, named: Mapping[str, str] | None = None) -> tuple
     for name, path in files.items():
         if not path.is_file():
             raise InputError(f"{path}: no such file, expected evidence {name} as collection.toml says")
-        found += [(path, _renamed(piece, path.stem, name)) for piece in _read_file(path)]
+        found += [(path, _renamed(piece, _without_gz(path).stem, name)) for piece in _read_file(path)]
     for path in others:
+        if path.suffix == ".ids" and not path.with_suffix(".npy").exists():
+            raise InputError(f"{path}: expected the vectors of these documents in {path.stem}.npy beside it")
         if not path.name.startswith(".") and path.suffix != ".ids" and path.resolve() not in taken:
             found += [(path, piece) for piece in _read_file(path)]
     first: dict[str, Path] = {}
@@ -146,9 +160,14 @@ def read_evidence(folder: Path, named: Mapping[str, str] | None = None) -> tuple
 
 
 def _read_file(path: Path) -> Iterator[Evidence]:
-    if path.suffix not in READERS:
+    kind = _without_gz(path).suffix
+    if kind not in READERS or (path.suffix == ".gz" and kind not in SEPARATOR):
         raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
-    return READERS[path.suffix](path)
+    return READERS[kind](path)
+
+
+def _without_gz(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix == ".gz" else path
 
 
 def _renamed(piece: Evidence, stem: str, name: str) -> Evidence:
@@ -166,11 +185,19 @@ def packed(piece: Evidence) -> bytes:
     return file.getvalue()
 
 
-def _made(path: Path, name: str, about: About, keys: Sequence[Key], values: object) -> Evidence:
-    """A piece whose complaints begin with its file."""
+def _made(
+    path: Path, name: str, about: About, keys: Sequence[Key], values: Array, lines: Sequence[int] | None = None
+) -> Evidence:
+    """A piece whose complaints begin with its file.
+
+    lines  of the rows in it, where it has lines
+    """
+    if lines is not None and len(keys) and (wrong := wrong_row(keys, values)) is not None:
+        row, problem = wrong
+        raise FormatError(path, lines[row], f"{spelled(keys[row])} {problem}")
     try:
-        return Evidence(name, about, tuple(keys), np.asarray(values, dtype=np.float64))
-    except ValueError as error:
+        return Evidence(name, about, tuple(keys), values, path)
+    except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
@@ -179,56 +206,64 @@ def _read_npy(path: Path) -> Iterator[Evidence]:
     if not ids.is_file():
         raise InputError(f"{path}: expected its documents, one per line, in {ids.name} beside it")
     keys = [text.strip() for _, text in read_lines(ids, "a document per line")]
-    yield _made(path, path.stem, "document", keys, _loaded(path))
+    yield _made(path, path.stem, "document", keys, _loaded(path)[path.stem])
 
 
 def _read_npz(path: Path) -> Iterator[Evidence]:
     arrays = _loaded(path)
-    names = sorted(arrays)
     column = next((name for name in ("vector", "value") if name in arrays), None)
-    about = next((about for keys, about in KEYS.items() if set(keys) <= set(names)), None)
-    if column is None or about is None:
-        raise InputError(
-            f"{path}: expected arrays `document` and `vector` or `value`, found {', '.join(names) or 'none'}"
-        )
-    columns = [arrays[name].astype(str).tolist() for name in next(keys for keys, kind in KEYS.items() if kind == about)]
-    keys = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
-    yield _made(path, path.stem, about, keys, arrays[column])
+    named = next((names for names in KEYS if set(names) <= set(arrays)), None)
+    if column is None or named is None:
+        found = ", ".join(sorted(arrays)) or "none"
+        raise InputError(f"{path}: expected arrays `document` and `vector` or `value`, found {found}")
+    for name in named:
+        if arrays[name].ndim != 1 or len(arrays[name]) != len(arrays[named[0]]):
+            raise InputError(f"{path}: expected a row of identifiers in `{name}`, found an array {arrays[name].shape}")
+    keys = _joined([arrays[name].astype(str).tolist() for name in named])
+    yield _made(path, path.stem, KEYS[named], keys, arrays[column])
 
 
-def _loaded(path: Path) -> "Mapping[str, Array]":
+def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:
+    return list(columns[0]) if len(columns) == 1 else list(zip(columns[0], columns[1], strict=True))
+
+
+def _loaded(path: Path) -> dict[str, Array]:
+    """The arrays of a file of NumPy by their names; that of npy is called after the file."""
     try:
-        found = np.load(path, allow_pickle=False)
-        return dict(found) if path.suffix == ".npz" else found
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {error}") from None
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            return dict(found) if path.suffix == ".npz" else {path.stem: found}
+    except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
+        problem = "it is no file of NumPy, or has Python objects in it" if "pickle" in str(error) else str(error)
+        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {problem}") from None
 
 
 def _read_table(path: Path) -> Iterator[Evidence]:
     """The pieces of a CSV or TSV file; an empty field is unknown."""
-    lines = list(read_lines(path, "a header with document, query and document, or system"))
-    rows = list(csv.reader((text for _, text in lines), delimiter="," if path.suffix == ".csv" else "\t"))
-    header, numbers = [name.strip() for name in rows[0]], [number for number, _ in lines]
-    keys, about = _keys_of(path, header)
-    for number, row in zip(numbers[1:], rows[1:], strict=True):
+    text = list(read_lines(path, "a header with document, query and document, or system"))
+    separator, lines = SEPARATOR[_without_gz(path).suffix], [number for number, _ in text]
+    rows = list(csv.reader((line for _, line in text), delimiter=separator))
+    header = [name.strip() for name in rows[0]]
+    hint = columns_hint(text[0][1], "commas" if separator == "," else "tabs") if len(header) == 1 else ""
+    named, about = _keys_of(path, header, hint)
+    for number, row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
             raise FormatError(path, number, f"expected {len(header)} columns as in the header, found {len(row)}")
-    named = [tuple(row[header.index(key)].strip() for key in keys) for row in rows[1:]]
-    for number, one in zip(numbers[1:], named, strict=True):
-        for kind, identifier in zip(keys, one, strict=True):
-            check_identifier(path, number, kind, identifier)
+        for name in named:
+            check_identifier(path, number, name, row[header.index(name)])
     table = {
         name: [
             np.nan if not row[column].strip() else finite(path, number, name, row[column])
-            for number, row in zip(numbers[1:], rows[1:], strict=True)
+            for number, row in zip(lines[1:], rows[1:], strict=True)
         ]
         for column, name in enumerate(header)
-        if name not in keys
+        if name not in named
     }
-    yield from _pieces(path, about, [one[0] if len(one) == 1 else (one[0], one[1]) for one in named], table)
+    keys = _joined([[row[header.index(name)].strip() for row in rows[1:]] for name in named])
+    yield from _pieces(path, about, keys, table, lines[1:])
 
 
-def _keys_of(path: Path, header: Sequence[str]) -> tuple[tuple[str, ...], About]:
+def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], About]:
     if twice := [name for place, name in enumerate(header) if name in header[:place]]:
         raise FormatError(path, 1, f"the header names column {twice[0]} twice, expected it once")
     for keys, about in KEYS.items():
@@ -236,20 +271,26 @@ def _keys_of(path: Path, header: Sequence[str]) -> tuple[tuple[str, ...], About]
             if len(header) > len(keys):
                 return keys, about
             raise FormatError(path, 1, f"expected columns of numbers beside {', '.join(keys)}, found none")
-    raise FormatError(path, 1, f"expected a column document, query and document, or system, found {', '.join(header)}")
+    expected = "expected a column document, query and document, or system"
+    raise FormatError(path, 1, f"{expected}, found {', '.join(header)}{hint}")
 
 
-def _pieces(path: Path, about: About, keys: Sequence[Key], table: Mapping[str, Sequence[float]]) -> Iterator[Evidence]:
+def _pieces(
+    path: Path,
+    about: About,
+    keys: Sequence[Key],
+    table: Mapping[str, Sequence[float]],
+    lines: Sequence[int] | None = None,
+) -> Iterator[Evidence]:
     """One vector where the columns are numbered, else a piece for each column."""
-    values = np.array(list(table.values()), dtype=np.float64).T
+    values, stem = np.array(list(table.values()), dtype=np.float64).T, _without_gz(path).stem
+    parts = {stem if len(table) == 1 else f"{stem}-{name}": values[:, place] for place, name in enumerate(table)}
     if about == "document" and _numbered(list(table)):
-        known = np.flatnonzero(~np.isnan(values).all(axis=1))
-        yield _made(path, path.stem, about, [keys[row] for row in known.tolist()], values[known])
-        return
-    for place, name in enumerate(table):
-        known = np.flatnonzero(~np.isnan(values[:, place]))
-        kept = [keys[row] for row in known.tolist()]
-        yield _made(path, path.stem if len(table) == 1 else f"{path.stem}-{name}", about, kept, values[known, place])
+        parts = {stem: values}
+    for name, part in parts.items():
+        known = np.flatnonzero(~np.isnan(part.reshape(len(keys), part.size // max(1, len(keys)))).all(axis=1)).tolist()
+        places = None if lines is None else [lines[row] for row in known]
+        yield _made(path, name, about, [keys[row] for row in known], part[known], places)
 
 
 def _numbered(names: Sequence[str]) -> bool:
@@ -266,26 +307,40 @@ def _read_parquet(path: Path) -> Iterator[Evidence]:
     try:
         frame = pd.read_parquet(path)
     except ImportError:
-        raise InputError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow") from None
-    except (ValueError, OSError) as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
-    keys, about = _keys_of(path, list(map(str, frame.columns)))
-    named = [one[0] if len(one) == 1 else one for one in zip(*(frame[key].astype(str) for key in keys), strict=True)]
-    rest = [name for name in frame.columns if name not in keys]
+        raise InputError(f'{path}: reading Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
+    except Exception as error:  # of three libraries, with errors of their own
+        raise InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())}") from None
+    named, about = _keys_of(path, list(map(str, frame.columns)))
+    for name in named:
+        if (unnamed := frame[name].isna()).any():
+            raise InputError(f"{path}: row {int(unnamed.argmax())} has no {name}, expected an identifier")
+    keys = _joined([frame[name].astype(str).tolist() for name in named])
+    rest = [name for name in frame.columns if name not in named]
     if about == "document" and rest == ["vector"]:
-        lengths = np.array([len(one) for one in frame["vector"]])
-        if len(set(lengths)) > 1:
-            row = int((lengths != lengths[0]).argmax())
-            raise InputError(f"{path}: row {row} has {lengths[row]} numbers, expected {lengths[0]} as in the first")
-        yield _made(path, path.stem, about, named, np.stack([np.asarray(one) for one in frame["vector"]]))
+        yield _made(path, path.stem, about, keys, _stacked(path, frame["vector"].tolist()))
         return
     try:
         table = {str(name): frame[name].astype(float).tolist() for name in rest}
     except (ValueError, TypeError) as error:
         raise InputError(f"{path}: expected columns of numbers: {error}") from None
-    yield from _pieces(path, about, named, table)
+    yield from _pieces(path, about, keys, table)
 
 
+def _stacked(path: Path, rows: Sequence[object]) -> Array:
+    """(k, d) the vectors of a column of lists; an error where one is none, or of another length."""
+    found: list[Array] = []
+    for number, row in enumerate(rows):
+        try:
+            found.append(np.asarray(row, dtype=np.float64))
+        except (ValueError, TypeError):
+            raise InputError(f"{path}: row {number} has no list of numbers in vector") from None
+        if found[-1].ndim != 1 or len(found[-1]) != len(found[0]):
+            count = "no list of" if found[-1].ndim != 1 else len(found[-1])
+            raise InputError(f"{path}: row {number} has {count} numbers, expected {len(found[0])} as in the first")
+    return np.stack(found) if found else np.empty((0, 1))
+
+
+SEPARATOR = {".csv": ",", ".tsv": "\t"}
 READERS: Mapping[str, Callable[[Path], Iterator[Evidence]]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,

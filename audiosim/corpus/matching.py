@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from audiosim.corpus.evidence_files import Evidence, Key, spelled
 from audiosim.corpus.mirex import file_identifier
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError, nearest_name
@@ -75,6 +76,23 @@ class Matching:
         if judgments and not self._retrieved.keys() & queries.keys():
             return _checked(line, met, self._retrieved, queries)
         return _checked(line, met or not judgments, self._documents, {one.document: None for one in judgments})
+
+    def evidence(self, piece: Evidence) -> Reading:
+        """Number of retrieved documents, of retrieved pairs, or of systems that a piece of evidence is about.
+
+        It may be about others alone, that documents.tsv names.
+        """
+        pairs = ((query, document) for query, some in self._retrieved.items() for document in some)
+        wanted: Mapping[str, Callable[[], set[Key]]] = {
+            "document": lambda: set(self._documents),
+            "pair": lambda: set(pairs),
+            "system": lambda: {run.system for run in self._runs},
+        }
+        there, known = wanted[piece.about](), set(piece.keys)
+        noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
+        line = f"{piece.source}: evidence {piece.name} is of {len(there & known)} of {_some(len(there), noun)}"
+        meant = _meant_in(sorted(map(spelled, there - known)), set(map(spelled, known - there)), str.casefold)
+        return Reading(line + meant, bool(meant))
 
 
 def _some(count: int, noun: str) -> str:

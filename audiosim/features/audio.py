@@ -67,7 +67,10 @@ def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
     if sounds is None:
         return None
     index = sounds.index
-    return Neighbourhood(index.rows, index.parameters.dimension, sounds.settled, pool.sounds)
+    found = Neighbourhood(index.rows, index.parameters.dimension, sounds.settled, pool.sounds)
+    heard = np.unique(np.concatenate([sounds.document, sounds.query]))
+    found.expect(heard[heard != UNKNOWN])
+    return found
 
 
 @once_per_pool

@@ -144,8 +144,11 @@ class Angles:
 def angles_of(pool: Pool, piece: Evidence) -> Angles:
     """The vectors of a piece of evidence, and which of them is whose."""
     places = {key: place for place, key in enumerate(piece.keys)}
+    vectors = piece.values / np.abs(piece.values).max(
+        axis=1, keepdims=True
+    )  # squares of these neither over- nor underflow
     return Angles(
-        piece.values / np.linalg.norm(piece.values, axis=1, keepdims=True),
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
         references_among(len(piece.keys)),
         np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64),
         np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64),

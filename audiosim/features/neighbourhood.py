@@ -64,17 +64,22 @@ class ClosenessMemory:
         self._lock = Lock()
         self._recall()
 
-    def far(self, keys: list[Digest], rows: Callable[[list[int]], Singles]) -> Singles:
+    def missing(self, keys: list[Digest]) -> int:
+        """Number of divergences from the references that are not known of some recordings."""
+        return len({key for key in keys if key not in self._far}) * len(self._rows)
+
+    def far(self, keys: list[Digest], rows: Callable[[list[int]], Singles], many: bool | None = None) -> Singles:
         """(m, r) divergences of some recordings from the references, in single precision.
 
         keys  digests of the recordings' rows
         rows  gives those of some of them
+        many  whether to use machine code, see `jensen_shannon_divergence`
         """
         missing = list({key: place for place, key in enumerate(keys) if key not in self._far}.values())
         block, fresh = max(1, DIVERGENCES // max(1, len(self._rows))), dict[Digest, Singles]()
         for start in range(0, len(missing), block):
             some = missing[start : start + block]
-            divergences = jensen_shannon.jensen_shannon_divergence(rows(some), self._rows, self.dimension)
+            divergences = jensen_shannon.jensen_shannon_divergence(rows(some), self._rows, self.dimension, many)
             fresh.update(zip((keys[place] for place in some), divergences.astype(np.float32), strict=True))
         known = self._far
         with self._lock:
@@ -190,6 +195,11 @@ class Neighbourhood:
         self.table, self.references = table, references_among(settled)
         self.memory = memory_of(np.asarray(table[self.references]), dimension, folder)
         self._known: dict[int, Digest] = {}  # digests of rows, by place
+        self._many: bool | None = None
+
+    def expect(self, places: Integers) -> None:
+        """Take note of all recordings that will be asked about: where many are new, machine code is worth making."""
+        self._many = self.memory.missing(self._digests(places)) >= jensen_shannon.MANY or None
 
     def proximity(self, one: int, others: Integers) -> Array:
         """(m,) mutual proximity of one place and others; 1 for recordings that are the same.
@@ -238,7 +248,7 @@ class Neighbourhood:
         return near
 
     def _far(self, places: Integers) -> Singles:
-        return self.memory.far(self._digests(places), lambda some: np.asarray(self.table[places[some]]))
+        return self.memory.far(self._digests(places), lambda some: np.asarray(self.table[places[some]]), self._many)
 
     def _digests(self, places: Integers) -> list[Digest]:
         for place in places.tolist():
@@ -249,7 +259,7 @@ class Neighbourhood:
     def _divergences(self, rows: Integers, columns: Integers | None) -> Singles:
         others = None if columns is None else np.asarray(self.table[columns])
         table, d = np.asarray(self.table[rows]), self.memory.dimension
-        return jensen_shannon.jensen_shannon_divergence(table, others, d).astype(np.float32)
+        return jensen_shannon.jensen_shannon_divergence(table, others, d, self._many).astype(np.float32)
 
     def _mutual(
         self, divergences: Singles, from_one: Singles, from_others: Singles, one: int, others: Integers

@@ -231,6 +231,20 @@ class Belief:
         vars(after)["gains"] = self.gains.condition(index, grade / self.maximum)
         return after
 
+    def condition_all(self, places: Integers, grades: Array) -> "Belief":
+        """Belief after several more pairs were judged, from what is known already: faster than from the beginning.
+
+        places  (k,) of pairs that are not judged
+        grades  (k,)
+        """
+        if np.any(self.judged[places]):
+            raise InputError(f"row {places[self.judged[places]][0]} is judged already: a change needs revise")
+        known = self.grades.copy()
+        known[places] = grades
+        after = self.revise(known)
+        vars(after)["gains"] = self.gains.condition_all(places, grades / self.maximum)
+        return after
+
     def revise(self, grades: Array) -> "Belief":
         """Belief of the same prior in which these are the judgments, whatever they were before.
 

@@ -12,15 +12,19 @@ but that it may count as much, in either direction.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.pool import Pool
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import AudiosimError
 from audiosim.features.evidence import SOUND_EVIDENCE, angles_of, evidence_columns
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.random_effects import sound_kernels
+from audiosim.relevance.random_effects import layout_of, sound_kernels
 from audiosim.relevance.speaking import ORDER, in_words
 from audiosim.stats.layout import Layout
 from audiosim.stats.proximity import nearest_correlation
@@ -31,6 +35,7 @@ SLOPES: Mapping[str, tuple[float, float]] = {
 PRIOR_DEVIATIONS: Mapping[str, tuple[float, float]] = {
     SOUND_EVIDENCE: (0.3, 0.3)
 }  # median, and standard deviation of the logarithm
+CUTOFF = 5  # of the measure that is meant where none is named
 OWN_SLOPE = (0.0, 0.2)
 OWN_SIZE = (0.15, 0.3)
 
@@ -95,3 +100,21 @@ class EvidenceEffects:
         return in_words(
             ("output", *kinds, *self.names), np.hstack([np.ones((len(spoke), 1), dtype=np.bool_), spoke, self.known])
         )
+
+
+def prepare_closeness(folder: Path) -> None:
+    """Compute the closeness that a joint model of a collection needs, and keep it beside the index of its sounds.
+
+    folder  of the collection
+
+    Its first ranking then takes as long as any. Does nothing where the folder holds no collection that can be read:
+    whoever reads it is told what is wrong. Of pools at other cutoffs than the collection's and 5, what the recordings
+    are compared with is kept.
+    """
+    with suppress(AudiosimError):
+        collection = Collection.load(folder, judgments="none")
+        if collection.sounds is None:
+            return
+        for cutoff in dict.fromkeys((collection.cutoff, CUTOFF)):
+            pool = build_pool(collection, cutoff)
+            EvidenceEffects.of(pool, layout_of(pool, np.ones(len(pool.pairs)), metadata=False))

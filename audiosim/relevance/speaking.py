@@ -40,14 +40,23 @@ def evidence_counts(belief: Belief) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def what_lacks(belief: Belief) -> str | None:
-    """A sentence on what a joint model could have used of documents and does not know; None where it knows it all."""
+def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
+    """Sentences on what a joint model could have used and does not know, and on evidence that tells it nothing.
+
+    brought  names of evidence of the user's own
+    """
     if belief.spoke is None or not belief.prior.correlated:
-        return None
+        return ()
     count, counts = len(belief.spoke), evidence_counts(belief)
     without = {kind: count - counts.get(kind, 0) for kind in ("genre", "artist", "sound")}
     parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
-    return f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them" if parts else None
+    lacking = f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them"
+    silent = (
+        f"evidence {name} tells nothing: it is known of fewer than two of the pairs, or the same for all"
+        for name in brought
+        if name not in counts
+    )
+    return (*((lacking,) if parts else ()), *silent)
 
 
 def in_words(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[str, ...], Integers]:

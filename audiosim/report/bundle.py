@@ -8,16 +8,14 @@ import platform
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from audiosim.errors import InputError
 from audiosim.record import Publication
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from audiosim.report.evaluation_page import course_drawing
+from audiosim.report.rendering import inline_svg, render
 
 CALIBRATED = 10  # judgments from which their places are drawn
 PACKAGES = ("audiosim", "numpy", "scipy")
@@ -151,41 +149,58 @@ def _cited(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any], files: Sequence[str]) -> str:
-    from audiosim.report.record_plots import calibration_drawing, course_drawing, interval_drawing
-
     check, rows = record.ranking.check, value["systems"]
     calibrated = len(check.chances) >= CALIBRATED
-    people = record.satisfied is not None
-    figures = {"scores": interval_drawing(rows, "score", value["measure"])}
-    if people:
-        new = ("satisfied_least", "satisfied_most")
-        figures["satisfied"] = interval_drawing(rows, "satisfied", "P(Sat)", new)
-    if calibrated:
-        figures["calibration"] = calibration_drawing(check.chances)
-    if len(record.curve) > 1:
-        figures["curve"] = course_drawing(record.curve)
     order = {row["system"]: place for place, row in enumerate(rows)}
     agreed = next((one for one in value["agreement"]["scales"].values() if one["pairs"]), None)
-    return (
-        _environment()
-        .get_template("record.html")
-        .render(
-            record=value,
-            complete=record.complete,
-            check=check.sentence,
-            people=people,
-            figures={name: _safe(drawing) for name, drawing in figures.items()},
-            neighbours=[row for row in value["pairs"] if order[row["b"]] - order[row["a"]] == 1],
-            calibration=[row for row in check.group_rows() if row["kind"] in {"all", "system"}] if calibrated else [],
-            agreement=agreed,
-            method=_method(record),
-            references=REFERENCES,
-            versions=about["versions"],
-            sources=about["sources"],
-            date=about["written"],
-            files=files,
-        )
+    return render(
+        "record.html",
+        value["name"],
+        record=value,
+        complete=record.complete,
+        check=check.sentence,
+        people=record.satisfied is not None,
+        figures=_figures(record, value, calibrated),
+        neighbours=[row for row in value["pairs"] if order[row["b"]] - order[row["a"]] == 1],
+        calibration=[row for row in check.group_rows() if row["kind"] in {"all", "system"}] if calibrated else [],
+        agreement=agreed,
+        method=_method(record),
+        references=REFERENCES,
+        versions=about["versions"],
+        sources=about["sources"],
+        date=about["written"],
+        files=files,
     )
+
+
+def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:
+    """The drawings of the page, by what they show."""
+    from audiosim.drawing import draw_tenths, page_axes
+
+    figures = {"scores": _intervals(value["systems"], "score", value["measure"])}
+    if record.satisfied is not None:
+        new = ("satisfied_least", "satisfied_most")
+        figures["satisfied"] = _intervals(value["systems"], "satisfied", "P(Sat)", new)
+    if calibrated:
+        axes = draw_tenths(record.ranking.check.chances, "place in the predictive distribution", page_axes(height=3))
+        figures["calibration"] = inline_svg(axes, "judgments in each tenth of their predictive distributions")
+    if len(record.curve) > 1:
+        figures["curve"] = course_drawing(record.curve)
+    return figures
+
+
+def _intervals(rows: Sequence[Mapping[str, Any]], name: str, across: str, outer: tuple[str, str] | None = None) -> str:
+    """Intervals of the systems, best on top.
+
+    name   of the column drawn; its ends are in `name_low` and `name_high`
+    outer  columns of a second, thinner interval
+    """
+    from audiosim.drawing import draw_intervals, page_axes
+
+    low, middle, high = ([row[key] for row in rows] for key in (f"{name}_low", name, f"{name}_high"))
+    wider = None if outer is None else ([row[outer[0]] for row in rows], [row[outer[1]] for row in rows])
+    labels = [str(row["system"]) for row in rows]
+    return inline_svg(draw_intervals(labels, low, middle, high, across, page_axes(len(rows)), wider), across)
 
 
 def _method(record: Publication) -> list[str]:
@@ -211,24 +226,3 @@ def _method(record: Publication) -> list[str]:
         f"{kind} Missing grades were drawn {len(record.scores)} times from the model and the answers put together by "
         "the rules of Rubin (1987).",
     ]
-
-
-@cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    made = Environment(
-        loader=PackageLoader("audiosim.report"), autoescape=select_autoescape(), undefined=StrictUndefined
-    )
-    made.filters |= {"short": _short, "signed": lambda number: f"{number:+.3f}", "percent": lambda x: f"{100 * x:g} %"}
-    return made
-
-
-def _short(number: float | None) -> str:
-    return "–" if number is None else f"{number:.3f}"
-
-
-def _safe(drawing: str) -> str:
-    from markupsafe import Markup
-
-    return Markup(drawing)  # noqa: S704  our own drawing, its labels escaped by Matplotlib

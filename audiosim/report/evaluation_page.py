@@ -1,73 +1,89 @@
 """Report of the systems of a collection, as one page that needs no other file."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from audiosim.evaluation import Evaluation
 from audiosim.expected.ranking import Ranking
-from audiosim.reliability_study import QUERY_COUNTS, STABLE
-from audiosim.report.html import document, figure, folded, joined, table
-from audiosim.report.plots import curve_plot, interval_plot
+from audiosim.reliability_study import QUERY_COUNTS, STABLE, Reliability
+from audiosim.report.rendering import Origin, grid, inline_svg, render
 from audiosim.simulation.worth import EvidenceWorth
 from audiosim.stats.gtheory import crossed
 
+SURE = 0.95
+SIGNIFICANT = 0.05
 
-def evaluation_page(name: str, found: Mapping[str, Evaluation], worth: EvidenceWorth | None = None) -> str:
+
+def evaluation_page(
+    name: str, found: Mapping[str, Evaluation], worth: EvidenceWorth | None = None, origin: Origin | None = None
+) -> str:
     """The report on systems whose documents are all judged, by some measures.
 
-    worth  of the evidence, where that is to be shown
+    worth   of the evidence, where that is to be shown
+    origin  of the page: see `origin_of`
     """
-    return document(
-        name, [*(part for measure, one in found.items() for part in _measured(measure, one)), _worth(worth)]
-    )
+    measures = [_measured(measure, one) for measure, one in found.items()]
+    return render("evaluation.html", name, origin, measures=measures, evidence=_worth(worth))
 
 
 def campaign_page(
-    name: str, ranking: Ranking, curve: Sequence[tuple[int, float]], worth: EvidenceWorth | None = None
+    name: str,
+    ranking: Ranking,
+    curve: Sequence[tuple[int, float]],
+    worth: EvidenceWorth | None = None,
+    origin: Origin | None = None,
 ) -> str:
     """The report on systems some of whose documents are judged.
 
-    curve  (judged, confidence) as the judgments were made; empty where there are none
-    worth  of the evidence, where that is to be shown
+    curve   (judged, confidence) as the judgments were made; empty where there are none
+    worth   of the evidence, where that is to be shown
+    origin  of the page: see `origin_of`
     """
+    from audiosim.drawing import page_axes
+
+    measure, rows = str(ranking.measure), ranking.system_rows()
     said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Confidence in the ranking: {ranking.confidence:.3f}."
-    rows = ranking.system_rows()
-    bars = [
-        (row["system"], row["low"], row["expectation"], row["high"], f"{row['system']}: {row['expectation']:.3f}")
-        for row in rows
-    ]
-    parts = [
-        f"<p>{escape(said)}</p>",
-        "<h2>Ranking</h2>",
-        figure(
-            interval_plot(bars, f"{ranking.measure} of each system"), f"Expected {ranking.measure}, 95 % intervals."
-        ),
-        table(("system", "expectation", "low", "high"), ("System", str(ranking.measure), "Low", "High"), rows, _spell),
-        "<h2>Confidence in each pair</h2>",
-        _matrix(
-            [row["system"] for row in rows],
-            {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= 0.95) for row in ranking.pair_rows()},
-            "The confidence that the system of the row is better than that of the column; marked from .95 on.",
-        ),
-    ]
-    if len(curve) > 1:
-        drawing = curve_plot([("confidence", curve)], "judgments", "confidence", low=0.5)
-        points = [{"judged": judged, "confidence": confidence} for judged, confidence in curve]
-        parts += [
-            "<h2>As the judgments were made</h2>",
-            figure(drawing, "The confidence in the ranking after each judgment, in the order of the file."),
-            folded(table(("judged", "confidence"), ("Judged", "Confidence"), points, _spell)),
-        ]
-    return document(name, [*parts, _worth(worth)])
+    keys, heads = ("system", "expectation", "low", "high"), ("System", measure, "Low", "High")
+    drawing = inline_svg(ranking.plot(page_axes(len(rows))), f"{measure} of each system")
+    cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
+    meaning = "Confidence that the system of the row is better than that of the column; filled from .95 on."
+    return render(
+        "campaign.html",
+        name,
+        origin,
+        said=said,
+        measure=measure,
+        ranking={"drawing": drawing, "grid": grid(keys, heads, rows, _spell)},
+        pairs=_triangle([row["system"] for row in rows], cells, meaning),
+        course=_course(curve) if len(curve) > 1 else None,
+        evidence=_worth(worth),
+    )
 
 
-def _worth(worth: EvidenceWorth | None) -> str:
+def _course(curve: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    """Confidence in the ranking by the number of judgments."""
+    points = [{"judged": judged, "confidence": confidence} for judged, confidence in curve]
+    return {
+        "drawing": course_drawing(curve),
+        "grid": grid(("judged", "confidence"), ("Judged", "Confidence"), points, _spell),
+    }
+
+
+def course_drawing(curve: Sequence[tuple[int, float]]) -> str:
+    """The confidence in the ranking by the number of judgments, as SVG."""
+    from audiosim.drawing import Line, draw_curves, page_axes
+
+    judged, confidence = zip(*curve, strict=True)
+    line = Line("confidence", judged, confidence)
+    return inline_svg(draw_curves([line], "judgments", "confidence", page_axes(height=3)), "confidence by judgments")
+
+
+def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
     """Worth of each piece of evidence, with intervals over queries."""
     if worth is None:
-        return ""
+        return None
     rows = [
         {
             "evidence": piece.evidence,
@@ -80,111 +96,106 @@ def _worth(worth: EvidenceWorth | None) -> str:
     ]
     heads = ("Evidence", "Judged", "Error", "Log score", "Judgments saved")
     said = (
-        "By how much the root mean square error of held-out grades, as a share of the highest, grows and their log "
-        "score falls where it is not known, with 95 % intervals over queries, when so much of the pool is judged"
+        "How much larger the root mean square error of held-out grades is without it, as a share of the highest grade, "
+        "and how much lower their log score, with 95 % intervals over queries, when this share of the pool is judged"
     )
     if worth.target is not None:
         said += f"; and how many judgments it saves until the confidence in the ranking is {worth.target:g}"
-    shown = table(("evidence", "judged", "rmse", "log", "saved"), heads, rows, _spell)
-    return f'<h2>What the evidence is worth</h2>{shown}<p class="soft">{escape(said)}.</p>'
+    return {"grid": grid(("evidence", "judged", "rmse", "log", "saved"), heads, rows, _spell), "said": said}
 
 
-def _measured(measure: str, one: Evaluation) -> list[str]:
+def _measured(measure: str, one: Evaluation) -> dict[str, Any]:
+    from audiosim.drawing import page_axes
+
     rows = one.system_rows()
-    bars = [
-        (row["system"], row["low"], row["mean"], row["high"], f"{row['system']}: {row['mean']:.3f}") for row in rows
-    ]
     keys = ["system", "mean", "low", "high", "new_low", "new_high"]
     heads = ["System", measure, "Low", "High", "New query: low", "High"]
     if one.satisfied is not None:
         keys += ["satisfied", "success"]
         heads += ["Satisfied users", "Success"]
-    return [
-        f"<h2>{escape(measure)}: ranking</h2>",
-        figure(
-            interval_plot(bars, f"{measure} of each system"),
-            f"Mean {measure} over {len(one.scores.queries)} queries, 95 % t-intervals.",
-        ),
-        table(keys, heads, rows, _spell),
-        _spread(measure, one),
-        _differences(measure, one),
-        _stability(measure, one),
-    ]
+    drawing = inline_svg(one.plot(page_axes(len(rows))), f"{measure} of each system")
+    return {
+        "name": measure,
+        "queries": len(one.scores.queries),
+        "ranking": {"drawing": drawing, "grid": grid(keys, heads, rows, _spell)},
+        "spread": _spread(measure, one),
+        "differences": _differences(one),
+        "stability": _stability(measure, one),
+    }
 
 
-def _spread(measure: str, one: Evaluation) -> str:
+def _spread(measure: str, one: Evaluation) -> dict[str, Any]:
     """Spread of the scores of each system over the queries: quartiles around the median."""
-    quartiles = np.quantile(one.scores.values, [0.25, 0.5, 0.75], axis=1).T.tolist()
+    from audiosim.drawing import draw_intervals, page_axes
+
+    systems, (low, middle, high) = one.scores.systems, np.quantile(one.scores.values, [0.25, 0.5, 0.75], axis=1)
     rows = [
-        {"system": system, "low": low, "median": middle, "high": high}
-        for system, (low, middle, high) in zip(one.scores.systems, quartiles, strict=True)
+        {"system": system, "low": start, "median": median, "high": end}
+        for system, start, median, end in zip(systems, low.tolist(), middle.tolist(), high.tolist(), strict=True)
     ]
-    bars = [(row["system"], row["low"], row["median"], row["high"], f"median {row['median']:.3f}") for row in rows]
+    axes = draw_intervals(systems, low, middle, high, measure, page_axes(len(systems)))
     heads = ("System", "First quartile", "Median", "Third quartile")
-    return joined(
-        [
-            f"<h2>{escape(measure)}: over the queries</h2>",
-            figure(
-                interval_plot(bars, f"{measure} over the queries"),
-                "The middle half of each system's queries, and the median.",
-            ),
-            folded(table(("system", "low", "median", "high"), heads, rows, _spell)),
-        ]
-    )
+    return {
+        "drawing": inline_svg(axes, f"{measure} over the queries"),
+        "grid": grid(("system", "low", "median", "high"), heads, rows, _spell),
+    }
 
 
-def _differences(measure: str, one: Evaluation) -> str:
+def _differences(one: Evaluation) -> dict[str, Any] | None:
     if one.comparison is None:
-        return ""
-    cells = {(row["a"], row["b"]): (row["effect_size"], row["p_holm"] < 0.05) for row in one.pair_rows()}
+        return None
+    cells = {(row["a"], row["b"]): (row["effect_size"], row["p_holm"] < SIGNIFICANT) for row in one.pair_rows()}
     said = (
-        f"Effect sizes: the mean difference in standard deviations of the differences, row less column; marked where "
+        f"Effect sizes: the mean difference in standard deviations of the differences, row less column; filled where "
         f"the {one.comparison.test} test, adjusted by Holm for all pairs, finds a difference at .05."
     )
-    return f"<h2>{escape(measure)}: differences</h2>{_matrix(one.scores.systems, cells, said)}"
+    return _triangle(one.scores.systems, cells, said)
 
 
-def _matrix(systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float, bool]], said: str) -> str:
-    """A triangle of numbers, each marked or not: the better system's row, the worse one's column."""
-    head = "".join(f"<th>{escape(system)}</th>" for system in systems[1:])
-    body = []
-    for place, better in enumerate(systems[:-1]):
-        row = ["<td></td>"] * place
-        for worse in systems[place + 1 :]:
-            value, marked = cells[better, worse]
-            row.append(f'<td class="{"sure" if marked else "open"}">{_short(value)}</td>')
-        body.append(f'<tr><th class="word">{escape(better)}</th>{"".join(row)}</tr>')
-    inside = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    grid = f'<div class="wide"><table class="matrix">{inside}</table></div>'
-    return f'{grid}<p class="soft">{escape(said)}</p>'
+def _triangle(
+    systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float, bool]], said: str
+) -> dict[str, Any] | None:
+    """All pairs of systems, the better one's row and the worse one's column, each with a number, marked or not."""
+    from audiosim.drawing import draw_triangle, page_axes
 
-
-def _stability(measure: str, one: Evaluation) -> str:
-    if len(one.scores.systems) < 2:
-        return ""
-    study = crossed(one.scores.values)
-    curve = study.curve(QUERY_COUNTS)
-    relative, absolute = curve.relative.tolist(), curve.absolute.tolist()
-    curves = [
-        ("E rho²", list(zip(QUERY_COUNTS, relative, strict=True))),
-        ("Phi", list(zip(QUERY_COUNTS, absolute, strict=True))),
-    ]
+    if len(systems) < 2:
+        return None
+    values, marked = np.full((len(systems),) * 2, np.nan), np.zeros((len(systems),) * 2, dtype=bool)
+    for (a, b), (value, is_marked) in cells.items():
+        place = systems.index(a), systems.index(b)
+        values[place], marked[place] = value, is_marked
     rows = [
-        {"queries": n, "relative": r, "absolute": a} for n, r, a in zip(QUERY_COUNTS, relative, absolute, strict=True)
+        [("", False)] * place
+        + [(_short(values[place, b]), bool(marked[place, b])) for b in range(place + 1, len(systems))]
+        for place in range(len(systems) - 1)
+    ]
+    drawing = inline_svg(draw_triangle(systems, values, marked, page_axes(len(systems))), said.split(":")[0])
+    return {"systems": list(systems), "rows": rows, "drawing": drawing, "said": said}
+
+
+def _stability(measure: str, one: Evaluation) -> dict[str, Any] | None:
+    from audiosim.drawing import page_axes
+
+    if len(one.scores.systems) < 2:
+        return None
+    study = crossed(one.scores.values)
+    curve = study.curve(np.array(QUERY_COUNTS, dtype=float))
+    rows = [
+        {"queries": n, "relative": relative, "absolute": absolute}
+        for n, relative, absolute in zip(QUERY_COUNTS, curve.relative.tolist(), curve.absolute.tolist(), strict=True)
     ]
     needed = study.queries_for_relative(STABLE), study.queries_for_absolute(STABLE)
-    said = ", ".join("no number" if count is None else str(count) for count in needed)
-    return joined(
-        [
-            f"<h2>{escape(measure)}: how stable</h2>",
-            figure(
-                curve_plot(curves, "queries", "stability"),
-                f"Generalizability (E rho², of the ranking) and dependability (Phi, of the scores) by the number of "
-                f"queries. Queries for .95: {said}.",
-            ),
-            folded(table(("queries", "relative", "absolute"), ("Queries", "E rho²", "Phi"), rows, _spell)),
-        ]
+    shown = ", ".join("no number" if count is None else str(count) for count in needed)
+    said = (
+        "Generalizability (E rho², of the ranking) and dependability (Phi, of the scores) by the number of queries, "
+        f"with 95 % intervals. Queries for .95: {shown}."
     )
+    axes = Reliability(one.scores.measure, study).plot(page_axes())
+    return {
+        "drawing": inline_svg(axes, f"stability of {measure} by queries"),
+        "grid": grid(("queries", "relative", "absolute"), ("Queries", "E rho²", "Phi"), rows, _spell),
+        "said": said,
+    }
 
 
 def _spell(key: str, value: Any) -> str:

@@ -69,10 +69,10 @@ def _whole(widths: list[int], kept: list[int]) -> int:
     return sum(widths[column] for column in kept) + GAP * (len(kept) - 1)
 
 
-def console(stderr: bool = False, record: bool = False) -> Console:
+def console(stderr: bool = False) -> Console:
     """Console as wide as the terminal, or as wide as anything where there is none: a file has every column in full."""
-    shown = Console(stderr=stderr, record=record, highlight=False, soft_wrap=False)
-    return shown if shown.is_terminal else Console(stderr=stderr, record=record, highlight=False, width=UNLIMITED)
+    shown = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return shown if shown.is_terminal else Console(stderr=stderr, highlight=False, width=UNLIMITED)
 
 
 @contextmanager

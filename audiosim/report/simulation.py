@@ -34,7 +34,7 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "Renderable
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
     """Confidence beside accuracy over many parts of a collection, before and after judging."""
-    said = f"{_parts(result)}, goal {result['stop']}."
+    said = f"{_parts(result)}, goal {result['goal']}."
     parts: list[RenderableType] = [Text(said)]
     for moment, title in MOMENTS.items():
         parts += [Text(f"\n{title}", style="bold"), _bins_table(result[moment]["bins"]), Text(_summary(result[moment]))]

@@ -2,107 +2,113 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
-from rich.text import Text
 
-from audiosim.report.html import document, figure, folded, table
-from audiosim.report.plots import MARKS, Point, bands_plot, calibration_plot
+from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
 from audiosim.report.screen import PlainTable
 from audiosim.report.simulation import followed_view
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BINS = ("judged", "bin", "claims", "share", "stated", "accuracy")
 BIN_HEADS = ("Judged", "Confidence", "Pairs", "Share", "Stated", "Accuracy")
 FORMS = {"judged": ",.0f", "claims": ",", "share": ".1%", "stated": ".3f", "accuracy": ".3f"}
+MOMENTS = 5  # whose bins are drawn
 
 
-def followed_page(name: str, result: Mapping[str, Any]) -> str:
+def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = None) -> str:
     """The report on campaigns on many parts of a collection: plots, and the tables and notes of the screen.
 
     name    of the collection
     result  see `simulation.Followed.to_dict`, with what was played beside it, as for `followed_view`
+    origin  of the page: see `origin_of`
     """
     curve, (said, *shown, note) = result["curve"], _on_screen(result)
-    parts = [
-        f"<p>{said}</p>",
-        '<h2>Does it keep its word?</h2><div class="plots">',
-        figure(_calibration(_some(curve)), _calibration_caption(curve)),
-        _course(curve),
-        "</div>",
-        folded(table(BINS, BIN_HEADS, [_bin_row(row, one) for row in curve for one in row["bins"]], _spell)),
-        *shown,
-        f'<p class="soft">{note}</p>',
-    ]
-    return document(f"{name}: confidence, stated and true", parts)
-
-
-def _calibration(curve: Sequence[Mapping[str, Any]]) -> str:
-    series = [(_count(row), [_point(row, one) for one in row["bins"] if one["claims"]]) for row in curve]
-    lowest = min((min(point.x, point.y) for _, points in series for point in points), default=0.5)
-    first = min(5, math.floor(10 * lowest))
-    ticks = [tenth / 10 for tenth in range(first, 11)]
-    return calibration_plot(series, "stated confidence", "share of pairs ordered rightly", ticks, "judged:")
-
-
-def _point(row: Mapping[str, Any], one: Mapping[str, Any]) -> Point:
-    shown = (
-        f"{_count(row)} judged, {one['claims']:,} pairs from {one['low']:g} to {one['high']:g}: "
-        f"stated {one['stated']:.3f}, right {one['accuracy']:.3f}"
-    )
-    return Point(one["stated"], one["accuracy"], shown, one["claims"])
-
-
-def _calibration_caption(curve: Sequence[Mapping[str, Any]]) -> str:
-    left_out = " Some of the moments, from the first to the last." if len(curve) > len(MARKS) else ""
-    return (
-        "Pairs of systems in bins of confidence, of all parts together; the larger a mark, the more pairs. On the "
-        f"dashed line the confidence is right, below it too high.{left_out}"
+    bins = [_bin_row(row, one) for row in curve for one in row["bins"]]
+    return render(
+        "followed.html",
+        f"{name}: confidence, stated and true",
+        origin,
+        said=said,
+        drawings=_drawings(curve),
+        some=len(curve) > MOMENTS,
+        bands=curve[0]["stated_error"] is not None,
+        bins=grid(BINS, BIN_HEADS, bins, _spell),
+        shown=shown,
+        note=note,
     )
 
 
-def _course(curve: Sequence[Mapping[str, Any]]) -> str:
-    """Stated and true confidence by the number of judgments; empty where there is but one moment."""
+def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
+    """Stated confidence and the share of pairs ordered rightly, by bins of confidence at some moments.
+
+    curve  rows of `Followed.to_dict`
+    """
+    from audiosim.drawing import Series, draw_calibration
+
+    series, ends = [], [0.5]
+    for row in curve:
+        held = [one for one in row["bins"] if one["claims"]]
+        stated, accuracy, claims = ([one[key] for one in held] for key in ("stated", "accuracy", "claims"))
+        series.append(Series(_count(row), stated, accuracy, claims))
+        ends += stated + accuracy
+    low = math.floor(10 * min(ends)) / 10
+    return draw_calibration(series, "stated confidence", "share of pairs ordered rightly", axes, low, "judged")
+
+
+def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
+    """Stated and true confidence by the number of judgments, each in the band of its standard error.
+
+    curve  rows of `Followed.to_dict`
+    """
+    from audiosim.drawing import Line, draw_curves
+
+    judged, lines = [row["judged"] for row in curve], []
+    for key, name in (("stated", "stated"), ("accuracy", "true")):
+        values, errors = ([row[column] for row in curve] for column in (key, f"{key}_error"))
+        ends: list[list[float]] = []
+        if errors[0] is not None:
+            ends = [[min(1.0, a + side * b) for a, b in zip(values, errors, strict=True)] for side in (-1, 1)]
+        lines.append(Line(name, judged, values, *ends))
+    return draw_curves(lines, "judgments", "confidence, stated and true", axes)
+
+
+def _drawings(curve: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Both plots; of a single moment the first alone."""
+    from audiosim.drawing import SQUARE, page_axes, square_axes
+
+    bins = inline_svg(draw_bins(_some(curve), square_axes()), "share of pairs ordered rightly by stated confidence")
     if len(curve) < 2:
-        return ""
-    stated, accuracy = (
-        [Point(row["judged"], row[key], f"{word} {row[key]:.3f}", error=row[f"{key}_error"]) for row in curve]
-        for key, word in (("stated", "stated"), ("accuracy", "true"))
-    )
-    lowest = min(point.y - (point.error or 0) for point in (*stated, *accuracy))
-    low = max(0, min(9, math.floor(10 * lowest))) / 10
-    drawing = bands_plot(("stated", stated), ("true", accuracy), "judgments", "confidence, stated and true", low)
-    bands = "" if curve[0]["stated_error"] is None else " Bands reach one standard error to both sides."
-    return figure(drawing, f"The mean confidence, and the share of pairs ordered rightly.{bands}")
+        return {"bins": bins}
+    return {"bins": bins, "course": inline_svg(draw_course(curve, page_axes(height=SQUARE)), "confidence by judgments")}
 
 
 def _some(curve: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """As many moments as there are marks, from the first to the last."""
-    last, count = len(curve) - 1, min(len(curve), len(MARKS))
+    """At most MOMENTS moments, from the first to the last."""
+    last, count = len(curve) - 1, min(len(curve), MOMENTS)
     return [curve[round(place * last / max(1, count - 1))] for place in range(count)]
 
 
-def _on_screen(result: Mapping[str, Any]) -> list[str]:
+def _on_screen(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Sentences, titles and tables that the screen shows of the same result."""
     view = followed_view(result)
     assert isinstance(view, Group)
-    return [_as_html(part) for part in view.renderables]
+    return [_part(part) for part in view.renderables]
 
 
-def _as_html(part: Any) -> str:
+def _part(part: Any) -> dict[str, Any]:
     if isinstance(part, PlainTable):
-        return _as_table(part)
-    text = escape(part.plain.strip())
-    return f"<h2>{text}</h2>" if part.style == "bold" else text
+        return {"kind": "table", "grid": _as_grid(part)}
+    return {"kind": "title" if part.style == "bold" else "text", "text": part.plain.strip()}
 
 
-def _as_table(shown: PlainTable) -> str:
-    keys = [str(number) for number in range(len(shown.heads))]
-    # A `Text` is set as a number, a `str` as a word.
-    kinds = [Text if setting == "right" else str for setting in shown.settings]
-    rows = [{key: kind(str(cell)) for key, kind, cell in zip(keys, kinds, cells, strict=True)} for cells in shown.rows]
-    return table(keys, shown.heads, rows, lambda _, cell: str(cell))
+def _as_grid(shown: PlainTable) -> Grid:
+    kinds = ["number" if setting == "right" else "word" for setting in shown.settings]
+    rows = tuple((False, tuple(str(cell) for cell in cells)) for cells in shown.rows)
+    return Grid(tuple(zip(shown.heads, kinds, strict=True)), rows)
 
 
 def _bin_row(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:

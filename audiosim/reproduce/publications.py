@@ -5,10 +5,15 @@ from pathlib import Path
 
 from audiosim.errors import InputError
 from audiosim.reproduce.generalizability import stability_of_mirex_2011
-from audiosim.reproduce.low_cost import paper_without_judgments, rankings_of_mirex_2011, scores_of_mirex_2011
+from audiosim.reproduce.low_cost import (
+    paper_with_judgments,
+    paper_without_judgments,
+    rankings_of_mirex_2011,
+    scores_of_mirex_2011,
+)
 from audiosim.reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
 from audiosim.reproduce.partial_order import recall_of_groups
-from audiosim.reproduce.relevance import relevance_examples
+from audiosim.reproduce.relevance import errors_on_mirex_2011, relevance_examples
 from audiosim.reproduce.row import PrintedRow
 
 SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
@@ -16,9 +21,11 @@ SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
     satisfaction_examples,
     stability_of_mirex_2011,
     relevance_examples,
+    errors_on_mirex_2011,
     rankings_of_mirex_2011,
     scores_of_mirex_2011,
     paper_without_judgments,
+    paper_with_judgments,
     recall_of_groups,
 )
 

@@ -17,6 +17,7 @@ from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.model_check import check_model
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping import Confidence
@@ -42,6 +43,7 @@ class Selection:
     changes    of grades since the start
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     distribution  of a difference between systems: see `Ranking`
+    checks     whether the model is held against the judgments
     """
 
     expected: ExpectedScores
@@ -57,6 +59,7 @@ class Selection:
     changes: int = 0
     learns: bool = True
     distribution: DifferenceDistribution = "t"
+    checks: bool = True
 
     @classmethod
     def start(
@@ -140,6 +143,8 @@ class Selection:
     @cached_property
     def checked(self) -> Ranking:
         """The ranking with a check of the model by the judgments so far; see `ModelCheck`."""
+        if not self.checks:
+            return self.ranking
         order = np.array(self.order, dtype=np.int64)
         return check_ranking(self.expected, self.estimator, self.belief, self.ranking, order)
 
@@ -259,6 +264,32 @@ class Selection:
         asked = None if again else self.asked or self
         after = replace(self, estimator=estimator, belief=belief, scores=scores, order=order, log=None)
         return replace(after, asked=asked, changes=changes)
+
+    def judge_all(self, places: Integers, grades: Array) -> "Selection":
+        """The selection after several pairs more were judged, for little more than one costs; the rule is asked again.
+
+        places  (k,) of pairs that are not judged
+        grades  (k,)
+
+        The estimator learns nothing by itself: for campaigns that are played on in thought.
+        """
+        known, order = self.grades.copy(), (*self.order, *places.tolist())
+        known[places] = grades
+        belief = self.estimator.predict(known)
+        if belief.prior is self.belief.prior:
+            belief = self.belief.condition_all(places, grades)
+        after = replace(self, belief=belief, scores=self.expected.scores(belief), order=order, log=None)
+        return replace(after, asked=None, changes=self.changes + len(places))
+
+    @property
+    def in_thought(self) -> "Selection":
+        """The same loop with grades to come that its model draws: it learns nothing, and is not held against them.
+
+        Where its model was refused already it goes on to be checked.
+        """
+        order = np.array(self.order, dtype=np.int64)
+        refused = check_model(self.estimator, self.belief, order, self.pool).verdict == "FAIL"
+        return replace(self, learns=False, checks=refused)
 
 
 def confidences(

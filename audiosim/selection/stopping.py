@@ -12,11 +12,13 @@ judgments=200               so many judged pairs
 None but the last is met before some pairs are judged that check the model: CHECKED of them, or a fifth of a small pool.
 `floor` asks for another number: confidence(floor=0)=0.95 believes the model unseen.
 
-Who stops when a statement first reaches a target stops at a lucky moment: at the stop it is less often right than it
-says. Of correlated gains the rules on confidence therefore go by deviations CAUTION times as large, and no rule is met
-by a statement that would not meet it when widened for a model that does not fit; see `ModelCheck`.
+What a campaign knows of its collection it has learned from few judgments, and who stops when a statement first reaches
+a target stops at a lucky moment: at the stop it is less often right than it says, the more so the sooner that is. Of
+correlated gains the rules on confidence therefore go by wider deviations, see `caution`, and no rule is met by a
+statement that would not meet it when widened for a model that does not fit; see `ModelCheck`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -44,7 +46,7 @@ from audiosim.selection.stopping_definition import (
 )
 from audiosim.users.satisfaction import published_mapping
 
-CAUTION = 1.15  # chosen from the campaigns of benchmarks/verdicts.py, and rounded up; see docs/verdicts.md
+CAUTION = 100  # judgments, learned on campaigns by benchmarks/verdicts.py; see docs/verdicts.md
 LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
 
 
@@ -306,9 +308,20 @@ def level_at_stop(state: LoopState, level: Callable[[Ranking], float], target: f
     level   of a ranking, rising as its deviations fall
     target  at which judging stops
 
-    Of correlated gains with deviations CAUTION times as large. The model is checked only when the target is reached,
+    Of correlated gains with deviations `caution` times as large. The model is checked only when the target is reached,
     since that takes long: short of it, what is told may be more than a model that does not fit allows.
     """
-    caution = CAUTION if state.ranking.correlated else 1.0
-    found = level(state.ranking.wider(caution))
-    return found if found < target else level(state.checked.wider(caution))
+    wider = caution(state.ranking.judged) if state.ranking.correlated else 1.0
+    found = level(state.ranking.wider(wider))
+    return found if found < target else level(state.checked.wider(wider))
+
+
+def caution(judged: int) -> float:
+    """Factor of the deviations that a stop goes by after so many judgments.
+
+        sqrt(1 + CAUTION / judged)
+
+    as if the variance were known from no more than they tell; not more than after CHECKED of them, before which nothing
+    stops but small pools and rules that believe the model unseen.
+    """
+    return math.sqrt(1 + CAUTION / max(judged, CHECKED))

@@ -195,7 +195,7 @@ def plan(
     pool = build_pool(collection, measure.cutoff)
     selection = Selection.start(
         pool, measure, built_in(pool, model), collection.judgments, batch, learns=False, distribution=distribution
-    )
+    ).in_thought
     rng = np.random.default_rng(0) if rng is None else rng
     counts, confidences, worlds = [], [], []
     cut = None

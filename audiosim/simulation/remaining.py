@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief import FEW, Belief
 from audiosim.selection import Selection, StoppingRule
 
 REMAINING_DRAWS = 20
+STEP = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def remaining(
     if draws < 1:
         raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
     counts: list[int] = []
+    selection = selection.in_thought
     for _ in range(draws):
         _, count, finished = played(selection, drawn_grades(selection.belief, rng), stop, proceed)
         if not finished:
@@ -85,15 +87,40 @@ def played(
     """Campaign played on to its goal: where it ended, how many judgments were made, and true if that was enough.
 
     grades   (n,) that the pairs turn out to have
-    proceed  asked before each judgment whether there is time for it
+    proceed  asked before each step whether there is time for it
+
+    A step is one judgment, and one in STEP of those made so far where that is more than FEW and than a batch: a long
+    campaign is told as well, and many times faster. Where the goal is met in such a step is found by halving it.
     """
     count = 0
     while not selection.reached(stop):
-        for pair in selection.ask(selection.batch):
+        several = count // STEP > max(FEW, selection.batch) or selection.batch > FEW
+        step = max(selection.batch, count // STEP)
+        places = np.array([selection.pool.positions[pair] for pair in selection.ask(step)])
+        if several:
             if not proceed():
                 return selection, count, False
-            place = selection.pool.positions[pair]
+            after = selection.judge_all(places, grades[places])
+            if after.reached(stop):
+                after, places = _first_reached(selection, places, grades, stop)
+            selection, count = after, count + len(places)
+            continue
+        for place in places.tolist():
+            if not proceed():
+                return selection, count, False
             selection, count = selection.judge(place, float(grades[place])), count + 1
             if selection.reached(stop):
                 break
     return selection, count, True
+
+
+def _first_reached(
+    selection: Selection, places: Integers, grades: Array, stop: float | StoppingRule
+) -> tuple[Selection, Integers]:
+    """The selection after as many of the pairs as the goal takes, and their places; after all of them it is met."""
+    least, most = 0, len(places)
+    while most - least > 1:
+        middle = (least + most) // 2
+        met = selection.judge_all(places[:middle], grades[places[:middle]]).reached(stop)
+        least, most = (least, middle) if met else (middle, most)
+    return selection.judge_all(places[:most], grades[places[:most]]), places[:most]

@@ -36,9 +36,9 @@ export function serverNow() {
 }
 
 function readClock(answer) {
-  const told = Date.parse(answer.headers.get("Date") ?? "");
+  const date = Date.parse(answer.headers.get("Date") ?? "");
   // The header counts whole seconds, and an answer takes a while.
-  if (Number.isFinite(told)) aheadMs = Math.abs(Date.now() - told) < 5_000 ? 0 : Date.now() - told;
+  if (Number.isFinite(date)) aheadMs = Math.abs(Date.now() - date) < 5_000 ? 0 : Date.now() - date;
 }
 
 /** A new idempotency key: 128 random bits. crypto.randomUUID exists on secure origins only. */

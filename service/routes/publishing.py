@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from audiosim.campaign.event import utc_now
+from audiosim.campaign.reading import log_lines
 from audiosim.measures.measure import Measure
 from audiosim.record import record_of
 from service.exchange import CollectionDep, WireRoute
-from service.exported import log_lines
 from service.limits import Shared
 from service.routes.campaign_state import MeasureQuery
 from service.served import ServedCollection
@@ -43,11 +43,15 @@ async def publish_record(
 
 def _zipped(one: ServedCollection, measure: Measure, success: float) -> bytes:
     from audiosim.report.bundle import bundle, zipped  # Matplotlib costs start-up time that a service need not pay
+    from audiosim.report.file_sums import collection_checksums, model_checksum
 
     one.campaign.refresh()
     number, judgments = one.campaign.snapshot()
     collection = replace(one.collection, judgments=tuple(judgments))
     estimator = one.predictor(None, measure.cutoff).estimator.plain
     record = record_of(collection, measure, estimator, threshold=success)
+    sums = {} if one.folder is None else collection_checksums(one.folder)
+    if record.model is not None:
+        sums |= model_checksum(one.model, estimator.name)
     log = log_lines(line for line in one.campaign.log() if line.number <= number)
-    return zipped(bundle(record, utc_now().date(), log=log), f"{one.collection.identifier}-record")
+    return zipped(bundle(record, utc_now().date(), sums, log), f"{one.collection.identifier}-record")

@@ -108,15 +108,6 @@ def test_a_file_that_is_no_database_is_named(tmp_path):
         DatabaseStore(f"sqlite:///{tmp_path / 'log.db'}", "tiny")
 
 
-def test_a_database_of_another_version_is_refused(tmp_path):
-    with log(tmp_path / "log.db"):
-        pass
-    with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
-        connection.execute("UPDATE audiosim_schema SET version = 7")
-    with pytest.raises(InputError, match="log.db holds campaigns in version 7 of its tables, expected version 2"):
-        DatabaseStore(f"sqlite:///{tmp_path / 'log.db'}", "tiny")
-
-
 def test_a_database_whose_making_was_broken_off_is_made_whole(tmp_path, said):
     with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
         connection.execute("CREATE TABLE audiosim_schema (one INTEGER PRIMARY KEY, version INTEGER NOT NULL)")

@@ -1,8 +1,10 @@
 """Evidence of the user's own: every form is read, and what is wrong with a file is one line that says where."""
 
+import gzip
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from audiosim.corpus.collection import Collection
@@ -65,10 +67,16 @@ def test_a_collection_has_the_evidence_of_its_folder(folder):
         ({"a.csv": "document,x\nd1,1\nd2,nan\n"}, r"a.csv:3: expected a finite number for x, found 'nan'$"),
         ({"a.csv": "document,x\nd1,fast\n"}, r"a.csv:2: expected a finite number for x, found 'fast'$"),
         ({"a.csv": "document,x0,x1\nd1,1\n"}, r"a.csv:2: expected 3 columns as in the header, found 2$"),
-        ({"a.csv": "document,x0,x1\nd1,1,\n"}, r"a.csv: evidence a: row 0, d1, has a number that is not finite$"),
-        ({"a.csv": "document,x0,x1\nd1,0,0\n"}, r"a.csv: evidence a: row 0, d1, is a vector of length 0$"),
-        ({"a.csv": "document,x\nd1,1\nd1,2\n"}, r"a.csv: evidence a: d1 is there twice, expected it once$"),
-        ({"a.csv": "query,document,x\nq,d,1\nq,d,1\n"}, r"a: query q, document d is there twice, expected it once$"),
+        ({"a.csv": "document,x0,x1\nd1,1,\n"}, r"a.csv:2: d1 has a number that is not finite$"),
+        ({"a.csv": "document,x0,x1\n\nd2,1,1\nd1,0,0\n"}, r"a.csv:4: d1 is a vector of length 0$"),
+        ({"a.csv": "document,x\nd1,1\nd1,2\n"}, r"a.csv:3: d1 is there twice, expected it once$"),
+        ({"a.csv": "query,document,x\nq,d,1\nq,d,1\n"}, r"a.csv:3: query q, document d is there twice, expected it on"),
+        ({"a.csv": ""}, r"a.csv:1: the file is empty, expected a header with document, query and document, or system$"),
+        ({"a.csv": "document,x\n"}, r"a.csv: evidence a: nothing is known of any document, expected some$"),
+        ({"a.csv": "document;x\nd1;2\n"}, r"a.csv:1: .* look parted by semicolons, expected commas: save the file so$"),
+        ({"a.ids": "d1\n"}, r"a.ids: expected the vectors of these documents in a.npy beside it$"),
+        ({"a.npz": ""}, r"a.npz: cannot be read as npz: No data left in file$"),
+        ({"a.npz": "no"}, r"a.npz: cannot be read as npz: it is no file of NumPy, or has Python objects in it$"),
         (
             {"a.csv": "name,x\nd1,1\n"},
             r"a.csv:1: expected a column document, query and document, or system, found name",
@@ -85,10 +93,13 @@ def test_a_collection_has_the_evidence_of_its_folder(folder):
         ({"a.npy": "no", "a.ids": "d1\n"}, r"a.npy: cannot be read as npy: "),
         (
             {"a.csv": "document,x\nx1,1\nx2,1\n"},
-            r"^evidence a: the collection knows none of its 2 documents, such as x1$",
+            r"a.csv: evidence a: the collection knows none of its 2 documents, such as x1, expected such as d1$",
         ),
-        ({"a.csv": "system,x\nc,1\n"}, r"^evidence a: the collection knows none of its 1 systems, such as c$"),
-        ({"a.csv": "query,document,x\nq2,d1,1\n"}, r"knows none of its 1 pairs, such as query q2, document d1$"),
+        ({"a.csv": "system,x\nc,1\n"}, r"knows none of its 1 systems, such as c, expected such as a$"),
+        (
+            {"a.csv": "query,document,x\nq2,d1,1\n"},
+            r"none of its 1 pairs, such as query q2, document d1, expected such as query q1, document d1$",
+        ),
     ],
 )
 def test_bad_evidence_is_one_line_that_says_where(folder, files, message):
@@ -106,10 +117,101 @@ def test_arrays_that_do_not_fit_their_documents_are_named(folder):
         InputError, match=r"clap.npy: evidence clap: expected a number for each of 2 documents, or a vec"
     ):
         read_evidence(folder)
-    (folder / "evidence" / "clap.npy").unlink()
+    for name in ("clap.npy", "clap.ids"):
+        (folder / "evidence" / name).unlink()
     np.savez(folder / "evidence" / "clap.npz", names=IDS)
     with pytest.raises(InputError, match=r"clap.npz: expected arrays `document` and `vector` or `value`, found names$"):
         read_evidence(folder)
+
+
+ARRAYS = {
+    "complex numbers": ({"vector": VECTORS + 1j}, "evidence a: expected numbers, found an array of complex128$"),
+    "text": ({"vector": VECTORS.astype(str)}, "evidence a: expected numbers, found an array of <U32$"),
+    "not a number": (
+        {"vector": np.where(VECTORS == 0.5, np.nan, VECTORS)},
+        "row 1, d2, has a number that is not finit",
+    ),
+    "infinite": ({"vector": np.where(VECTORS == -2, np.inf, VECTORS)}, "row 2, d3, has a number that is not finite$"),
+    "no direction": ({"vector": VECTORS * [[1], [0], [1]]}, "evidence a: row 1, d2, is a vector of length 0$"),
+    "thrice an array": ({"vector": VECTORS[None]}, r"evidence a: expected a number .* got an array of \(1, 3, 2\)$"),
+    "one number": (
+        {"document": np.array("d1"), "value": np.array(1)},
+        r"identifiers in `document`, found an array \(\)$",
+    ),
+    "a table of names": ({"document": np.array([IDS]), "value": VECTORS[0]}, r"`document`, found an array \(1, 3\)$"),
+    "fewer queries": ({"query": np.array(["q1"]), "value": VECTORS[:, 0]}, r"in `document`, found an array \(3,\)$"),
+    "twice": (
+        {"document": np.array(["d1", "d2", "d1"]), "vector": VECTORS},
+        "row 2, d1, is there twice, expected it once$",
+    ),
+    "objects": (
+        {"document": np.array(IDS, dtype=object)},
+        "cannot be read as npz: it is no file of NumPy, or has Python o",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrays", "message"), ARRAYS.values(), ids=ARRAYS)
+def test_arrays_that_are_no_evidence_are_one_line_each(folder, arrays, message):
+    np.savez(folder / "evidence" / "a.npz", **{"document": np.array(IDS), **arrays})
+    with pytest.raises(InputError, match=rf"evidence/a.npz: .*{message}") as caught:
+        read_evidence(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a.csv.gz", "a.tsv.gz"])
+def test_text_may_be_compressed(folder, text):
+    comma = "," if "csv" in text else "\t"
+    (folder / "evidence" / text).write_bytes(gzip.compress(f"document{comma}year\nd1{comma}1970\n".encode()))
+    (piece,) = read_evidence(folder)
+    assert (piece.name, piece.keys, piece.values.tolist()) == ("a", ("d1",), [1970.0])
+
+
+def test_parquet_files_have_vectors_as_lists_or_columns_of_numbers(folder):
+    place = folder / "evidence"
+    pd.DataFrame({"document": IDS, "vector": VECTORS.tolist()}).to_parquet(place / "lyrics.parquet")
+    pd.DataFrame({"document": IDS, "x0": VECTORS[:, 0], "x1": VECTORS[:, 1]}).to_parquet(place / "tags.parquet")
+    pd.DataFrame({"query": ["q1"], "document": ["d1"], "clicks": [3]}).to_parquet(place / "log.parquet")
+    log, lyrics, tags = read_evidence(folder)
+    assert (log.name, log.about, log.keys, log.values.tolist()) == ("log", "pair", (("q1", "d1"),), [3.0])
+    for piece in (lyrics, tags):
+        assert piece.keys == tuple(IDS)
+        np.testing.assert_array_equal(piece.values, VECTORS)
+
+
+FRAMES = {
+    "lengths": ({"document": ["d1", "d2"], "vector": [[1.0, 2.0], [1.0]]}, "row 1 has 1 numbers, expected 2 as in the"),
+    "no list": ({"document": ["d1", "d2"], "vector": [[1.0], None]}, "row 1 has no list of numbers, expected 1 as in"),
+    "words": ({"document": ["d1"], "vector": ["far"]}, "row 0 has no list of numbers in vector$"),
+    "no name": ({"document": ["d1", None], "x": [1.0, 2.0]}, "row 1 has no document, expected an identifier$"),
+    "text": ({"document": ["d1"], "x": ["fast"]}, "expected columns of numbers: could not convert string to float: "),
+    "infinite": ({"document": ["d1", "d2"], "x": [1.0, np.inf]}, "evidence a: row 1, d2, has a number that is not fin"),
+    "nothing": (
+        {"document": np.array([], str), "x": []},
+        "evidence a: nothing is known of any document, expected some$",
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "message"), FRAMES.values(), ids=FRAMES)
+def test_parquet_files_that_are_no_evidence_are_one_line_each(folder, columns, message):
+    pd.DataFrame(columns).to_parquet(folder / "evidence" / "a.parquet")
+    with pytest.raises(InputError, match=rf"evidence/a.parquet: {message}"):
+        read_evidence(folder)
+    put(folder, "a.parquet", "no")
+    with pytest.raises(InputError, match="a.parquet: cannot be read as Parquet: ") as caught:
+        read_evidence(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_how_much_of_what_was_retrieved_evidence_is_about_is_said_and_what_was_probably_meant(folder):
+    put(folder, "year.csv", "document,year\nd1,1970\nD2,1980\nx,1990\n")
+    put(folder, "clicks.csv", "query,document,count\nq1,d1,3\nq1,d9,2\n")
+    _, clicks, year = Collection.load(folder).readings
+    assert clicks.line.endswith("clicks.csv: evidence clicks is of 1 of 3 retrieved pairs")
+    assert not clicks.doubtful
+    assert year.line.endswith("year.csv: evidence year is of 1 of 3 retrieved documents; did you mean d2 for D2?")
+    assert year.doubtful
 
 
 def collection():
@@ -126,6 +228,7 @@ def test_evidence_is_added_in_python():
         ("year", "document", False),
     ]
     assert more.with_evidence("clicks", {("q1", "d1"): 3}).evidence[-1].about == "pair"
+    assert more.with_evidence("price", {"a": 3, "b": 2}, about="system").evidence[-1].keys == ("a", "b")
     assert bare.evidence == ()
 
 
@@ -133,9 +236,13 @@ def test_evidence_that_makes_no_sense_is_refused_in_python():
     bare = collection()
     with pytest.raises(InputError, match=r"^evidence clap: expected numbers, or vectors of one length: "):
         bare.with_evidence("clap", {"d1": [1, 2], "d2": [1, 2, 3]})
+    with pytest.raises(InputError, match=r"^evidence clap: expected numbers, or vectors of one length: "):
+        bare.with_evidence("clap", {"d1": "fast"})
     with pytest.raises(InputError, match=r"^evidence clap: row 1, d2, has a number that is not finite$"):
         bare.with_evidence("clap", {"d1": 1, "d2": np.nan})
-    with pytest.raises(InputError, match=r"^evidence clap: the collection knows none of its 1 documents, such as x$"):
+    with pytest.raises(
+        InputError, match=r"^evidence clap: the collection knows none of its 1 documents, such as x, expected"
+    ):
         bare.with_evidence("clap", {"x": 1})
     with pytest.raises(InputError, match=r"^evidence clap must be about document, pair, system, got 'query'$"):
         Evidence("clap", "query", ("q1",), np.ones(1))

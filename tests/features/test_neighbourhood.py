@@ -14,7 +14,9 @@ from audiosim.corpus.model import FINE, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features import neighbourhood
 from audiosim.features.audio import closeness, keep_closeness, likeness, query_proximity
-from audiosim.stats import jensen_shannon
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.evidence_effects import prepare_closeness
+from audiosim.stats import determinants, jensen_shannon
 from audiosim.stats.gaussian import Gaussian
 from audiosim.stats.proximity import nearest_correlation
 
@@ -58,9 +60,9 @@ def counted(monkeypatch):
     """The numbers of divergences that are computed."""
     numbers, plain = [], jensen_shannon.jensen_shannon_divergence
 
-    def count(first, second, dimension):
+    def count(first, second, dimension, many=None):
         numbers.append(len(first) * len(first if second is None else second))
-        return plain(first, second, dimension)
+        return plain(first, second, dimension, many)
 
     monkeypatch.setattr(jensen_shannon, "jensen_shannon_divergence", count)
     return numbers
@@ -72,6 +74,41 @@ def test_another_process_finds_what_was_computed_and_computes_nothing(collection
     counted.clear()
     assert same(first, heard(collection, monkeypatch))
     assert counted == []
+
+
+def test_many_are_computed_by_machine_code_to_the_same_end(collection, monkeypatch):
+    slowly = heard(collection, monkeypatch)
+    (collection.sounds / neighbourhood.FILE).unlink()
+    asked, plain = [], determinants.compiled
+    monkeypatch.setattr(jensen_shannon, "compiled", lambda: asked.append(1) or plain())
+    monkeypatch.setattr(jensen_shannon, "MANY", 400)
+    fast = heard(collection, monkeypatch)
+    assert asked
+    for one, other in zip(slowly, fast, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    asked.clear()  # what is known by now is no reason for machine code, and one recording more is none
+    pool = build_pool(collection, also=[Pair("d00", "d25")])
+    closeness(pool, np.flatnonzero(pool.query == 0))
+    assert not asked
+
+
+def test_what_the_first_ranking_needs_may_be_computed_before_it(collection, monkeypatch, tmp_path, counted):
+    replace(collection, sounds=None).save(tmp_path)
+    prepare_closeness(tmp_path)
+    assert sum(counted) > 0
+    counted.clear()
+    monkeypatch.setattr(neighbourhood, "_MEMORIES", OrderedDict())
+    for cutoff in (5, 10):  # of the measure where none is named, and of the collection
+        estimator_of(build_pool(Collection.load(tmp_path), cutoff), "joint")
+    assert counted == []
+
+
+def test_what_is_no_collection_is_nothing_to_prepare(collection, tmp_path):
+    prepare_closeness(tmp_path)  # an index without runs
+    replace(collection, sounds=None).save(tmp_path)
+    (tmp_path / "documents.tsv").write_text("no table\n")
+    prepare_closeness(tmp_path)
+    assert not (collection.sounds / neighbourhood.FILE).exists()
 
 
 @pytest.mark.parametrize("left", [0, 10, 400, -1])

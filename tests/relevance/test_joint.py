@@ -239,7 +239,7 @@ def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_
     np.testing.assert_array_equal(found.levels, LEVELS)
 
 
-@pytest.mark.parametrize("sizes", [1.0, 100.0, 0.01])
+@pytest.mark.parametrize("standard_deviations", [1.0, 100.0, 0.01])
 def test_probabilities_stay_on_the_scale_whatever_is_judged(pool, joined, standard_deviations):
     model = joined(
         components={name: (standard_deviations * size, None) for name, (size, _) in joined().components.items()}

@@ -454,3 +454,29 @@ def test_a_selection_says_what_it_ranks_and_where(tiny):
     assert selection.pool.systems == ("A", "B", "C")
     assert selection.ranking.model == "mjud-fine"
     assert selection.rule.name == "pooled"
+
+
+@pytest.mark.parametrize("model", ["mjud", "joint"])
+def test_judging_several_at_once_is_judging_them_one_by_one(tiny, tiny_truth, model):
+    first, grades = start(tiny, model=model, learns=False).tell(tiny_truth[0]), build_pool(tiny).spread({})
+    one_by_one = [one for one in tiny_truth[1:4] if one.pair in first.pool.positions]
+    places = first.pool.locate([one.pair for one in one_by_one])
+    grades[places] = [one.grade for one in one_by_one]
+    one_by_one = first
+    for place in places.tolist():
+        one_by_one = one_by_one.judge(place, float(grades[place]))
+    at_once = first.judge_all(places, grades[places])
+    assert at_once.order == one_by_one.order
+    np.testing.assert_array_equal(at_once.grades, one_by_one.grades)
+    np.testing.assert_allclose(at_once.scores.mean, one_by_one.scores.mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(at_once.scores.covariance, one_by_one.scores.covariance, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(at_once.weights, one_by_one.weights, rtol=1e-9)
+    if model == "joint":
+        with pytest.raises(InputError, match="is judged already: a change needs revise"):
+            at_once.judge_all(places, grades[places])
+
+
+def test_in_thought_a_model_is_not_held_against_grades_that_it_drew_itself(tiny, tiny_truth):
+    thought = start(tiny, model="joint").tell(tiny_truth[0]).in_thought
+    assert (thought.learns, thought.checks) == (False, False)
+    assert thought.checked is thought.ranking

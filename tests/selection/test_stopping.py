@@ -21,6 +21,7 @@ from audiosim.selection.stopping import (
     EveryConfidence,
     Judgments,
     Users,
+    caution,
     satisfied_users,
 )
 from audiosim.selection.success import Success, success_chances
@@ -294,7 +295,7 @@ STOPPING_RULES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "goal"), STOPPING_RULES)
+@pytest.mark.parametrize(("text", "rule"), STOPPING_RULES)
 def test_a_stopping_rule_is_parsed_and_printed_the_same(text, rule):
     assert parse_stopping_rule(text) == rule
     assert str(rule) == text
@@ -397,3 +398,19 @@ def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_fo
     for count, (pair, grade) in enumerate(zip(chosen.pool.pairs, grades, strict=False), start=1):
         chosen = chosen.tell(Judgment(*pair, grade=float(grade)))
         assert all(rule.reached(chosen) is (count >= enough) for rule in rules)
+
+
+@pytest.mark.parametrize("count", [60, 240])
+def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(draw_collection, count):
+    # The variance counts 1 + 100 / judged times; with it Student's t of queries - 1, by SciPy.
+    collection = draw_collection(np.random.default_rng(5), 6, 60)
+    pool = build_pool(collection)
+    grades = np.random.default_rng(1).choice(collection.scale.levels, count)
+    judged = [Judgment(*pair, grade=float(grade)) for pair, grade in zip(pool.pairs, grades, strict=False)]
+    start = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "joint"), judged)
+    wider = [
+        stats.t.cdf(abs(mean) / np.sqrt(variance * (1 + 100 / count)), len(pool.queries) - 1)
+        for mean, variance in differences(start)
+    ]
+    assert Confidence(1.1).level(start) == pytest.approx(np.mean(wider))
+    assert caution(10) == caution(50) == pytest.approx(np.sqrt(3))

@@ -1,6 +1,9 @@
 """Recordings, metadata and runs that come to a collection while it is served, or to its folder."""
 
+import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -261,6 +264,61 @@ def test_a_run_that_another_way_brought_to_the_folder_is_taken_in(both, place, t
     (tmp_path / "run").write_bytes(run_of("U", "d8", "d2"))
     join(place, tmp_path / "run", None, "one")
     wait_until(lambda: "U" in served.collection("music").campaign.selection.pool.systems)
+
+
+@pytest.mark.slow
+def test_what_is_deleted_from_the_arrivals_is_taken_back(both, place, wait_until):
+    served, receiver = both
+    before = Collection.load(place)
+    receiver.take_runs("music", run_of("S", "d8"), team="one")  # in place of its own
+    receiver.take_runs("music", run_of("U", "d8", "d2"), team="two")
+    receiver.take_document("music", Document("other", None, "rock"))
+    served.collection("music").campaign.tell(Judgment("d0", "d8", 60.0, "ann"))
+    receiver.start()
+    (place / ARRIVALS / "runs" / "U.trec").unlink()
+    wait_until(lambda: served.collection("music").campaign.selection.pool.systems == ("S", "T"))
+    assert served.collection("music").collection.team("S") == "one"
+    assert statuses(served, "other") == {"predicted"}
+    shutil.rmtree(place / ARRIVALS)
+    wait_until(lambda: served.collection("music").collection.runs == before.runs)
+    now = served.collection("music")
+    assert (now.collection.documents, now.collection.teams) == (before.documents, before.teams)
+    assert statuses(served, "other") == {"unknown"}
+    assert [judgment.pair for judgment in now.campaign.judgments()] == [Pair("d0", "d8")]
+
+
+@pytest.mark.slow
+def test_the_command_adds_runs_to_a_campaign_that_a_server_is_at(commanded, place, tmp_path, wait_until):
+    """Joined, changed and taken back, and through a restart; judgments are there throughout."""
+    log, run = f"sqlite:///{tmp_path / 'log.db'}", tmp_path / "new.trec"
+
+    def joined(server, text):
+        run.write_bytes(text)
+        call = [sys.executable, "-m", "audiosim.cli", "join", f"{server.url}/v1/collections/music", run]
+        ended = subprocess.run([*call, "--team", "two", "--format", "json"], capture_output=True, text=True)
+        return json.loads(ended.stdout) if ended.returncode == 0 else ended.stderr
+
+    def standing(server):
+        with Client(server.url) as client:
+            systems = client.collection("music").systems
+            return list(systems), client.ranking("music").judged, len(list(client.export("music"))) - 1
+
+    with commanded([place], tmp_path / "1", "--db", log) as server, Client(server.url) as client:
+        for pair in client.next("music", 3, assessor="ann").pairs:
+            client.judge("music", pair.query, pair.document, assessor="ann", fine=70)
+        assert standing(server) == (["S", "T"], 3, 3)
+        systems = [{"system": "U", "team": "two", "queries": 2}]
+        found = {"collection": "music", "systems": systems, "new": 2, "gone": 0}
+        assert joined(server, run_of("U", "d8", "d2")) == found
+        assert standing(server) == (["S", "T", "U"], 3, 3)
+        assert joined(server, run_of("U", "d7"))["gone"] == 2  # d0 with d8 and d1 with d2
+        assert joined(server, run_of("U", "d7")) == {**found, "new": 0}
+        assert "answers no query of music, expected such as d0" in joined(server, b"q Q0 d1 1 1 U\n")
+        assert standing(server) == (["S", "T", "U"], 3, 3)
+    with commanded([place], tmp_path / "2", "--db", log) as server:
+        assert standing(server) == (["S", "T", "U"], 3, 3)
+        (place / ARRIVALS / "runs" / "U.trec").unlink()
+        wait_until(lambda: standing(server) == (["S", "T"], 3, 3))
 
 
 def test_over_http_a_recording_and_a_run_come_and_are_answered_for(commanded, place, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import zipfile
 import httpx
 import pytest
 
+from audiosim import shipped
 from audiosim.record import record_of
 from service.access import ASSESSOR, CLIENT, roles_for
 
@@ -22,7 +23,7 @@ def server(commanded, folders, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_bundle_says_what_the_library_says_and_has_the_log(server, small):
+def test_the_bundle_says_what_the_library_says_and_has_log_and_checksums(server, small, folders):
     with httpx.Client(base_url=server.url, timeout=60) as client:
         pair = client.post("/v1/collections/small/next", json={"assessor": "cat", "count": 1}).json()["pairs"][0]
         judgment = {"query": pair["query"], "document": pair["document"], "grade": 40, "assessor": "cat"}
@@ -40,6 +41,10 @@ def test_the_bundle_says_what_the_library_says_and_has_the_log(server, small):
     assert value["content"] == record_of(small, "CG@2", "uniform", imputations=2).content
     sums = dict(reversed(line.split("  ")) for line in files["SHA256SUMS"].decode().splitlines())
     assert sums["index.html"] == hashlib.sha256(files["index.html"]).hexdigest()
+    folder = next(path for path in folders if path.name == "small")
+    own = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    own |= {"model joint-fine.json": shipped.folder("models") / "joint-fine.json"}
+    assert value["sources"] == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in own.items()}
 
 
 def test_a_threshold_that_is_no_share_is_refused(server):

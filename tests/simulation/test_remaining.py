@@ -1,6 +1,7 @@
 """Number of judgments that are left, on pools made so that the answer is known."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import Confidence, Judgments
 from audiosim.simulation import Design, replay, synthetic_collection
-from audiosim.simulation.remaining import Remaining, drawn_grades, remaining
+from audiosim.simulation.remaining import Remaining, drawn_grades, played, remaining
 
 CG = parse_measure("CG@5")
 
@@ -74,9 +75,9 @@ def test_where_the_model_knows_the_truth_the_count_is_that_of_the_campaign_itsel
     truth = np.random.default_rng(5).choice(FINE.levels, len(pool.pairs))
     known = Selection.start(pool, CG, Certain(FINE.levels, truth, 1e-6))
     every = Confidence(1.0)
-    played = replay(known, truth, every)
-    assert len(played.asked) > 20
-    assert remaining(known, every, np.random.default_rng(3), 3).counts == (len(played.asked),) * 3
+    true = replay(known, truth, every)
+    assert len(true.asked) > 20
+    assert remaining(known, every, np.random.default_rng(3), 3).counts == (len(true.asked),) * 3
 
 
 @pytest.mark.slow
@@ -141,3 +142,26 @@ def test_mirex_2011_near_its_goal_is_told_well(mirex2011):
     needed = len(replay(chosen, truth, 0.95).asked)
     found = remaining(chosen, 0.95, np.random.default_rng(0))
     assert found.quantile(0.1) <= needed <= found.quantile(0.9)
+
+
+@pytest.mark.slow
+def test_a_campaign_played_in_steps_takes_about_as_many_as_one_by_one(mirex2011):
+    # Looked at after every batch of one and not in steps, goals are met a little sooner: at a moment between two looks.
+    pool = build_pool(mirex2011, 5)
+    first = Selection.start(pool, CG, make_estimator(pool, "joint"), learns=False).in_thought
+    grades, stopping_rule = drawn_grades(first.belief, np.random.default_rng(3)), Confidence(0.955)
+    end, steps, finished = played(replace(first, batch=20), grades, stopping_rule, lambda: True)
+    assert finished
+    assert steps == end.judged > 200
+    assert stopping_rule.reached(end)
+    small = first
+    while small.judged < 1.2 * steps and not stopping_rule.reached(small):
+        for pair in small.ask(20):
+            place = small.pool.positions[pair]
+            small = small.judge(place, float(grades[place]))
+    assert small.judged == pytest.approx(steps, rel=0.15)
+
+
+def test_a_goal_within_a_step_is_found_to_the_judgment(pool):
+    first = start(pool, batch=20)  # more than are conditioned on one by one
+    assert remaining(first, Judgments(33), np.random.default_rng(1), 2).counts == (33, 33)

@@ -41,7 +41,7 @@ def replays(collection, parts, stopping_rule):
     return [replay(start, truth, stopping_rule) for start, truth in zip(starts, truths, strict=True)]
 
 
-@pytest.mark.parametrize("goal", ["judgments=12", "confidence=0.85", "confidence=2"])
+@pytest.mark.parametrize("stopping_rule", ["judgments=12", "confidence=0.85", "confidence=2"])
 def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, stopping_rule):
     played = replays(collection, parts, parse_stopping_rule(stopping_rule))
     said = repeat(Trial(collection, begin), parts, parse_stopping_rule(stopping_rule)).to_dict()

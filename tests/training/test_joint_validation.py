@@ -12,9 +12,8 @@ from audiosim.errors import InputError
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.published import fallbacks
 from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
-from audiosim.report.page import training_page
-from audiosim.report.plots import BARS, LABELS, bar_plot
 from audiosim.report.screen import console
+from audiosim.report.training_page import training_page
 from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.layout import REST
@@ -393,22 +392,6 @@ def test_the_report_of_another_model_has_neither(simulated):
 
 def test_every_component_of_a_joint_model_is_explained():
     assert set(MEANINGS) == {*ALWAYS, *METADATA, SOUND, REST}
-
-
-def test_error_bars_reach_as_far_to_both_sides_as_the_error_and_not_below_0():
-    drawing = bar_plot([("a", 3.0, "3"), ("b", 1.0, "1"), ("c", 2.0, "2")], "sizes", [1.0, 1.5, None])
-    lines = re.findall(r'd="M([\d.]+) ([\d.]+)H([\d.]+)', drawing)
-    ends = [(float(low), float(high)) for low, _, high in lines]
-    # The longest, 3 + 1, fills the width.
-    assert ends == [(LABELS + BARS / 2, LABELS + BARS), (LABELS, pytest.approx(LABELS + BARS * 2.5 / 4, abs=0.1))]
-    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="18"', drawing)]
-    assert widths == [pytest.approx(BARS * value / 4, abs=0.1) for value in (3, 1, 2)]
-
-
-def test_bars_without_errors_have_no_lines():
-    drawing = bar_plot([("a", 3.0, "3"), ("b", 0.0, "0")], "sizes")
-    assert "<path" not in drawing
-    assert f'width="{BARS:.1f}"' in drawing
 
 
 def test_shares_and_counts_are_spelled_as_people_read_them():

@@ -19,14 +19,14 @@ export class Work {
   /** Where it stands: what the service knows, and what is on its way there. */
   async load() {
     const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
-    const answers = await this.#told();
+    const answers = await this.#answered();
     await this.store.rememberClips(answers); // some may have been judged on another device
     this.history = answers.map((record) => readRecord(record, this.questions));
     for (const message of waiting) this.#apply(message);
   }
 
   /** All answers that the service has, which it tells in parts. */
-  async #told() {
+  async #answered() {
     let answers = [];
     for (let more = true; more; ) {
       const before = answers.length ? { before: answers[0].number } : {};

@@ -30,16 +30,16 @@ function verdict({ campaign, history }) {
 }
 
 function about({ campaign, ranking }) {
-  return `${standing(ranking)} ${restingOn(campaign)}`.trim();
+  return `${summary(ranking)} ${restingOn(campaign)}`.trim();
 }
 
 /** What the predictions of unjudged pairs rest on, and of how many pairs it is known. */
 function restingOn({ evidence, pool }) {
-  const told = Object.entries(evidence).map(([name, known]) => (known === pool ? name : `${name} (of ${percent(known / pool)} of the pairs)`));
-  return told.length ? `Pairs that nobody judged are predicted from ${told.join(", ")}.` : "";
+  const spoke = Object.entries(evidence).map(([name, known]) => (known === pool ? name : `${name} (of ${percent(known / pool)} of the pairs)`));
+  return spoke.length ? `Pairs that nobody judged are predicted from ${spoke.join(", ")}.` : "";
 }
 
-function standing({ groups, pairs, systems }) {
+function summary({ groups, pairs, systems }) {
   if (systems.length < 2) return "There is only one system.";
   const settled = pairs.filter((pair) => pair.confidence >= SURE).length;
   return `${leaders(groups[0] ?? [], systems)} Taken one by one, ${whole(settled)} of ${count(pairs.length, "pair")} of systems are in an order that is sure to ${percent(SURE, 0)} or more.`;
@@ -102,11 +102,11 @@ function leaningTrouble(assessors) {
 }
 
 function driftTrouble(assessors) {
-  const told = assessors.filter((one) => one.low !== null);
-  const drifting = told.filter((one) => one.low > 0 || one.high < 0);
+  const measured = assessors.filter((one) => one.low !== null);
+  const drifting = measured.filter((one) => one.low > 0 || one.high < 0);
   if (!drifting.length) return [];
-  const chance = Math.round(told.length * BY_CHANCE);
-  const caution = chance ? `; of ${told.length}, some ${chance} would seem to by chance alone` : "";
+  const chance = Math.round(measured.length * BY_CHANCE);
+  const caution = chance ? `; of ${measured.length}, some ${chance} would seem to by chance alone` : "";
   return [[toTab("assessors", names(drifting)), ` ${drifting.length === 1 ? "grades" : "grade"} otherwise than at first${caution}.`]];
 }
 

@@ -59,10 +59,10 @@ async function fill(one, { judges, organises }) {
   const [said, kind] = STATUS[now.status];
   const badge = byId(idOf("status", one));
   Object.assign(badge, { textContent: said, className: `badge ${kind}`, hidden: false });
-  byId(idOf("state", one)).replaceChildren(...(organises ? standing(now) : []));
+  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : []));
 }
 
-function standing({ judged, pool, confidence, goal }) {
+function summary({ judged, pool, confidence, goal }) {
   const wanted = target(goal.goal);
   const verdict = goal.reached ? `The goal is met${judged ? "" : " (predicted, nothing judged)"}` : judged ? "Not settled yet" : "Predicted, nothing judged";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;

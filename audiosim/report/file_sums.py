@@ -1,0 +1,41 @@
+"""Checksums of what a report rests on: the files of a collection and of a model."""
+
+import hashlib
+from pathlib import Path
+
+from audiosim import shipped
+from audiosim.audio import decoder, more_formats
+
+RECORDINGS = (*decoder.SUFFIXES, *more_formats.SUFFIXES)
+DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal", ".sqlite")  # change while a campaign goes on; its log is told
+
+
+def collection_checksums(folder: str | Path) -> dict[str, str]:
+    """SHA-256 by name of the files of a collection's folder, an index and evidence among them.
+
+    Recordings are left out, and databases; files and folders whose name begins with a dot are no part of a collection.
+    Names are relative to the folder.
+    """
+    folder = Path(folder)
+    names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    kept = [name for name in names if not any(part.startswith(".") for part in name.parts)]
+    return {
+        name.as_posix(): _checksum(folder / name)
+        for name in kept
+        if not name.name.lower().endswith((*RECORDINGS, *DATABASES))
+    }
+
+
+def model_checksum(said: str | None, name: str) -> dict[str, str]:
+    """SHA-256 of a model's file, as "model NAME"; nothing where no file is the model, as of an installed estimator.
+
+    said  of `--model`, such as a path; None for the default
+    name  of the estimator that was made of it
+    """
+    path = Path(said) if said and said.endswith(".json") else shipped.folder("models") / f"{name}.json"
+    return {f"model {path.name}": _checksum(path)} if path.is_file() else {}
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,130 @@
+"""Pages that need no other file: Jinja's templates, tables of text, and matplotlib's figures as SVG in the page.
+
+Jinja and matplotlib are imported where a page is written, not before.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from audiosim.relevance.provenance import Source
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+    from matplotlib.axes import Axes
+
+# A colour of a drawing -> that of the page, light or dark as the reader's screen is.
+COLOURS = {
+    "#000000": "var(--ink)",
+    "#1d2530": "var(--ink)",
+    "#5b6675": "var(--soft)",
+    "#b0b0b0": "var(--soft)",
+    "#0b6e8a": "var(--accent)",
+    "#c2571a": "var(--second)",
+    "#6a4c93": "var(--third)",
+}
+Origin = Mapping[str, str]  # of a page: what is said at its end
+
+
+class Grid(NamedTuple):
+    """A table of text.
+
+    heads  (text, kind) of each column, the kind "word" or "number"
+    rows   (True for a row that is marked, its cells)
+    """
+
+    heads: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[bool, tuple[str, ...]], ...]
+
+
+def grid(
+    keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
+) -> Grid:
+    """A table of rows; one whose `predictor` is the model is marked.
+
+    keys   of the columns
+    heads  what stands above them
+    spell  a column's key and a value -> text
+    """
+    rows = list(rows)
+    kinds = ["word" if rows and isinstance(rows[0][key], str) else "number" for key in keys]
+    body = ((row.get("predictor", "").startswith("model"), tuple(spell(key, row[key]) for key in keys)) for row in rows)
+    return Grid(tuple(zip(heads, kinds, strict=True)), tuple(body))
+
+
+def render(template: str, title: str, origin: Origin | None = None, **context: Any) -> str:
+    """A whole page.
+
+    template  its name, in report/templates
+    title     of the page
+    origin    date, data and versions, at its end; None for none
+    context   of the template
+    """
+    return _environment().get_template(template).render(title=title, origin=origin or {}, **context)
+
+
+def origin_of(written: date, source: Source, **more: str) -> Origin:
+    """Origin of a page on a collection: date, program, and checksums of pool and judgments.
+
+    more  further rows, such as the model
+    """
+    return {
+        **written_on(written),
+        "Collection": f"{source.collection}: {source.judged:,} of {source.pairs:,} pairs judged, {source.systems} "
+        f"systems, {source.queries} queries, cutoff {source.cutoff}",
+        "SHA-256 of the pool": source.pool,
+        "SHA-256 of the judgments": source.judgments,
+    } | more
+
+
+def written_on(written: date) -> Origin:
+    """Origin of a page that says itself what it rests on: date and program."""
+    return {"Written": f"{written.isoformat()} by audiosim {version('audiosim')}"}
+
+
+def inline_svg(axes: "Axes", title: str) -> "Markup":
+    """The figure of some axes as SVG within a page, in the page's colours and letters; the same for the same numbers.
+
+    title  for those who hear the page
+    """
+    import matplotlib
+    from markupsafe import Markup, escape
+    from matplotlib.figure import Figure
+
+    figure = axes.figure
+    assert isinstance(figure, Figure), "axes of a page are not in a part of a figure"
+    text = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with matplotlib.rc_context({"svg.hashsalt": title, "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", transparent=True, metadata=nothing)
+    drawn = text.getvalue()
+    drawn = re.sub(r"<style.*?</style>| xmlns(:xlink)?=\"[^\"]*\"", "", drawn[drawn.index("<svg") :])
+    used = set(re.findall(r"#(\w+)[\")]", drawn))
+    drawn = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", drawn)
+    drawn = re.sub(r" font-family: [^;\"]*;", "", drawn.replace("xlink:href", "href")).replace("\n", " ")
+    drawn = re.sub("#[0-9a-f]{6}", lambda colour: COLOURS.get(colour[0], colour[0]), drawn)
+    return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))  # noqa: S704  matplotlib escapes labels
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    made = Environment(
+        loader=PackageLoader("audiosim.report"),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"short": _short, "signed": lambda number: f"{number:+.3f}", "percent": lambda x: f"{100 * x:g} %"}
+    return made
+
+
+def _short(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}"
