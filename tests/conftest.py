@@ -1,5 +1,6 @@
 """Small collections whose every number can be worked out by hand, and where the real data is."""
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -32,7 +33,7 @@ settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
 # What `make test-fast` leaves out: tests of these fixtures, and those that are marked slow themselves.
-SLOW_FIXTURES = {"postgres", "chromium"}
+SLOW_FIXTURES = {"initialised", "postgres", "chromium"}
 # What to install for tests that were skipped, by a word of the reason that they give.
 WANTED = {
     "Chromium": "apt-get install chromium",
@@ -43,6 +44,17 @@ WANTED = {
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """What is collected stays until the end: nobody need look through it for garbage again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
