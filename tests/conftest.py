@@ -23,7 +23,9 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
-from audiosim import cli
+import numpy as np
+
+from audiosim import cli, shipped
 from audiosim.audio.index import extract
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Judgment, Run
@@ -154,6 +156,24 @@ def mirex2011() -> Collection:
     if not folder.is_dir():
         pytest.skip("the MIREX 2011 data is not here: shared/data/mirex2011 beside the checkout")
     return Collection.load(folder)
+
+
+@pytest.fixture(scope="session")
+def demo() -> Collection:
+    """The collection that comes with the package, judged in full."""
+    folder = shipped.folder("fixtures") / "demo"
+    return Collection.load(folder, folder / "truth.qrels")
+
+
+@pytest.fixture(scope="session")
+def scores(demo: Collection) -> dict[str, np.ndarray]:
+    """CG@5 of every system of the demo for every query, by plain arithmetic."""
+    grades = demo.grades()
+    queries = list(dict.fromkeys(query for run in demo.runs for query in run.rankings))
+    return {
+        run.system: np.array([sum(grades[q, d] for d in run.rankings[q][:5]) / 500 for q in queries])
+        for run in demo.runs
+    }
 
 
 @pytest.fixture
