@@ -5,17 +5,17 @@
 FOLDER has sound files. The clips are written anew in each format, at 22,050 Hz mono and at 44.1 kHz stereo.
 Times are of the processor, in ms per clip, on one thread, medians over runs and clips; the programs take
 turns, so that a busy machine hurts them alike. `all` is the standard description, with spectral contrast and band
-descriptors, `mfcc` the plain one; both with scipy alone, as a plain install has it, and `fast` as `all` with
-audiosim[fast]. Musly (pymusly) and essentia are measured where they are installed; musly is handed the samples. What
-workers cost is the processor time of all their processes. The limits are ours.
+descriptors, `mfcc` the plain one; `spectra` what machine code does of it, `arrays` the same by numpy. Musly (pymusly)
+and essentia are measured where they are installed; musly is handed the samples, and held against ours of samples too.
+What workers cost is the processor time of all their processes. The limits are ours.
 """
 
 import argparse
+import os
 import resource
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,12 +26,12 @@ import soxr
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.audio import decode, describe, spectra
-from audiosim.audio.frames import frames
+from audiosim.audio import decode, describe
+from audiosim.audio.frames import frames, spectrum_by_arrays
 from audiosim.audio.index import extract
-from audiosim.audio.mfcc import hann
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.audio.sources import find_sounds
+from audiosim.audio.spectrum_code import spectrum_by_code
 
 librosa = lazy_loader.load("librosa")
 ROOT = Path(__file__).parents[1]
@@ -51,8 +51,7 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.process_time_ns() - start) / 1e6
 
 
-def ours(path: Path, parameters: Parameters = STANDARD_FRAMES, transform: spectra.Transform | None = None) -> object:
-    spectra.fastest = lambda: transform or spectra.by_scipy
+def ours(path: Path, parameters: Parameters = STANDARD_FRAMES) -> object:
     return describe.summarise(frames(decode.read(path), parameters).values)
 
 
@@ -113,7 +112,6 @@ def stages(path: Path) -> Times:
     """Our stages on one file, each by itself, and the bare decode."""
     rate_hz = soundfile.info(path).samplerate
     signal = decode.read(path)
-    spectra.fastest = lambda: spectra.by_scipy
     found = frames(signal).values
     decoded = milliseconds(lambda: decode.read(path, rate_hz))
     resampled = milliseconds(lambda: decode.read(path)) - decoded if rate_hz != signal.rate_hz else 0.0
@@ -121,9 +119,11 @@ def stages(path: Path) -> Times:
         "bare": milliseconds(lambda: soundfile.read(path, dtype="float32")),
         "decode": decoded,
         "resample": resampled,
-        "transform": milliseconds(lambda: [None for _ in spectra.powers(signal.samples, hann(2048), 512)]),
+        "spectra": milliseconds(lambda: spectrum_by_code(signal.samples, STANDARD_FRAMES)),
+        "arrays": milliseconds(lambda: spectrum_by_arrays(signal.samples, STANDARD_FRAMES)),
         "frames": milliseconds(lambda: frames(signal)),
         "gaussian": milliseconds(lambda: describe.summarise(found)),
+        "of samples": milliseconds(lambda: describe.summarise(frames(signal).values)),
     }
 
 
@@ -143,10 +143,7 @@ def written(sounds: list[Path], folder: Path) -> dict[str, list[Path]]:
 
 def measured(paths: list[Path], runs: int, peers: Mapping[str, Describe]) -> Times:
     """The medians, over files and runs, of our stages, of our whole, and of others."""
-    own = {"all": ours, "mfcc": partial(ours, parameters=PLAIN)}
-    if find_spec("cv2"):
-        own["fast"] = partial(ours, transform=spectra.by_opencv)
-    whole = {**own, **peers}
+    whole = {"all": ours, "mfcc": partial(ours, parameters=PLAIN), **peers}
     for one in whole.values():  # the first call loads and builds
         one(paths[0])
     for path in paths:
@@ -175,13 +172,13 @@ def describing(files: Mapping[str, list[Path]], runs: int, figures: Figures) -> 
             )
     plain = found["22050.wav"]
     figures.add("22050.wav: description", plain["all"], limit=WHOLE_MS, note="of a quiet machine")
-    share = plain["transform"] + plain["decode"]
-    figures.add("of it decoding and the transforms alone", share)
-    for peer, least in (("librosa", LIBROSA), ("musly", MUSLY), ("essentia", None)):
-        for kind in ("all", "fast"):
-            if peer in plain and kind in plain:
-                with_what = "scipy alone" if kind == "all" else "audiosim[fast]"
-                figures.add(f"times as fast as {peer}, {with_what}", plain[peer] / plain[kind], "", least, least=True)
+    figures.add("of it decoding and the spectra alone", plain["decode"] + plain["spectra"])
+    for peer, least in (("librosa", LIBROSA), ("musly", None), ("essentia", None)):
+        if peer in plain:
+            figures.add(f"times as fast as {peer}", plain[peer] / plain["all"], "", least, least=True)
+    if "musly" in plain:
+        times = plain["musly"] / plain["of samples"]
+        figures.add("times as fast as musly, both handed samples", times, "", MUSLY, least=True)
 
 
 def workers(paths: list[Path], repeats: int, figures: Figures) -> None:
@@ -224,6 +221,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=100)
     options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # workers load compiled modules, as they do where it is installed
     sounds = list(find_sounds(options.folder).values())
     with TemporaryDirectory() as folder, Figures("sound") as figures:
         files = written(sounds[:: max(1, len(sounds) // options.clips)][: options.clips], Path(folder))

@@ -19,7 +19,7 @@ def octave_extremes(powers: Samples, parameters: Parameters, out: Samples) -> No
     """
     averages = _averages(parameters)
     chosen, start, middle = np.empty((len(powers), len(averages)), np.float32), 0, len(averages) // 2
-    for bins, count in _octaves(parameters):
+    for bins, count in octave_bins(parameters):
         ordered = np.sort(powers[:, bins], axis=1)
         chosen[:, start : start + count] = ordered[:, -count:]
         chosen[:, middle + start : middle + start + count] = ordered[:, :count]
@@ -48,7 +48,7 @@ def _level(magnitude: Samples) -> Array:
 
 
 @lru_cache
-def _octaves(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
+def octave_bins(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
     """The bins of each octave, and how many of them make a peak.
 
     An octave has the bin below it too, and all but the last leave out their highest; the share counts that one.
@@ -68,7 +68,7 @@ def _octaves(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
 @lru_cache
 def _averages(parameters: Parameters) -> Samples:
     """(m, 14) from the chosen magnitudes, loudest then softest of each octave, to their means."""
-    counts = [count for _, count in _octaves(parameters)]
+    counts = [count for _, count in octave_bins(parameters)]
     means = np.zeros((2 * sum(counts), 2 * OCTAVES), np.float32)
     start = 0
     for column, count in enumerate(2 * counts):

@@ -187,7 +187,7 @@ def _samples(file: "SoundFile", check: Callable[[int], None]) -> Decoded:
 def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
     """The next frames, none at the end, and whether the decoder gave up."""
     if buffer.dtype == np.float32:
-        buffer.fill(np.nan)
+        buffer[:, 0].fill(np.nan)
     try:
         return file.read(out=buffer), False
     except soundfile.LibsndfileError:  # what it decoded before it gave up is in the buffer all the same

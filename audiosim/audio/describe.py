@@ -122,9 +122,10 @@ def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Sta
 def prepare_for(parameters: Parameters) -> None:
     """Load what describing takes, and compile what its descriptors compile."""
     decode.load_libraries()
-    noise = np.random.default_rng(0).standard_normal(parameters.rate_hz).astype(np.float32)
+    time = np.arange(parameters.rate_hz, dtype=np.float32) / parameters.rate_hz
+    sweep = np.sin(np.float32(1e4) * time * time)  # numpy.random takes 10 ms to load
     with suppress(Exception):  # what is wrong with a descriptor each file will say
-        frames(Signal(noise, parameters.rate_hz), parameters)
+        frames(Signal(sweep, parameters.rate_hz), parameters)
 
 
 def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:

@@ -11,7 +11,7 @@ from audiosim.audio.decode import Signal
 from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import decibels_of, filtered, hann, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
-from audiosim.audio.spectra import powers
+from audiosim.audio.spectra import has_code, powers
 from audiosim.errors import InputError, SoundError
 
 
@@ -55,15 +55,30 @@ class _Spectrum:
     """
 
     def __init__(self, samples: Samples, parameters: Parameters, source: Integers | None = None) -> None:
-        n = 1 + len(samples) // parameters.hop
-        mel = np.empty((n, parameters.bands), np.float32)
-        self.extremes = np.empty((n, 2 * OCTAVES), np.float32)
-        for some, power in powers(samples, hann(parameters.frame), parameters.hop):
-            block = power if source is None else power[:, source]
-            filtered(block, parameters, mel[some])
-            if CONTRAST in parameters.names:
-                octave_extremes(block, parameters, self.extremes[some])
+        mel, self.extremes = _spectrum(samples, parameters, source)
         self.levels = decibels_of(mel)
+
+
+def _spectrum(samples: Samples, parameters: Parameters, source: Integers | None) -> tuple[Samples, Samples]:
+    if has_code(parameters.frame, parameters.hop):
+        from audiosim.audio.spectrum_code import spectrum_by_code  # what loads LLVM
+
+        return spectrum_by_code(samples, parameters, source)
+    return spectrum_by_arrays(samples, parameters, source)
+
+
+def spectrum_by_arrays(
+    samples: Samples, parameters: Parameters, source: Integers | None = None
+) -> tuple[Samples, Samples]:
+    """Spectrum of frames of any length and hop, as `spectrum_by_code` gives it."""
+    n = 1 + len(samples) // parameters.hop
+    mel, extremes = np.empty((n, parameters.bands), np.float32), np.empty((n, 2 * OCTAVES), np.float32)
+    for some, power in powers(samples, hann(parameters.frame), parameters.hop):
+        block = power if source is None else power[:, source]
+        filtered(block, parameters, mel[some])
+        if CONTRAST in parameters.names:
+            octave_extremes(block, parameters, extremes[some])
+    return mel, extremes
 
 
 def _column(one: str | Descriptor, spectrum: _Spectrum, signal: Signal, parameters: Parameters) -> Array:

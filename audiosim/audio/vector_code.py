@@ -1,0 +1,192 @@
+"""A small language for machine code that does one thing to sixteen numbers at a time, translated by LLVM.
+
+Numbers that lie side by side are taken, added, multiplied and put back together. numba would not see from loops over
+arrays that they may be, takes seconds to translate them, and a quarter of a second to load; llvmlite, which it brings,
+takes a tenth for both. Nothing is kept on disk.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import binding, ir
+from numpy.typing import NDArray
+
+LANES = 16
+
+_FLOAT, _WHOLE, _POINTER = ir.FloatType(), ir.IntType(64), ir.PointerType()
+_VECTOR = ir.VectorType(_FLOAT, LANES)
+_FLAGS = ("contract",)  # a product and a sum may be rounded once, together
+
+
+class Lanes(NamedTuple):
+    """Sixteen numbers in single precision."""
+
+    builder: Any
+    value: Any
+
+    def __add__(self, other: "Lanes") -> "Lanes":  # type: ignore[override]
+        return Lanes(self.builder, self.builder.fadd(self.value, other.value, flags=_FLAGS))
+
+    def __sub__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.builder, self.builder.fsub(self.value, other.value, flags=_FLAGS))
+
+    def __mul__(self, other: "Lanes") -> "Lanes":  # type: ignore[override]
+        return Lanes(self.builder, self.builder.fmul(self.value, other.value, flags=_FLAGS))
+
+    def sorted_with(self, other: "Lanes") -> tuple["Lanes", "Lanes"]:
+        """The smaller and the larger of each pair."""
+        choose, less = self.builder.select, self.builder.fcmp_ordered("<", self.value, other.value)
+        smaller, larger = choose(less, self.value, other.value), choose(less, other.value, self.value)
+        return Lanes(self.builder, smaller), Lanes(self.builder, larger)
+
+
+class Place(NamedTuple):
+    """A whole number that says where something lies."""
+
+    builder: Any
+    value: Any
+
+    def __add__(self, other: "Place | int") -> "Place":  # type: ignore[override]
+        return Place(self.builder, self.builder.add(self.value, _whole(other)))
+
+    def __sub__(self, other: "Place | int") -> "Place":
+        return Place(self.builder, self.builder.sub(self.value, _whole(other)))
+
+    def __mul__(self, other: int) -> "Place":  # type: ignore[override]
+        return Place(self.builder, self.builder.mul(self.value, _whole(other)))
+
+
+def _whole(number: Place | int) -> Any:
+    return number.value if isinstance(number, Place) else ir.Constant(_WHOLE, number)
+
+
+class Numbers(NamedTuple):
+    """Numbers that lie side by side: of single precision, or whole ones."""
+
+    builder: Any
+    pointer: Any
+
+    def after(self, place: Place | int) -> "Numbers":
+        """Those from a place on, of single precision."""
+        return Numbers(self.builder, self._at(place, _FLOAT))
+
+    def take(self, place: Place | int) -> Lanes:
+        """Sixteen from a place on."""
+        return Lanes(self.builder, self.builder.load(self._at(place, _FLOAT), align=4, typ=_VECTOR))
+
+    def put(self, place: Place | int, lanes: Lanes) -> None:
+        """Write sixteen from a place on."""
+        self.builder.store(lanes.value, self._at(place, _FLOAT), align=4)
+
+    def spread(self, place: Place | int) -> Lanes:
+        """The one at a place, sixteen times."""
+        value, nothing = self.builder.load(self._at(place, _FLOAT), typ=_FLOAT), ir.Constant(_VECTOR, ir.Undefined)
+        first = self.builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+        all_first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return Lanes(self.builder, self.builder.shuffle_vector(first, nothing, all_first))
+
+    def copy(self, place: Place | int, source: "Numbers", at: Place | int) -> None:
+        """Write one number of another memory at a place."""
+        self.builder.store(self.builder.load(source._at(at, _FLOAT), typ=_FLOAT), self._at(place, _FLOAT))
+
+    def place(self, place: Place | int) -> Place:
+        """Whole number at a place, as the place that it says."""
+        return Place(self.builder, self.builder.load(self._at(place, _WHOLE), typ=_WHOLE))
+
+    def _at(self, place: Place | int, kind: Any) -> Any:
+        return self.builder.gep(self.pointer, [_whole(place)], source_etype=kind)
+
+
+class Code:
+    """A function of a count and of memories, none of which overlaps another, while it is being written."""
+
+    def __init__(self, memories: Sequence[str]) -> None:
+        self._module = ir.Module()
+        kind = ir.FunctionType(ir.VoidType(), [_WHOLE, *[_POINTER] * len(memories)])
+        function = ir.Function(self._module, kind, "code")
+        for pointer in function.args[1:]:
+            pointer.add_attribute("noalias")
+        self._builder = ir.IRBuilder(function.append_basic_block())
+        self.count = Place(self._builder, function.args[0])
+        self._memories = {
+            name: Numbers(self._builder, pointer) for name, pointer in zip(memories, function.args[1:], strict=True)
+        }
+        self._root = ir.Function(self._module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.sqrt.v{LANES}f32")
+
+    def __getitem__(self, name: str) -> Numbers:
+        return self._memories[name]
+
+    def constant(self, number: float) -> Lanes:
+        """A number, sixteen times."""
+        return Lanes(self._builder, ir.Constant(_VECTOR, [ir.Constant(_FLOAT, number)] * LANES))
+
+    def whole(self, number: int) -> Place:
+        """Whole number as a place."""
+        return Place(self._builder, _whole(number))
+
+    def root(self, lanes: Lanes) -> Lanes:
+        """The square root of each."""
+        return Lanes(self._builder, self._builder.call(self._root, [lanes.value]))
+
+    @contextmanager
+    def loop(self, start: Place | int, stop: Place | int, step: int = 1) -> Iterator[Place]:
+        """What is written inside done for start, start + step and so on, below stop; at least once."""
+        with self._loop(start, stop, step, []) as (place, _, _):
+            yield place
+
+    def fold(
+        self, start: Place, stop: Place, first: Sequence[Lanes], one: Callable[[Place, list[Lanes]], list[Lanes]]
+    ) -> list[Lanes]:
+        """Outcome of what `one` makes of a place and of what it made before, from `first` on; at least once."""
+        with self._loop(start, stop, 1, first) as (place, carried, after):
+            after.extend(one(place, carried))
+        return after
+
+    @contextmanager
+    def _loop(
+        self, start: Place | int, stop: Place | int, step: int, first: Sequence[Lanes]
+    ) -> Iterator[tuple[Place, list[Lanes], list[Lanes]]]:
+        builder, before, after = self._builder, self._builder.block, list[Lanes]()
+        inside, end = builder.append_basic_block(), builder.append_basic_block()
+        builder.branch(inside)
+        builder.position_at_end(inside)
+        place, phis = builder.phi(_WHOLE), [builder.phi(_VECTOR) for _ in first]
+        yield Place(builder, place), [Lanes(builder, phi) for phi in phis], after
+        following = builder.add(place, _whole(step))
+        for phi, once, again in zip(
+            [place, *phis],
+            [_whole(start), *(f.value for f in first)],
+            [following, *(a.value for a in after)],
+            strict=True,
+        ):
+            phi.add_incoming(once, before)
+            phi.add_incoming(again, builder.block)
+        builder.cbranch(builder.icmp_unsigned("<", following, _whole(stop)), inside, end)
+        builder.position_at_end(end)
+
+    def translated(self) -> "Translated":
+        """The function, for the processor at hand; nothing more can be written."""
+        self._builder.ret_void()
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        processor, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+        machine = binding.Target.from_default_triple().create_target_machine(cpu=processor, features=features, opt=2)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(str(self._module)), machine)
+        engine.finalize_object()
+        return Translated(engine, tuple(self._memories))
+
+
+class Translated:
+    """Machine code, called by a count and by an array for each memory."""
+
+    def __init__(self, engine: Any, memories: Sequence[str]) -> None:
+        pointers = [ctypes.c_void_p] * len(memories)
+        self._engine = engine  # holds the code
+        self._call = ctypes.CFUNCTYPE(None, ctypes.c_int64, *pointers)(engine.get_function_address("code"))
+        self._memories = memories
+
+    def __call__(self, count: int, **arrays: NDArray[np.float32] | NDArray[np.int64]) -> None:
+        self._call(count, *(arrays[name].ctypes.data for name in self._memories))

@@ -1,0 +1,135 @@
+"""Machine code for spectra is compared with transforms by numpy in double precision, frame by frame."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audiosim.audio.contrast import octave_bins
+from audiosim.audio.frames import spectrum_by_arrays
+from audiosim.audio.mfcc import mel_filters
+from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Parameters
+from audiosim.audio.spectra import has_code
+from audiosim.audio.spectrum_code import spectrum_by_code
+from audiosim.audio.vector_code import LANES, Code
+
+OTHERS = [  # other numbers of stages, and octaves at other bins
+    Parameters(22_050, 512, 128, 40, 13, descriptors=(MFCC, CONTRAST, BANDS)),
+    Parameters(44_100, 8192, 2048, 64, descriptors=(CONTRAST,)),
+]
+
+
+def spectrum_in_double_precision(samples, parameters, source=None):
+    """The definition: each frame transformed by itself, its bins weighted, and sorted octave by octave."""
+    frame, hop = parameters.frame, parameters.hop
+    taper = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frame) / frame)
+    padded = np.pad(samples.astype(float), frame // 2)
+    starts = range(0, len(samples) + 1, hop)
+    powers = np.array([np.abs(np.fft.rfft(padded[start : start + frame] * taper)) ** 2 for start in starts])
+    powers = powers if source is None else powers[:, source]
+    ordered = [np.sort(np.sqrt(powers[:, bins]), axis=1) for bins, _ in octave_bins(parameters)]
+    counts = [count for _, count in octave_bins(parameters)]
+    loudest = [found[:, -count:].mean(axis=1) for found, count in zip(ordered, counts, strict=True)]
+    softest = [found[:, :count].mean(axis=1) for found, count in zip(ordered, counts, strict=True)]
+    return powers @ mel_filters(parameters).T.astype(float), np.stack(loudest + softest, axis=1)
+
+
+def assert_spectra_agree(found, expected):
+    """To what single precision leaves of the loudest of a recording."""
+    power, magnitudes = found
+    np.testing.assert_allclose(power, expected[0], rtol=1e-5, atol=1e-6 * expected[0].max())
+    np.testing.assert_allclose(magnitudes, expected[1], rtol=1e-5, atol=2e-6 * expected[1].max())
+
+
+def noise(n, seed=0):
+    return (0.1 * np.random.default_rng(seed).standard_normal(n)).astype(np.float32)
+
+
+@pytest.mark.parametrize("parameters", [STANDARD_FRAMES, *OTHERS])
+def test_spectra_are_those_of_the_definition(parameters):
+    samples = noise(100_000)
+    assert has_code(parameters.frame, parameters.hop)
+    assert_spectra_agree(spectrum_by_code(samples, parameters), spectrum_in_double_precision(samples, parameters))
+
+
+def test_spectra_of_music_are_those_of_the_definition(music):
+    assert_spectra_agree(
+        spectrum_by_code(music(), STANDARD_FRAMES), spectrum_in_double_precision(music(), STANDARD_FRAMES)
+    )
+
+
+def test_bins_may_have_the_power_of_others():
+    source = np.random.default_rng(0).integers(0, 1025, 1025)
+    assert_spectra_agree(
+        spectrum_by_code(noise(50_000), STANDARD_FRAMES, source),
+        spectrum_in_double_precision(noise(50_000), STANDARD_FRAMES, source),
+    )
+
+
+# A group is 16 frames of 512 samples, and reads 19 x 512 from 1,024 before its first frame's middle.
+@pytest.mark.parametrize("n", [1, 511, 512, 8191, 8192, 8193, 8703, 8704, 8705, 16_895, 16_896, 16_897, 65_536])
+def test_the_ends_of_a_recording_are_zeros_whatever_its_length(n):
+    found = spectrum_by_code(noise(n), STANDARD_FRAMES)
+    assert len(found[0]) == len(found[1]) == 1 + n // 512
+    assert_spectra_agree(found, spectrum_in_double_precision(noise(n), STANDARD_FRAMES))
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 40_000), st.integers(0, 1000))
+def test_code_and_arrays_agree(n, seed):
+    found, expected = (of(noise(n, seed), STANDARD_FRAMES) for of in (spectrum_by_code, spectrum_by_arrays))
+    assert_spectra_agree(found, expected)
+
+
+def test_a_frame_does_not_depend_on_those_beside_it():
+    samples, part = noise(60_000), noise(60_000)[16 * 512 :]
+    whole, later = (spectrum_by_code(some, STANDARD_FRAMES)[0] for some in (samples, part))
+    np.testing.assert_array_equal(whole[16 + 2 :], later[2:])
+
+
+def test_no_octaves_are_found_where_contrast_is_not_asked_for():
+    power, extremes = spectrum_by_code(noise(30_000), PLAIN)
+    np.testing.assert_array_equal(power, spectrum_by_code(noise(30_000), STANDARD_FRAMES)[0])
+    assert extremes.shape == (59, 0)
+
+
+def test_samples_are_read_where_they_lie_and_left_as_they_are():
+    samples = noise(30_000)
+    kept = samples.copy()
+    spectrum_by_code(samples, STANDARD_FRAMES)
+    np.testing.assert_array_equal(samples, kept)
+
+
+def test_samples_need_not_lie_side_by_side():
+    stereo = np.stack([noise(30_000), noise(30_000, seed=1)], axis=1)
+    found, expected = (spectrum_by_code(one, STANDARD_FRAMES)[0] for one in (stereo[:, 1], noise(30_000, seed=1)))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("frame", "hop", "there"),
+    [(2048, 512, True), (512, 128, True), (2048, 1024, False), (1024, 256, False), (2000, 500, False), (8, 2, False)],
+)
+def test_code_is_for_frames_of_twice_a_power_of_four_that_overlap_by_three_quarters(frame, hop, there):
+    assert has_code(frame, hop) == there
+
+
+def test_a_loop_adds_what_it_is_told_to():
+    # Of n rows of sixteen numbers, the roots of the sums and the least and largest of each column.
+    code = Code(["rows", "result"])
+    rows, one = code["rows"], code.constant(-1e30)
+
+    def add(place, found):
+        row = rows.take(place * LANES)
+        return [found[0] + row, row.sorted_with(found[1])[1]]
+
+    total, largest = code.fold(code.whole(0), code.count, [code.constant(0.0), one], add)
+    code["result"].put(0, code.root(total))
+    code["result"].put(LANES, largest)
+    with code.loop(1, 4) as place:
+        code["result"].put(place * LANES + LANES, rows.spread(place) * code.constant(2.0) - rows.take(0))
+    values, result = np.random.default_rng(0).random((7, LANES), np.float32), np.empty((5, LANES), np.float32)
+    code.translated()(7, rows=values, result=result)
+    np.testing.assert_allclose(result[0], np.sqrt(values.sum(axis=0)), rtol=1e-6)
+    np.testing.assert_array_equal(result[1], values.max(axis=0))
+    np.testing.assert_allclose(result[2:], 2 * values[0, 1:4, None] - values[0], rtol=0, atol=1e-6)
