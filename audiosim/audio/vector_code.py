@@ -63,15 +63,15 @@ def _whole(number: Place | int) -> Any:
     return number.value if isinstance(number, Place) else ir.Constant(_WHOLE, number)
 
 
-class Numbers(NamedTuple):
-    """Numbers that lie side by side: of single precision, or whole ones."""
+class NumbersInMemory(NamedTuple):
+    """NumbersInMemory that lie side by side: of single precision, or whole ones."""
 
     builder: Any
     pointer: Any
 
-    def after(self, place: Place | int) -> "Numbers":
+    def after(self, place: Place | int) -> "NumbersInMemory":
         """Those from a place on, of single precision."""
-        return Numbers(self.builder, self._at(place, _FLOAT))
+        return NumbersInMemory(self.builder, self._at(place, _FLOAT))
 
     def take(self, place: Place | int) -> Lanes:
         """Sixteen from a place on."""
@@ -88,7 +88,7 @@ class Numbers(NamedTuple):
         all_first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return Lanes(self.builder, self.builder.shuffle_vector(first, nothing, all_first))
 
-    def copy(self, place: Place | int, source: "Numbers", at: Place | int) -> None:
+    def copy(self, place: Place | int, source: "NumbersInMemory", at: Place | int) -> None:
         """Write one number of another memory at a place."""
         self.builder.store(self.builder.load(source._at(at, _FLOAT), typ=_FLOAT), self._at(place, _FLOAT))
 
@@ -112,11 +112,12 @@ class Code:
         self._builder = ir.IRBuilder(function.append_basic_block())
         self.count = Place(self._builder, function.args[0])
         self._memories = {
-            name: Numbers(self._builder, pointer) for name, pointer in zip(memories, function.args[1:], strict=True)
+            name: NumbersInMemory(self._builder, pointer)
+            for name, pointer in zip(memories, function.args[1:], strict=True)
         }
         self._root = ir.Function(self._module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.sqrt.v{LANES}f32")
 
-    def __getitem__(self, name: str) -> Numbers:
+    def __getitem__(self, name: str) -> NumbersInMemory:
         return self._memories[name]
 
     def constant(self, number: float) -> Lanes:
