@@ -18,8 +18,9 @@ from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import hann, mel_filters
 from audiosim.audio.parameters import CONTRAST, Parameters
 from audiosim.audio.spectra import OVERLAP, cut
-from audiosim.audio.vector_code import LANES, Code, Lanes, NumbersInMemory, Place, Translated
+from audiosim.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
 
+LANES = SIDE_BY_SIDE["single"]
 RADIX = 4
 WIDTH = LANES + OVERLAP  # of a row of samples: what sixteen frames have there, and the frames that overlap the last
 HUGE = 3e38
@@ -70,7 +71,7 @@ def _octaves(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
 
 
 class _Tables(NamedTuple):
-    """NumbersInMemory that the code reads, by the names of its memories; and how much memory it works in."""
+    """Numbers that the code reads, by the names of its memories; and how much memory it works in."""
 
     named: dict[str, NDArray[np.float32] | NDArray[np.int64]]
     bins: int
