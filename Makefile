@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# Tests of servers and pages wait half of their time: three at once on two cores.
-ATONCE := $(shell $(PYTHON) -c 'import os; print(max(2, 3 * (os.cpu_count() or 1) // 2))')
+# Tests of servers and pages wait half of their time: four at once on two cores.
+ATONCE := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .PHONY: help audit demo test test-fast test-lowest check docs format bench calibration drawing release clean
 

@@ -186,6 +186,7 @@ def run_server(
     listening = listen(host, port)
     start_logging(log)
     keep_freed_memory()
+    stay_on_one_thread()
     with listening, _stopping_cleanly():
         made = (lambda: make) if isinstance(make, FastAPI) else make
         _run(lambda: _checked(made, host), listening, log, proxies, show)
@@ -202,7 +203,6 @@ def _run(
     failures: list[BaseException] = []
 
     def made(app: FastAPI) -> None:
-        stay_on_one_thread()
         sys.setswitchinterval(SWITCH_S)
         app.state.log = RequestLog(log, sys.stderr)
         server.let_go.append(app.state.followers.let_go)

@@ -19,6 +19,8 @@ from sqlalchemy import exc
 
 from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import utc_now, write_time
+from audiosim.campaign.schema import prepare_tables
+from audiosim.campaign.tables import IMPORTS
 from audiosim.errors import BusyError, InputError
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
@@ -28,25 +30,6 @@ MOST_WAITING = 20  # files of one collection
 SHOWN = 20
 TIMEOUT_S = 2.0
 
-METADATA = sql.MetaData()
-IMPORTS = sql.Table(
-    "audiosim_imports",
-    METADATA,
-    sql.Column("number", sql.Integer, primary_key=True),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("key", sql.Text),  # of the request; NULL where there is none
-    sql.Column("prefix", sql.Text, nullable=False),  # of the keys of its judgments
-    sql.Column("by", sql.Text, nullable=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("status", sql.Text, nullable=False),
-    sql.Column("lines", sql.Integer),  # judgments that it holds; NULL until it is read
-    sql.Column("written", sql.Integer, nullable=False),
-    sql.Column("problem", sql.Text, nullable=False),
-    sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
-    sql.Column("worker", sql.Text, nullable=False),  # who is at it
-    sql.Column("seen", sql.Float, nullable=False),  # when they last said so, in seconds since 1970
-    sql.UniqueConstraint("collection", "key"),
-)
 SAID = tuple(column for column in IMPORTS.c if column.name not in ("body", "worker", "seen"))
 
 
@@ -191,7 +174,7 @@ class ImportStore:
     def _make(self) -> None:
         if self._own is not None:
             self._own.mkdir(mode=0o700, exist_ok=True)
-        METADATA.create_all(self._engine)
+        prepare_tables(self._engine)
         self._there = True
 
     def _change(self, number: int, values: Mapping[str, Any]) -> None:

@@ -92,7 +92,7 @@ class Keeper:
         lesson = one.campaign.lesson()
         if lesson is None or self._stopping.is_set():
             return
-        learned = self._learned(name, lesson)
+        learned = one.campaign.lessons.recall(lesson) or self._learned(name, lesson)
         while not self._stopping.is_set():
             try:
                 one.campaign.teach(lesson.number, learned)

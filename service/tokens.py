@@ -14,6 +14,8 @@ from sqlalchemy import exc
 
 from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
+from audiosim.campaign.schema import prepare_tables
+from audiosim.campaign.tables import TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
 
 ROLES = ("assessor", "organiser", "client")
@@ -21,26 +23,6 @@ PREFIX = "audiosim_"  # so that what looks for secrets in files knows one
 RANDOM_BYTES = 32
 NAME_LIMIT = 200
 LONGEST_DAYS = 36_500
-
-METADATA = sql.MetaData()
-TOKENS = sql.Table(
-    "audiosim_tokens",
-    METADATA,
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("role", sql.Text, nullable=False),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("created", sql.Text, nullable=False),
-    sql.Column("expires", sql.Text, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False, unique=True),
-)
-HISTORY = sql.Table(
-    "audiosim_tokens_history",
-    METADATA,
-    sql.Column("number", sql.Integer, primary_key=True),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("kind", sql.Text, nullable=False),  # create, revoke
-    sql.Column("name", sql.Text, nullable=False),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +61,13 @@ def digest_of(secret: str) -> str:
 
 
 class TokenStore:
-    """The tokens in a database, such as sqlite:///campaign.db; a table beside those of the campaigns."""
+    """The tokens in a database, such as sqlite:///campaign.db, beside the campaigns."""
 
     def __init__(self, url: str, clock: Clock = utc_now) -> None:
         self._clock = clock
         self._engine = open_engine(url, 10.0)
         with reporting(self._engine):
-            METADATA.create_all(self._engine)
+            prepare_tables(self._engine)
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
         """A new token, which nothing can show again.
@@ -126,7 +108,8 @@ class TokenStore:
         """True if there is a token, or ever was one: then the database is for services that ask for one."""
         with reporting(self._engine), self._engine.connect() as connection:
             return any(
-                connection.execute(sql.select(sql.exists().select_from(one))).scalar() for one in (TOKENS, HISTORY)
+                connection.execute(sql.select(sql.exists().select_from(one))).scalar()
+                for one in (TOKENS, TOKENS_HISTORY)
             )
 
     def close(self) -> None:
@@ -134,4 +117,4 @@ class TokenStore:
         self._engine.dispose()
 
     def _note(self, connection: sql.Connection, kind: str, name: str) -> None:
-        connection.execute(sql.insert(HISTORY).values(time=write_time(self._clock()), kind=kind, name=name))
+        connection.execute(sql.insert(TOKENS_HISTORY).values(time=write_time(self._clock()), kind=kind, name=name))

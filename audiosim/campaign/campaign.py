@@ -10,6 +10,7 @@ from audiosim.campaign.admission import check, check_open, marked
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
 from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Change, Lease, Ledger
+from audiosim.campaign.lessons import Lessons
 from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
@@ -64,6 +65,7 @@ class Campaign:
         self._queue = Queue(self._pool, SecondOpinions(settings.twice, settings.seed), settings.cannot_limit, withheld)
         for pair in self._ledger.judged:
             self._queue.note(pair, self._ledger.assessors(pair))
+        self.lessons = Lessons(store)
         self._count = self._begin(built_in(self._pool, model), measure)
         self._log.sync()
         identify(store, collection, self._ledger.judged, settings.adopt)
@@ -73,11 +75,10 @@ class Campaign:
     def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
         """The count before the first line of the log, which says when the estimator learns."""
         own, to, pool = self._collection.judgments, self._settings, self._pool
-        rest = to.batch, to.rule, to.seed, None, False, to.distribution
-        first = Selection.start(pool, measure, estimator, own, *rest)
-        judged = filter(self._pool.positions.__contains__, self._ledger.judged)
-        held = sum(len(self._ledger.assessors(pair)) for pair in judged)
-        return Count(first, estimator, held, ready=to.learn_later)
+        rest = to.batch, to.rule, to.seed, dict[Pair, float](), False, to.distribution
+        first = Selection.start(pool, measure, self.lessons.after(pool, estimator, own), own, *rest)
+        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in pool.positions)
+        return Count(first, estimator, held, to.learn_later, self.lessons.learned)
 
     @property
     def current_state(self) -> CampaignState:
@@ -162,9 +163,11 @@ class Campaign:
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
         """Go on with what the model learned from a state, by `Lesson.learned`; the log says from where on."""
         self._count.teach(state, estimator)
+        self.lessons.keep(self._count.lesson_of(state), estimator)
         with self._log.turn() as turn:
             while turn.goes_on():
-                turn.write([self._learn(state)] if self._count.unsaid == state else [])
+                now = write_time(self._clock())
+                turn.write([Event("learn", now, refers=state)] if self._count.unsaid == state else [])
         self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
     def tell(self, said: Judgment | Event) -> Record:
@@ -352,7 +355,7 @@ class Campaign:
         """
         while (lesson := self.lesson()) is not None:
             with forgiving or nullcontext():
-                self.teach(lesson.number, lesson.learned())
+                self.teach(lesson.number, self.lessons.learned(lesson))
 
     def _note(self, number: int, event: Event) -> None:
         """Take in the next line of the log."""
@@ -374,9 +377,6 @@ class Campaign:
         now = self._clock()
         until = write_time(now + timedelta(seconds=self._settings.lease_s))
         return Event("lease", write_time(now), assessor, *pair, until=until)
-
-    def _learn(self, state: int) -> Event:
-        return Event("learn", write_time(self._clock()), refers=state)
 
     def _turned(self, kind: str, by: str, reason: str) -> Event:
         return Event(kind, write_time(self._clock()), by, details={"reason": reason} if reason else {})

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -11,10 +10,11 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.engine import DatabaseFile, failure, open_engine, reporting
-from audiosim.campaign.event import Event
-from audiosim.campaign.store import check_keys, check_repeated, used
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, event_of, prepare_tables, row_of
+from audiosim.campaign.engine import DatabaseFile, database_path, failure, open_engine, reporting
+from audiosim.campaign.event import Event, utc_now, write_time
+from audiosim.campaign.schema import prepare_tables
+from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
@@ -142,6 +142,20 @@ class DatabaseStore:
             self._begin(connection)
             connection.execute(own.values(about=about, rules=rules))
 
+    def note(self, key: str) -> str | None:
+        """The note of a key; None where there is none."""
+        chosen = sql.select(LESSONS.c.learned).where(LESSONS.c.key == key)
+        with reporting(self._engine), self._engine.connect() as connection:
+            return connection.execute(chosen).scalar()
+
+    def write_note(self, key: str, text: str) -> None:
+        """Keep a note; the oldest go where there are more than MOST_NOTES."""
+        others = sql.select(LESSONS.c.key).where(LESSONS.c.key != key)
+        latest = others.order_by(LESSONS.c.time.desc()).limit(MOST_NOTES - 1)
+        with reporting(self._engine), self._engine.begin() as connection:
+            connection.execute(sql.delete(LESSONS).where((LESSONS.c.key == key) | LESSONS.c.key.not_in(latest)))
+            connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
+
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
@@ -252,8 +266,8 @@ class DatabaseStore:
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
     """Collection, description and rules of each campaign of a database, which must be there."""
     engine = open_engine(url, TIMEOUT_S)
-    path = engine.url.database or ""
-    if engine.dialect.name == "sqlite" and not path.startswith("file:") and not Path(path).is_file():
+    path = database_path(engine.url)
+    if path is not None and not path.is_file():
         raise InputError(f"there is no database {path}")
     try:
         prepare_tables(engine)

@@ -37,6 +37,13 @@ def open_engine(url: str, timeout_s: float) -> sql.Engine:
     raise InputError(f"cannot use database {_shown(url)!r}: expected {EXPECTED}")
 
 
+def database_path(address: sql.URL) -> Path | None:
+    """The file that the URL of an SQLite database names; None for others, in memory, or where a URI names it."""
+    path = address.database or ""
+    named = address.get_backend_name() == "sqlite" and path not in ("", ":memory:") and not path.startswith("file:")
+    return Path(path) if named else None
+
+
 def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
     """Error that says in one line what went wrong with a database."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
@@ -142,6 +149,11 @@ class DatabaseFile:
                 _, _, path = connection.exec_driver_sql("PRAGMA database_list").first() or (0, "main", "")
             self._path = Path(path) if path else None
         self._identity = self._now()
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None where there is none."""
+        return self._path
 
     def check(self) -> None:
         """An error where the file is no longer the one that was opened."""

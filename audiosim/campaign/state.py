@@ -1,5 +1,6 @@
 """State of a campaign: the selection that its log adds up to, and what its model learned from it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
@@ -92,14 +93,23 @@ class Count:
     its time; any number of threads may ask for it, one does it, and the standing is that of the last line counted.
     """
 
-    def __init__(self, first: Selection, estimator: RelevanceEstimator, judgments: int, ready: bool = False) -> None:
+    def __init__(
+        self,
+        first: Selection,
+        estimator: RelevanceEstimator,
+        judgments: int,
+        ready: bool = False,
+        learn: Callable[[Lesson], RelevanceEstimator] = Lesson.learned,
+    ) -> None:
         """Begin before the first line.
 
         first      the selection then, which learns nothing by itself
         estimator  as it is before it learns from any judgment
         judgments  that the collection came with, of pairs of the pool
         ready      whether a standing has its weights before anybody sees it, as many ask at once
+        learn      learns a lesson, which may be known already
         """
+        self._learn = learn
         self._first, self._base, self._ready = first, estimator, ready
         self._long = False  # whether what is being counted takes long
         self._noted = 0  # the last line
@@ -143,7 +153,7 @@ class Count:
         missing = [one.state for one in self._learnings[self._learned :] if one.state not in self._estimators]
         if not missing and self.unsaid and not self.knows(self.unsaid):
             missing = [self.unsaid]
-        return self._lesson(missing[0]) if missing else None
+        return self.lesson_of(missing[0]) if missing else None
 
     @property
     def unsaid(self) -> int:
@@ -224,10 +234,11 @@ class Count:
     def _estimator(self, state: int) -> RelevanceEstimator:
         """The estimator that has learned from a state: at hand, or now."""
         if state not in self._estimators:
-            self._estimators[state] = self._lesson(state).learned()
+            self._estimators[state] = self._learn(self.lesson_of(state))
         return self._estimators[state]
 
-    def _lesson(self, state: int) -> Lesson:
+    def lesson_of(self, state: int) -> Lesson:
+        """Lesson of the state after a line."""
         until = (change for change in self._changes if change.number <= state)
         grades = grades_after(self._first.graded, until)
         return Lesson(state, self._base, self._first.pool.spread(grades))

@@ -7,6 +7,8 @@ from typing import Protocol
 from audiosim.campaign.event import Event
 from audiosim.errors import InputError
 
+MOST_NOTES = 100  # beside all logs of a database
+
 
 class Store(Protocol):
     """An append-only log of the events of one campaign, numbered from 1.
@@ -51,6 +53,7 @@ class MemoryStore:
         self._keys: dict[tuple[str, str], int] = {}
         self._lock = Lock()
         self._described = ("", "")
+        self._notes: dict[str, str] = {}
 
     def append(self, event: Event) -> int:
         with self._lock:
@@ -75,6 +78,14 @@ class MemoryStore:
 
     def describe(self, about: str, rules: str) -> None:
         self._described = (about, rules)
+
+    def note(self, key: str) -> str | None:
+        return self._notes.get(key)
+
+    def write_note(self, key: str, text: str) -> None:
+        self._notes[key] = text
+        if len(self._notes) > MOST_NOTES:
+            del self._notes[next(iter(self._notes))]
 
     def _add(self, event: Event) -> int:
         self._events.append(event)

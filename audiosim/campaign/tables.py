@@ -1,4 +1,4 @@
-"""The tables of campaigns in a database: made where there are none, brought up to date where they are older.
+"""The tables of a database: of campaigns, tokens, files on their way in, and of what models learned; see `schema`.
 
 One row per collection holds the number and the digest of its last event; whoever appends takes the next numbers there
 first and holds the row until all is written, so that numbers rise in the order in which events become readable.
@@ -8,25 +8,25 @@ import json
 from typing import Any
 
 import sqlalchemy as sql
-from sqlalchemy import exc
-from sqlalchemy.schema import CreateTable
 
-from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.event import Event
-from audiosim.errors import InputError
 
-VERSION = 2  # of the tables; raised when they change
-
-METADATA = sql.MetaData()
+TABLES = sql.MetaData()
+LAYOUTS = sql.Table(  # Alembic's own: the layout that the database has, in its one row
+    "audiosim_version",
+    TABLES,
+    sql.Column("version_num", sql.String(32), nullable=False),
+    sql.PrimaryKeyConstraint("version_num", name="audiosim_version_pkc"),
+)
 SCHEMA = sql.Table(
     "audiosim_schema",
-    METADATA,
+    TABLES,
     sql.Column("one", sql.Integer, primary_key=True, autoincrement=False),  # always 1: there is one row
-    sql.Column("version", sql.Integer, nullable=False),
+    sql.Column("version", sql.Integer, nullable=False),  # always 3: programs that know no Alembic refuse it
 )
 CAMPAIGNS = sql.Table(
     "audiosim_campaigns",
-    METADATA,
+    TABLES,
     sql.Column("collection", sql.Text, primary_key=True),
     sql.Column("last", sql.BigInteger, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, server_default=""),  # of the last event
@@ -35,7 +35,7 @@ CAMPAIGNS = sql.Table(
 )
 EVENTS = sql.Table(
     "audiosim_events",
-    METADATA,
+    TABLES,
     sql.Column("collection", sql.Text, primary_key=True),
     sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
     sql.Column("kind", sql.Text, nullable=False),
@@ -51,8 +51,50 @@ EVENTS = sql.Table(
     sql.Column("digest", sql.Text, nullable=False, server_default=""),  # see `chain`
     sql.UniqueConstraint("collection", "assessor", "key"),
 )
+LESSONS = sql.Table(
+    "audiosim_lessons",
+    TABLES,
+    sql.Column("key", sql.Text, primary_key=True),  # digest of all that was learned from, and by what program
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("learned", sql.Text, nullable=False),  # JSON
+)
+TOKENS = sql.Table(
+    "audiosim_tokens",
+    TABLES,
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("role", sql.Text, nullable=False),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("expires", sql.Text, nullable=False),
+    sql.Column("digest", sql.Text, nullable=False, unique=True),
+)
+TOKENS_HISTORY = sql.Table(
+    "audiosim_tokens_history",
+    TABLES,
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("kind", sql.Text, nullable=False),  # create, revoke
+    sql.Column("name", sql.Text, nullable=False),
+)
+IMPORTS = sql.Table(
+    "audiosim_imports",
+    TABLES,
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("key", sql.Text),  # of the request; NULL where there is none
+    sql.Column("prefix", sql.Text, nullable=False),  # of the keys of its judgments
+    sql.Column("by", sql.Text, nullable=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("status", sql.Text, nullable=False),
+    sql.Column("lines", sql.Integer),  # judgments that it holds; NULL until it is read
+    sql.Column("written", sql.Integer, nullable=False),
+    sql.Column("problem", sql.Text, nullable=False),
+    sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
+    sql.Column("worker", sql.Text, nullable=False),  # who is at it
+    sql.Column("seen", sql.Float, nullable=False),  # when they last said so, in seconds since 1970
+    sql.UniqueConstraint("collection", "key"),
+)
 FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:-1])
-LATER = (EVENTS.c.digest, CAMPAIGNS.c.digest, CAMPAIGNS.c.about, CAMPAIGNS.c.rules)  # columns of version 2
 
 
 def event_of(row: Any) -> Event:
@@ -77,63 +119,3 @@ def row_of(event: Event) -> dict[str, Any]:
         "refers": event.refers,
         "until": event.until,
     }
-
-
-def prepare_tables(engine: sql.Engine) -> None:
-    """Make the tables where there are none, bring those of version 1 up to date; an error where they are later."""
-    version = _version(engine)
-    if version is None:
-        try:
-            _make_tables(engine)
-        except exc.SQLAlchemyError:  # another process may make them at this moment
-            if _version(engine) is None:
-                raise
-        version = _version(engine)
-    if version == 1:
-        _add_chain(engine)
-        version = _version(engine)
-    if version != VERSION:
-        raise InputError(
-            f"database {engine.url.render_as_string()} holds campaigns in version {version} of its tables, "
-            f"expected version {VERSION}"
-        )
-
-
-def _version(engine: sql.Engine) -> int | None:
-    with engine.connect() as connection:
-        if not sql.inspect(connection).has_table(SCHEMA.name):
-            return None
-        return connection.execute(sql.select(SCHEMA.c.version)).scalar()
-
-
-def _make_tables(engine: sql.Engine) -> None:
-    with engine.begin() as connection:
-        for table in METADATA.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))
-        connection.execute(sql.insert(SCHEMA).values(one=1, version=VERSION))
-
-
-def _add_chain(engine: sql.Engine) -> None:
-    """Bring tables of version 1 up to date, all at once: the columns of version 2, and the digest of every event."""
-    with engine.begin() as connection:
-        # First, as it keeps others from doing the same.
-        if not connection.execute(sql.update(SCHEMA).where(SCHEMA.c.version == 1).values(version=VERSION)).rowcount:
-            return
-        for column in LATER:
-            table = column.table.name
-            connection.execute(sql.text(f"ALTER TABLE {table} ADD COLUMN {column.name} TEXT NOT NULL DEFAULT ''"))
-        for collection in connection.execute(sql.select(CAMPAIGNS.c.collection)).scalars().all():
-            _chain(connection, collection)
-
-
-def _chain(connection: sql.Connection, collection: str) -> None:
-    own = EVENTS.c.collection == collection
-    rows = connection.execute(sql.select(EVENTS.c.number, *FIELDS).where(own).order_by(EVENTS.c.number)).all()
-    digest, found = FIRST, []
-    for number, *fields in rows:
-        digest = link(digest, number, event_of(fields))
-        found.append({"at": number, "found": digest})
-    if found:
-        numbered = sql.update(EVENTS).where(own, EVENTS.c.number == sql.bindparam("at"))
-        connection.execute(numbered.values(digest=sql.bindparam("found")), found)
-    connection.execute(sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == collection).values(digest=digest))

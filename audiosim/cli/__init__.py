@@ -47,6 +47,7 @@ COMMANDS = {
     "backup": "keeping.backup",
     "verify": "keeping.verify_logs",
     "restore": "keeping.restore",
+    "migrate": "keeping.migrate",
     "import": "keeping.import_judgments",
     "token": "access_tokens.app",
 }

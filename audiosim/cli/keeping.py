@@ -1,4 +1,4 @@
-"""Commands that keep the judgments of a service: back them up, verify them, restore them, take more in."""
+"""Commands that keep the judgments of a service: back up, verify, restore, migrate their tables, take more in."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,6 +63,33 @@ def restore(
     from audiosim.campaign.archive import restore as restore_logs
 
     _print(form, restore_logs(backup, database))
+
+
+def migrate(
+    database: Database,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit code 1 where there is something to do.")
+    ] = False,
+    form: As = Format.table,
+) -> None:
+    """Bring the tables of a database up to date, as `serve` does when it starts.
+
+    All of it happens in one transaction, or nothing does. Of an SQLite file a copy is kept beside it, as it was; back
+    up PostgreSQL first, and stop the services that use it.
+
+    Example: `audiosim migrate --db sqlite:///campaign.db`
+    """
+    from audiosim.campaign.schema import LATEST, layout_of_database
+    from audiosim.campaign.schema import migrate as migrate_tables
+
+    if check:
+        layout = layout_of_database(database)
+        print_result(form, row := {"layout": layout, "latest": LATEST}, [row], lambda: rows_view([row]))
+        if layout != LATEST:
+            raise typer.Exit(1)
+        return
+    row = migrate_tables(database).to_dict()
+    print_result(form, row, [row], lambda: rows_view([row]))
 
 
 def import_judgments(

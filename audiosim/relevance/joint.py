@@ -19,6 +19,7 @@ a prior is held, and documents that are alike in it share an effect; see `eviden
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -35,6 +36,7 @@ from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, Trend, usual_model
 from audiosim.relevance.random_effects import SOUND, layout_of
 from audiosim.stats.layout import REST, Layout
+from audiosim.stats.threads import one_thread
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 SMALL = 0.03  # size at which a component is taken up again that the model has none of
@@ -227,6 +229,10 @@ class JointEstimator:
         The prior of the standard deviations is log-normal, that of the trend normal. The trend itself needs
         no learning: it is among the effects that are conditioned.
         """
+        with one_thread():
+            return self._relearned(grades)
+
+    def _relearned(self, grades: Array) -> "JointEstimator":
         from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
 
         places, held = np.flatnonzero(~np.isnan(grades)), self._held
@@ -236,11 +242,43 @@ class JointEstimator:
         off = grades[places] / self._start.maximum - held.mean[places]
         found = estimate_components([layout], [off], centre, spread)
         left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
+        other = self._having(
+            grades, held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
+        )
+        shaped = other._start.revise(grades).shaped()
+        other._start = replace(
+            other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth, means=shaped.means
+        )
+        return other
+
+    def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
         other = copy(self)
         other._taught, other._reserve = grades, None
-        other._begin(held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left))
-        shaped = other._start.revise(grades).shaped()
-        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
+        other._begin(standard_deviations)
+        return other
+
+    @property
+    def basis(self) -> object:
+        """All that a lesson rests on beside the grades."""
+        return self._prior, self._held, self._pool.found
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """Standard deviations and levels as they were learned last."""
+        start = self._start
+        shape = None if start.shape is None else start.shape.tolist()
+        return {
+            "standard_deviations": dict(self.standard_deviations),
+            "shape": shape,
+            "stretch": float(start.stretch),
+            "worth": float(start.worth),
+        }
+
+    def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
+        """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
+        other = self._having(grades, learned["standard_deviations"])
+        shape = None if learned["shape"] is None else np.array(learned["shape"])
+        other._start = replace(other._start, shape=shape, stretch=learned["stretch"], worth=learned["worth"])
         return other
 
     def in_reserve(self) -> "JointEstimator | None":

@@ -5,7 +5,7 @@ its judgments.
 """
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Pair
@@ -21,6 +21,28 @@ class Relearning(Protocol):
 
     def relearned(self, grades: Array) -> RelevanceEstimator:
         """The estimator that has learned from these judgments.
+
+        grades  (n,) NaN where unjudged
+        """
+        ...
+
+
+@runtime_checkable
+class Resuming(Protocol):
+    """An estimator whose lessons can be written down, and taken up again by one that has not learned them."""
+
+    @property
+    def basis(self) -> object:
+        """All that a lesson rests on beside the grades: values, arrays, and dataclasses of them."""
+        ...
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """The last lesson, as plain values."""
+        ...
+
+    def resumed(self, grades: Array, learned: Mapping[str, Any]) -> RelevanceEstimator:
+        """The estimator that has learned this from these judgments, as `relearned` made it.
 
         grades  (n,) NaN where unjudged
         """
@@ -59,11 +81,16 @@ def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> Rel
     return estimator.following(learned) if isinstance(estimator, Following) else None
 
 
-def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-    """The estimator as a campaign has it in which the pairs were first judged in this order.
+def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
+    """The grades that a campaign's estimator has learned from, whose pairs were first judged in this order.
 
     grades  of the judged pairs; those outside the pool are left out
     """
     judged = [pair for pair in grades if pair in pool.positions]
-    first = judged[: last_moment(len(judged))]
-    return relearned(estimator, pool.spread({pair: grades[pair] for pair in first})) if first else estimator
+    return {pair: grades[pair] for pair in judged[: last_moment(len(judged))]}
+
+
+def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
+    """The estimator as a campaign has it in which the pairs were first judged in this order."""
+    first = learned_from(pool, grades)
+    return relearned(estimator, pool.spread(first)) if first else estimator

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import RLock
 from typing import Any, TypeVar
 
 import lazy_loader
@@ -14,7 +14,7 @@ threadpoolctl = lazy_loader.load("threadpoolctl")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_ALONE = Lock()  # the limit below is the process's: two at once would restore each other's
+_ALONE = RLock()  # the limit below is the process's: two at once would restore each other's
 
 
 def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim.campaign import DatabaseStore, Event, MemoryStore
-from audiosim.campaign.tables import METADATA
+from audiosim.campaign.tables import TABLES
 
 NAMES = (f"tiny {number}" for number in itertools.count())
 NOON = "2013-05-01T12:00:00Z"
@@ -51,7 +51,7 @@ def database(request, tmp_path):
 def database_to_make(database):
     """The URL of every kind of database, without our tables."""
     engine = sql.create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
-    METADATA.drop_all(engine)
+    TABLES.drop_all(engine)
     engine.dispose()
     return database
 

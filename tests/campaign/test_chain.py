@@ -1,8 +1,7 @@
-"""A log that goes back, a file that is moved, a database of the layout before."""
+"""A log that goes back, a file that is moved."""
 
 import json
 import shutil
-import sqlite3
 from contextlib import closing
 from hashlib import sha256
 
@@ -10,7 +9,7 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim.campaign import Campaign, DatabaseStore
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, METADATA
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS
 from audiosim.errors import RewoundError, StoreError
 
 NOON = "2013-05-01T12:00:00Z"
@@ -174,60 +173,3 @@ def test_what_waits_in_the_write_ahead_log_is_folded_into_the_file(tmp_path, sai
         shutil.copy(path, tmp_path / "copy.db")  # what people do
         with closing(DatabaseStore(f"sqlite:///{tmp_path / 'copy.db'}", "tiny")) as copied:
             assert list(copied.read()) == list(store.read())
-
-
-# The tables as version 1 had them.
-FIRST_LAYOUT = """
-CREATE TABLE audiosim_schema (one INTEGER NOT NULL PRIMARY KEY, version INTEGER NOT NULL);
-INSERT INTO audiosim_schema VALUES (1, 1);
-CREATE TABLE audiosim_campaigns (collection TEXT NOT NULL PRIMARY KEY, last BIGINT NOT NULL);
-CREATE TABLE audiosim_events (
-    collection TEXT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, time TEXT NOT NULL, assessor TEXT NOT NULL,
-    query TEXT NOT NULL, document TEXT NOT NULL, grades TEXT NOT NULL, details TEXT NOT NULL, key TEXT,
-    refers BIGINT NOT NULL, until TEXT NOT NULL, PRIMARY KEY (collection, number), UNIQUE (collection, assessor, key)
-);
-INSERT INTO audiosim_campaigns VALUES ('tiny', 3), ('empty', 0);
-INSERT INTO audiosim_events VALUES
-    ('tiny', 1, 'lease', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{}', '{}', NULL, 0, '2013-05-01T12:30:00Z'),
-    ('tiny', 2, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'a', '{"fine": 90}', '{"note": "\u00d6"}', 'k', 0, ''),
-    ('tiny', 3, 'judgment', '2013-05-01T12:00:00Z', 'ann', 'q1', 'b', '{"fine": 60.0}', '{}', NULL, 0, '');
-"""
-
-
-@pytest.fixture
-def first_layout(database_to_make):
-    """A database as version 1 made it."""
-    engine = engine_of(database_to_make)
-    with engine.begin() as connection:
-        for statement in FIRST_LAYOUT.split(";\n"):
-            if statement.strip():
-                connection.exec_driver_sql(statement)
-    yield database_to_make
-    METADATA.drop_all(engine)
-    engine.dispose()
-
-
-def test_a_database_of_the_first_layout_is_brought_up_to_date_where_it_is(first_layout, tiny, said):
-    with closing(DatabaseStore(first_layout, "tiny")) as store:
-        assert [(number, event.grades) for number, event in store.read()] == [
-            (1, {}),
-            (2, {"fine": 90}),
-            (3, {"fine": 60}),
-        ]
-        assert store.append(said(document="c")) == 4
-        assert len(set(digests(first_layout, "tiny"))) == 4
-        campaign = Campaign(tiny, "mjud", "CG@2", store)
-        assert campaign.progress.judged == 3
-    with closing(DatabaseStore(first_layout, "empty")) as empty:
-        assert list(empty.read()) == []
-        assert empty.append(said()) == 1
-
-
-def test_a_first_layout_that_cannot_be_written_says_so_and_stays(tmp_path):
-    path = tmp_path / "old.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(FIRST_LAYOUT + "PRAGMA journal_mode = WAL;")
-    with pytest.raises(StoreError, match="attempt to write a readonly database"):
-        DatabaseStore(f"sqlite:///file:{path}?mode=ro&uri=true", "tiny")
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version FROM audiosim_schema").fetchone() == (1,)

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
-from audiosim.campaign.tables import METADATA
+from audiosim.campaign.tables import TABLES
 from audiosim.corpus.pool import build_pool
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def database(request, tmp_path):
         return f"sqlite:///{tmp_path / 'campaign.db'}"
     url = request.getfixturevalue("postgres")
     engine = sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    METADATA.drop_all(engine)
+    TABLES.drop_all(engine)
     engine.dispose()
     return url
 

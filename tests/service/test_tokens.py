@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sql
 
+from audiosim.campaign.tables import TABLES
 from audiosim.cli.service_options import parse_proxies
 from audiosim.errors import InputError, StoreError
 from service.access import (
@@ -20,7 +21,7 @@ from service.access import (
     host_of,
     is_loopback,
 )
-from service.tokens import METADATA, Token, TokenStore
+from service.tokens import Token, TokenStore
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 
@@ -208,7 +209,7 @@ def test_without_tokens_only_a_loopback_address_may_be_listened_on(store):
 
 def test_a_database_that_ever_held_a_token_needs_tokens_for_good(url, watch):
     before = TokenStore(url, watch.time)
-    METADATA.drop_all(before._engine)  # the tests share one server
+    TABLES.drop_all(before._engine)  # the tests share one server
     before.close()
     store = TokenStore(url, watch.time)
     assert not store.was_used()

@@ -1,0 +1,160 @@
+"""The layout of a database: made where there is none, brought up to date by Alembic where it is older.
+
+A database says its layout in a table of Alembic's; those from before Alembic, layouts 1 and 2, in one of their own. Who
+makes or changes tables holds a lock until all of it is there or nothing: of two servers that start, one waits. Nothing
+is imported of Alembic where nothing is to be done.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+
+from audiosim.campaign.engine import DatabaseFile, database_path, open_engine, reporting
+from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES
+from audiosim.errors import InputError
+
+LATEST = "3"  # of migrations/versions
+BEFORE_ALEMBIC = 3  # in audiosim_schema, for good
+LOCK = 4_155_206_311  # of PostgreSQL's advisory locks: ours, by lot
+MIGRATIONS = Path(__file__).parent / "migrations"
+TIMEOUT_S = 60.0  # for others who make or change tables
+LOG = logging.getLogger("audiosim")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A change of a database's layout.
+
+    database  URL, without a password
+    before    layout that it had; empty where there was none
+    layout    layout that it has
+    kept      copy of the file as it was before; empty where there was nothing to keep, and for PostgreSQL
+    """
+
+    database: str
+    before: str
+    layout: str
+    kept: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def migrate(url: str) -> Migration:
+    """Bring a database up to date, which must be there, and say what was done; `before` is `layout` where nothing."""
+    with _opened(url) as engine:
+        return prepare_tables(engine)
+
+
+def layout_of_database(url: str) -> str:
+    """Layout that a database has, which must be there; empty where it has no tables of ours. Nothing is changed."""
+    with _opened(url) as engine:
+        return _layout(engine)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[sql.Engine]:
+    engine = open_engine(url, TIMEOUT_S)
+    path = database_path(engine.url)
+    if path is not None and not path.is_file():
+        raise InputError(f"there is no database {path}")
+    try:
+        with reporting(engine):
+            yield engine
+    finally:
+        engine.dispose()
+
+
+def prepare_tables(engine: sql.Engine) -> Migration:
+    """Make the tables where there are none, bring older ones up to date; an error where they are later than we know."""
+    shown = engine.url.render_as_string()
+    before = _layout(engine)
+    if before == LATEST:
+        return Migration(shown, before, LATEST)
+    with _locked(engine) as connection:
+        before = _layout(connection)
+        kept = "" if before in ("", LATEST) else _keep(engine, before)
+        if before == "":
+            _make(connection)
+        elif before != LATEST:
+            _upgrade(connection, before)
+    if before not in ("", LATEST):
+        back = f"the file as it was is {kept}" if kept else "the way back is a backup from before"
+        LOG.warning("database %s: layout %s was brought to %s; %s", shown, before, LATEST, back)
+    return Migration(shown, before, LATEST, kept)
+
+
+def _layout(bound: sql.Engine | sql.Connection) -> str:
+    """Layout that a database has, empty where none; an error where it is none of ours."""
+    if isinstance(bound, sql.Engine):
+        with bound.connect() as connection:
+            return _layout(connection)
+    there = sql.inspect(bound)
+    found = None
+    for table, column in ((LAYOUTS, LAYOUTS.c.version_num), (SCHEMA, SCHEMA.c.version)):
+        if found is None and there.has_table(table.name):
+            found = bound.execute(sql.select(column)).scalar()
+    layout = "" if found is None else str(found)
+    if layout and not (layout.isdigit() and 1 <= int(layout) <= int(LATEST)):
+        raise InputError(
+            f"database {bound.engine.url.render_as_string()} has layout {layout}, and this version of audiosim knows "
+            f"layouts up to {LATEST}: use the version that wrote it, or restore a backup into a new database"
+        )
+    return layout
+
+
+@contextmanager
+def _locked(engine: sql.Engine) -> Iterator[sql.Connection]:
+    """A transaction that keeps others from making or changing tables."""
+    with engine.begin() as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.execute(sql.select(sql.func.pg_advisory_xact_lock(LOCK)))
+        yield connection
+
+
+def _make(connection: sql.Connection) -> None:
+    """Make all tables at once, as the migrations would have made them one after the other."""
+    TABLES.create_all(connection)
+    connection.execute(sql.insert(SCHEMA).values(one=1, version=BEFORE_ALEMBIC))
+    connection.execute(sql.insert(LAYOUTS).values(version_num=LATEST))
+
+
+def _upgrade(connection: sql.Connection, before: str) -> None:
+    """Run the migrations after a layout, in the transaction of the connection."""
+    from alembic import command, config
+
+    if not sql.inspect(connection).has_table(LAYOUTS.name):
+        LAYOUTS.create(connection)
+        connection.execute(sql.insert(LAYOUTS).values(version_num=before))
+    settings = config.Config()
+    settings.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    settings.attributes["connection"] = connection
+    command.upgrade(settings, "head")
+
+
+def _keep(engine: sql.Engine, before: str) -> str:
+    """Copy an SQLite database beside it, as it is; the copy's path, empty for what is no file."""
+    path = DatabaseFile(engine).path
+    if path is None:
+        return ""
+    name = f"{path.name}.layout-{before}"
+    copies = (path.with_name(f"{name}-{number}" if number else name) for number in count())
+    copy = next(one for one in copies if not one.exists())
+    with engine.connect() as connection:
+        outside = connection.execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            outside.exec_driver_sql("VACUUM INTO ?", (str(copy),))
+        except sql.exc.SQLAlchemyError:
+            with suppress(OSError):
+                copy.unlink()
+            raise
+    return str(copy)

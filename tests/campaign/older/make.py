@@ -1,0 +1,67 @@
+"""Databases as older versions of audiosim made them: judges a little with the code of an older commit, and dumps it.
+
+    git worktree add /tmp/older COMMIT
+    PYTHONPATH=/tmp/older python tests/campaign/older/make.py URL /tmp/older/fixtures/demo
+
+Layout 1 is of the commit before 2b9b3e3, layout 2 of 851eabc. An SQLite database is then written as text by `.dump`,
+and PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines: these are the files beside this script.
+"""
+
+import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from inspect import signature
+
+from audiosim.campaign import Campaign, DatabaseStore, Event
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+from service.tokens import TokenStore
+
+NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
+
+
+def clock() -> datetime:
+    """A clock that goes on by seven seconds whenever somebody looks at it."""
+    NOW[0] += timedelta(seconds=7)
+    return NOW[0]
+
+
+def judge(url: str, folder: str) -> None:
+    """Two assessors judge, one takes back, one cannot judge, and the campaign is paused."""
+    collection = Collection.load(folder)
+    with closing(DatabaseStore(url, collection.identifier)) as store:
+        campaign = Campaign(collection, "uniform", "CG@5", store, clock=clock)
+        for number in range(6):
+            name = ("ann", "ben")[number % 2]
+            (pair,) = campaign.ask(1, name)
+            campaign.tell(Judgment(pair.query, pair.document, 10.0 * number + 5, name))
+        campaign.undo("ann")
+        time = f"{clock():%Y-%m-%dT%H:%M:%S}.000Z"
+        (pair,) = campaign.ask(1, "ben")
+        campaign.tell(Event("cannot", time, "ben", *pair, details={"reason": "silent"}, key="k1"))
+        campaign.pause("me", "lunch")
+
+
+def give_tokens(url: str) -> None:
+    """One token that is good and one that was revoked; nobody keeps what they are."""
+    tokens = TokenStore(url, clock=clock) if "clock" in signature(TokenStore).parameters else TokenStore(url)
+    tokens.create("ann", "assessor", "demo")
+    tokens.create("ben", "assessor")
+    tokens.revoke("ben")
+    tokens.close()
+
+
+def leave_import(url: str) -> None:
+    """A file of judgments that was refused, where the version knows of such files."""
+    try:
+        from service.import_store import ImportStore
+    except ImportError:
+        return
+    store = ImportStore(url)
+    store.end(store.add("demo", b"q d 1\n", "key", "me").number, "failed", "line 1: expected a header")
+
+
+if __name__ == "__main__":
+    judge(*sys.argv[1:3])
+    give_tokens(sys.argv[1])
+    leave_import(sys.argv[1])

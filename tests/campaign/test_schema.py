@@ -1,0 +1,271 @@
+"""Databases of every layout that there was are brought up to date; what older versions wrote is kept to the letter."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+import sqlalchemy as sql
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from audiosim import Collection
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.campaign.archive import verify
+from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
+from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES, TOKENS
+from audiosim.errors import InputError, StoreError
+
+OLDER = Path(__file__).with_name("older")
+DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
+# Digest of the last event as the code of layout 2 wrote it; layout 1 had none.
+LAST = {"2": "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4"}
+FIRST_JUDGMENT = ("judgment", "2026-11-21T09:00:28.000Z", "ann", "q06", "d067", {"fine": 5.0})
+
+
+def engine_of(url):
+    return sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+
+def drop_all(url):
+    engine = engine_of(url)
+    TABLES.drop_all(engine)
+    engine.dispose()
+
+
+def load_older(url, layout):
+    """Fill an empty database with what a version of that layout wrote."""
+    text = (OLDER / f"layout-{layout}-{url.partition(':')[0]}.sql").read_text(encoding="utf-8")
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.executescript(text)
+        return
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.connection.execute(text)  # by psycopg, which takes several statements at once
+    engine.dispose()
+
+
+@pytest.fixture(params=["1", "2"])
+def older(request, database_to_make):
+    """The URL of a database of an older layout, and the layout."""
+    load_older(database_to_make, request.param)
+    yield database_to_make, request.param
+    drop_all(database_to_make)
+
+
+def differences(url):
+    """What a database has otherwise than the tables say, as Alembic finds it."""
+    engine = engine_of(url)
+    with engine.connect() as connection:
+        # Of SQLite's empty text as a default it finds that it is another than itself.
+        defaults = engine.dialect.name != "sqlite"
+        options = {"compare_type": True, "compare_server_default": defaults, "version_table": LAYOUTS.name}
+        found = compare_metadata(MigrationContext.configure(connection, opts=options), TABLES)
+    engine.dispose()
+    own = [one for one in found if isinstance(one, tuple) and one[0] == "add_table" and one[1] is LAYOUTS]
+    return [one for one in found if one not in own]
+
+
+def columns(url):
+    """Name, type, default and the rest of every column, by table."""
+    engine = engine_of(url)
+    found = sql.inspect(engine).get_multi_columns()
+    engine.dispose()
+    return {name: sorted((str(one) for one in each), key=str) for (_, name), each in found.items()}
+
+
+def test_what_an_older_version_wrote_is_all_there_and_goes_on(older):
+    url, layout = older
+    done = migrate(url)
+    assert (done.before, done.layout, layout_of_database(url)) == (layout, LATEST, LATEST)
+    (found,) = verify(url)
+    assert (found.collection, found.events) == ("demo", 17)
+    assert found.digest == LAST.get(layout, found.digest)
+    with closing(DatabaseStore(url, "demo")) as store:
+        event = list(store.read())[1][1]
+        assert (event.kind, event.time, event.assessor, event.query, event.document, event.grades) == FIRST_JUDGMENT
+        campaign = Campaign(Collection.load(DEMO), "uniform", "CG@5", store)
+        assert (campaign.state, campaign.progress.judged, campaign.number) == ("paused", 5, 17)
+        campaign.resume("me")
+        (pair,) = campaign.ask(1, "ann")
+        assert pair == ("q18", "d070")  # taken back, and so theirs again
+    assert verify(url)[0].events == 19
+
+
+def test_tokens_of_an_older_version_stay_good(older):
+    url, layout = older
+    migrate(url)
+    engine = engine_of(url)
+    with engine.connect() as connection:
+        rows = connection.execute(sql.select(TOKENS.c.name, TOKENS.c.role, TOKENS.c.digest)).all()
+    engine.dispose()
+    text = (OLDER / f"layout-{layout}-sqlite.sql").read_text(encoding="utf-8")
+    assert [(row.name, row.role) for row in rows] == [("ann", "assessor")]
+    assert url.startswith("postgresql") or rows[0].digest in text
+
+
+def test_a_migrated_database_is_laid_out_as_a_new_one(older, tmp_path):
+    url, _ = older
+    migrate(url)
+    assert differences(url) == []
+    new = f"sqlite:///{tmp_path / 'new.db'}"
+    DatabaseStore(new, "tiny").close()
+    assert differences(new) == []
+    if url.startswith("sqlite"):
+        assert columns(url) == columns(new)
+
+
+def test_the_migrations_lead_from_nothing_to_the_latest_layout(database_to_make):
+    assert ScriptDirectory(MIGRATIONS).get_current_head() == LATEST
+    settings, engine = Config(), engine_of(database_to_make)
+    settings.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        settings.attributes["connection"] = connection
+        command.upgrade(settings, "head")
+    engine.dispose()
+    assert layout_of_database(database_to_make) == LATEST
+    assert differences(database_to_make) == []
+    drop_all(database_to_make)
+
+
+def test_a_copy_of_the_file_is_kept_and_its_way_is_said(tmp_path, caplog):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    load_older(url, "2")
+    DatabaseStore(url, "demo").close()
+    copy = tmp_path / "campaign.db.layout-2"
+    assert f"layout 2 was brought to 3; the file as it was is {copy}" in caplog.text
+    assert layout_of_database(f"sqlite:///{copy}") == "2"
+    assert migrate(url).kept == ""  # nothing was left to be done
+    copied = f"sqlite:///{tmp_path / 'again.db'}"
+    copy.rename(tmp_path / "again.db")
+    (tmp_path / "again.db.layout-2").touch()
+    assert migrate(copied).kept == str(tmp_path / "again.db.layout-2-1")
+
+
+def test_of_two_that_start_at_once_one_migrates(older, tmp_path):
+    url, layout = older
+    together, done = Barrier(4), []
+
+    def start():
+        together.wait()
+        done.append(migrate(url))
+
+    threads = [Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.before for one in done) == [layout, LATEST, LATEST, LATEST]
+    assert len(list(tmp_path.glob("*.layout-*"))) == url.startswith("sqlite")
+    assert verify(url)[0].events == 17
+
+
+def test_of_two_that_make_a_database_at_once_one_makes_it(database_to_make):
+    together, stores = Barrier(4), []
+
+    def start():
+        together.wait()
+        stores.append(DatabaseStore(database_to_make, "tiny"))
+
+    threads = [Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [list(store.read()) for store in stores] == [[]] * 4
+    for store in stores:
+        store.close()
+
+
+def test_a_migration_that_fails_changes_nothing(older):
+    url, layout = older
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE audiosim_lessons (theirs INTEGER)")
+    with pytest.raises(StoreError, match=r"audiosim_lessons.* already exists"):
+        migrate(url)
+    assert layout_of_database(url) == layout
+    known = {column["name"] for column in sql.inspect(engine).get_columns("audiosim_events")}
+    assert ("digest" in known) == (layout == "2")
+    assert not sql.inspect(engine).has_table(LAYOUTS.name)
+    engine.dispose()
+
+
+def test_an_older_file_that_cannot_be_written_says_so_and_stays(tmp_path):
+    path = tmp_path / "old.db"
+    load_older(f"sqlite:///{path}", "1")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    with pytest.raises(StoreError, match="attempt to write a readonly database"):
+        DatabaseStore(f"sqlite:///file:{path}?mode=ro&uri=true", "demo")
+    assert layout_of_database(f"sqlite:///{path}") == "1"
+
+
+@pytest.mark.parametrize("table", [LAYOUTS, SCHEMA])
+def test_a_database_of_a_later_version_is_refused_in_one_line(tmp_path, table):
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    DatabaseStore(url, "tiny").close()
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.execute(sql.update(table).values({list(table.columns)[-1]: "7"}))
+        if table is SCHEMA:
+            LAYOUTS.drop(connection)
+    engine.dispose()
+    expected = (
+        r"log.db has layout 7, and this version of audiosim knows layouts up to 3: use the version that wrote it, or "
+        r"restore a backup into a new database"
+    )
+    with pytest.raises(InputError, match=expected) as refused:
+        DatabaseStore(url, "tiny")
+    assert "\n" not in str(refused.value)
+
+
+def test_programs_from_before_alembic_are_told_that_the_layout_is_another(older):
+    # They read this number and go on with 1 and 2 alone.
+    migrate(older[0])
+    engine = engine_of(older[0])
+    with engine.connect() as connection:
+        assert connection.execute(sql.select(SCHEMA.c.version)).scalars().all() == [3]
+    engine.dispose()
+
+
+def test_alembic_is_imported_only_where_there_is_something_to_migrate(tmp_path):
+    code = """
+import sys
+from audiosim.campaign import DatabaseStore
+DatabaseStore(sys.argv[1], "demo")
+print("alembic" in sys.modules)
+"""
+
+    def imports(url):
+        done = subprocess.run(
+            [sys.executable, "-c", code, url], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    assert [imports(url), imports(url)] == ["False", "False"]
+    load_older(f"sqlite:///{tmp_path / 'old.db'}", "2")
+    assert imports(f"sqlite:///{tmp_path / 'old.db'}") == "True"
+
+
+def test_the_command_says_what_it_did(tmp_path, run):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    code, _, said = run("migrate", "--db", url)
+    assert (code, said.strip()) == (1, f"audiosim: there is no database {tmp_path / 'campaign.db'}")
+    load_older(url, "1")
+    code, out, _ = run("migrate", "--check", "--db", url, "--format", "json")
+    assert (code, out.strip()) == (1, '{"layout": "1", "latest": "3"}')
+    code, out, _ = run("migrate", "--db", url, "--format", "csv")
+    assert (code, out.splitlines()) == (
+        0,
+        ["database,before,layout,kept", f"{url},1,3,{tmp_path}/campaign.db.layout-1"],
+    )
+    assert run("migrate", "--check", "--db", url)[0] == 0
