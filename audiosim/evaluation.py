@@ -1,7 +1,8 @@
 """Evaluation with full judgments: scores, people, tests between systems."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from audiosim.stats.inference import (
 )
 from audiosim.stats.intervals import Interval, mean_interval, prediction_interval
 from audiosim.stats.multiple import benjamini_hochberg, holm
+from audiosim.stats.rank_agreement import RankAgreement, rank_agreement
 from audiosim.users.grading import on_scale
 from audiosim.users.satisfaction import number_satisfied, published_mapping, success, user_form
 
@@ -136,6 +138,12 @@ class Evaluation:
             plain["friedman"] = {"chi_squared": test.statistic, "freedom": test.freedom, "p": test.p_value}
         return plain | finite
 
+    def agreement(self, other: "Evaluation") -> RankAgreement:
+        """Agreement with the ranking of the same systems by another measure."""
+        theirs = dict(zip(other.scores.systems, other.scores.values.mean(axis=1), strict=True))
+        mine = self.scores.values.mean(axis=1)
+        return rank_agreement(mine, np.array([theirs[system] for system in self.scores.systems]))
+
     def __repr__(self) -> str:
         best = self.system_rows()[0]
         pairs = len(self.pair_rows())
@@ -160,6 +168,14 @@ class Evaluation:
         import pandas as pd
 
         return pd.DataFrame(self.system_rows()).set_index("system")
+
+
+def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
+    """One row for every two measures of the same systems: accuracy, tau, rho and RMSE of differences of one to other.
+
+    found  by measure; see `RankAgreement`
+    """
+    return [{"a": a, "b": b} | asdict(found[a].agreement(found[b])) for a, b in combinations(found, 2)]
 
 
 def _pair_rows(

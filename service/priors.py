@@ -5,6 +5,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
@@ -43,7 +44,8 @@ def encode_prior(belief: Belief) -> bytes:
     levels, marginals, models, model  as of `Belief`
     mean           (n,) of the gains
     places, sizes  (n,) places block by block, and how many each block has
-    within         lower triangles of the blocks' covariances, row by row, one after the other
+    within         (m,) lower triangles of the blocks' covariances, row by row, one after the other; where few numbers
+                   come again (8, m), the first bytes of all, then the second, ...: exponents together pack better
     data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Belief`; (0,) where it has none
@@ -67,7 +69,7 @@ def encode_prior(belief: Belief) -> bytes:
         mean=prior.mean,
         places=np.concatenate([np.empty(0, dtype=np.int64), *prior.blocks]),
         sizes=np.array([len(rows) for rows in prior.blocks], dtype=np.int64),
-        within=np.concatenate([np.empty(0), *(own[np.tril_indices(len(own))] for own in prior.within)]),
+        within=_packed(np.concatenate([np.empty(0), *(own[np.tril_indices(len(own))] for own in prior.within)])),
         data=loadings.data,
         row=loadings.row.astype(np.int64),
         column=loadings.col.astype(np.int64),
@@ -144,17 +146,34 @@ def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
     """The prior, if it is of so many pairs and its covariance can be one."""
     places, sizes, shared = parts["places"], parts["sizes"], parts["shared"]
+    triangles = _unpacked(parts["within"])
     if parts["mean"].shape != (count,):
         raise InputError(f"it is of {parts['mean'].size} pairs, expected {count}")
-    if np.any(sizes < 0) or sizes.sum() != len(places) or np.sum(sizes * (sizes + 1) // 2) != len(parts["within"]):
+    if np.any(sizes < 0) or sizes.sum() != len(places) or np.sum(sizes * (sizes + 1) // 2) != len(triangles):
         raise InputError("its blocks are of other sizes than it says")
     if len(shared) and np.min(np.linalg.eigvalsh(shared)) < -ROUNDING * np.max(np.abs(shared)):
         raise InputError("the covariance of its shared effects must not be negative")
     cells = (parts["data"], (parts["row"], parts["column"]))
     loadings = np.asarray(sparse.coo_array(cells, shape=(len(places), len(shared))).toarray())
     ends = np.cumsum(sizes)[:-1]
-    within = _triangles(parts["within"], sizes)
+    within = _triangles(triangles, sizes)
     return BlockNormal(parts["mean"], tuple(np.split(places, ends)), within, tuple(np.split(loadings, ends)), shared)
+
+
+def _packed(numbers: Array) -> Array | NDArray[np.uint8]:
+    """(m,) the numbers themselves, or (8, m) their bytes, where most of them are there once."""
+    if 2 * len(np.unique(numbers)) < len(numbers):
+        return numbers
+    return np.ascontiguousarray(numbers.astype("<f8").view(np.uint8).reshape(-1, 8).T)
+
+
+def _unpacked(packed: Array | NDArray[np.uint8]) -> Array:
+    """(m,) the numbers that `_packed` made something of."""
+    if packed.dtype == np.uint8 and packed.ndim == 2 and len(packed) == 8:
+        return np.ascontiguousarray(packed.T).view("<f8").ravel().astype(np.float64)
+    if packed.dtype != np.float64 or packed.ndim != 1:
+        raise InputError(f"its triangles must be numbers, or eight rows of bytes, got {packed.dtype}")
+    return np.asarray(packed, dtype=np.float64)
 
 
 def _triangles(packed: Array, sizes: Integers) -> tuple[Array, ...]:

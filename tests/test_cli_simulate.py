@@ -175,7 +175,8 @@ def test_simulate_gives_rows_for_csv(run, folder):
 CURVE = [
     *(f"{name}{error}" for name in ("judged", "stated", "accuracy", "excess") for error in ("", "_error")),
     *("calibration_error", "calibration_error_error", "brier", "clear", "coverage", "error", "error_error"),
-    *("bias", "bias_error", "bins", "by_part"),
+    *("bias", "bias_error", "tau", "tau_error", "rho", "rho_error", "rmse_differences", "rmse_differences_error"),
+    *("bins", "by_part"),
 ]
 FOLLOW = ("simulate", "--repeat", "4", "--at", "0,25,60")
 
@@ -256,7 +257,7 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
         assert words in out
     number, error = r"[+-]?\d\.\d{3}", r" ± \d\.\d{3}"
     lines = [line for line in out.splitlines() if re.match(r" *(0|25|60) ", line)]
-    assert len(lines) == 6
+    assert len(lines) == 9
     assert all(re.fullmatch(rf" *\d+( +{number}{error}){{4}} +\d\.\d{{4}} *", line) for line in lines[:3])
     single = run("simulate", folder, "--repeat", "1", "--learn", "fSYS", "--at", "0")[1]
     assert "model of fSYS learned without these queries" in single

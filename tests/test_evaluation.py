@@ -10,7 +10,7 @@ from scipy import stats
 from audiosim import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.evaluation import SYSTEM_TESTS, evaluate
+from audiosim.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
@@ -226,3 +226,20 @@ def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):
     assert '<td class="word">not replayed</td>' in page
     assert "until the confidence in the ranking is 0.9." in page
     assert "What the evidence is worth" not in evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")})
+
+
+def test_measures_agree_on_the_ranking_as_scipy_has_it(demo):
+    found = {name: evaluate(demo, name) for name in ("CG@5", "nDCG@5", "RR(min=40)@5")}
+    rows = agreement_rows(found)
+    assert [(row["a"], row["b"]) for row in rows] == [
+        ("CG@5", "nDCG@5"),
+        ("CG@5", "RR(min=40)@5"),
+        ("nDCG@5", "RR(min=40)@5"),
+    ]
+    for row in rows:
+        one, other = ({line["system"]: line["mean"] for line in found[row[key]].system_rows()} for key in "ab")
+        values = [(one[system], other[system]) for system in one]
+        assert row["rho"] == pytest.approx(stats.spearmanr(*zip(*values, strict=True)).statistic)
+        gaps = np.subtract(*np.array(values).T)
+        pairs = gaps[:, None] - gaps
+        assert row["rmse_differences"] == pytest.approx(np.sqrt((pairs[np.triu_indices(len(gaps), 1)] ** 2).mean()))

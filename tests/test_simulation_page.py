@@ -23,7 +23,9 @@ SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}
 
 def observation(judged, stated, right):
     inside = {"systems": (19, 20), "differences": (18, 20), "queries": (17, 20)}
-    return Observation(judged, np.array(stated), np.array(right), np.full(len(stated), 0.1), 0.02, 0.01, inside)
+    return Observation(
+        judged, np.array(stated), np.array(right), np.full(len(stated), 0.1), 0.02, 0.01, inside, 0.8, 0.9, 0.03
+    )
 
 
 # Bins of the start, both parts together: (.55, 1/2) of 2 pairs, (.75, 3/4) of 4, (.999, 1) of 16.
@@ -133,10 +135,10 @@ def test_the_page_shows_the_tables_and_notes_of_the_screen():
     cells, text = Cells(page), re.sub(r"<[^>]*>", "", page)
     assert cells.open == []
     rows = [re.split(r"  +", line) for line in lines if re.search(r"\S  +\S", line)]
-    assert len(rows) == 9  # three tables of two rows and a head
+    assert len(rows) == 12  # four tables of two rows and a head
     assert [row for row in rows if row not in cells.rows] == []
     sentences = [line for line in lines if not re.search(r"\S  +\S", line)]
-    assert len(sentences) == 5  # what was played, three titles, what the numbers mean
+    assert len(sentences) == 6  # what was played, four titles, what the numbers mean
     for sentence in sentences:
         assert sentence in unescape(text)
 

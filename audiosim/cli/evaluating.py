@@ -29,7 +29,7 @@ from audiosim.cli.options import (
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.evaluation import SYSTEM_TESTS
+from audiosim.evaluation import SYSTEM_TESTS, agreement_rows
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
@@ -98,9 +98,10 @@ def evaluate(
 ) -> None:
     """Score systems whose documents are all judged: means, people satisfied, tests between all pairs.
 
-    With --unjudged zero the table says, too, what each score would be at least and at most, were all judged; --complete
-    leaves out the systems and queries whose rankings have holes, and says which. Intervals are of 95 %. P-values are
-    adjusted for all pairs by Holm and by Benjamini and Hochberg; Tukey's are for all pairs as they come.
+    --unjudged zero also gives the lowest and the highest score each system could have were all judged. --complete
+    leaves out systems and queries whose rankings have holes, and says which. Several measures are compared by how
+    they rank the systems: tau, rho and the RMSE of the differences. Intervals are of 95 %. P-values are adjusted
+    for all pairs by Holm and by Benjamini and Hochberg; Tukey's already are.
 
     Examples: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test friedman`,
     `audiosim evaluate mirex2011 --measure "AP@5" --scale binary-40 --users 15`,
@@ -124,7 +125,14 @@ def evaluate(
     }
     rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
     value = {measure: one.to_dict() for measure, one in found.items()}
+    for row in agreement_rows(found):
+        value[row["a"]].setdefault("agreement", []).append({"with": row["b"]} | _agreement(row))
+        value[row["b"]].setdefault("agreement", []).append({"with": row["a"]} | _agreement(row))
     print_result(form, value, rows, lambda: evaluation_view(found))
+
+
+def _agreement(row: Mapping[str, Any]) -> dict[str, float]:
+    return {key: row[key] for key in ("accuracy", "tau", "rho", "rmse_differences")}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -231,7 +231,7 @@ class Neighbourhood:
             with one_thread():
                 return nearest_correlation(near)
 
-        return self.memory.remembered(self._key(b"like", places), _pairs(places), compute)
+        return self.memory.remembered(self._key(b"alike", places), _pairs(places), compute)
 
     def _among(self, places: Integers, settled: int) -> Array:
         """`closeness`, that of the first ones taken from memory."""

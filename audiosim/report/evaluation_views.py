@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.evaluation import Evaluation
+from audiosim.evaluation import Evaluation, agreement_rows
 from audiosim.report.screen import PlainTable
 from audiosim.report.views import interval_bar
 from audiosim.stats.fit_trials import FitTrials
@@ -23,7 +23,19 @@ ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
     """The systems best first by each measure, and the pairs whose order is least sure."""
-    return Group(*(part for measure, one in found.items() for part in _evaluation(measure, one)))
+    return Group(*(part for measure, one in found.items() for part in _evaluation(measure, one)), *_agreement(found))
+
+
+def _agreement(found: Mapping[str, Evaluation]) -> list[RenderableType]:
+    """Agreement of every two measures on the ranking."""
+    if len(found) < 2:
+        return []
+    table = PlainTable(("Measure", "left"), ("Measure", "left"), "Same order", "Tau", "Rho", "RMSE d")
+    for row in agreement_rows(found):
+        numbers = (f"{row[key]:.3f}" for key in ("accuracy", "tau", "rho", "rmse_differences"))
+        table.add_row(row["a"], row["b"], *numbers)
+    head = Text("Agreement of the measures on the ranking, and on the differences between systems (RMSE d):")
+    return [head, table]
 
 
 def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:

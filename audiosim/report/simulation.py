@@ -48,6 +48,8 @@ def followed_view(result: Mapping[str, Any]) -> "RenderableType":
         Text(f"{_parts(result)}."),
         Text("\nWhich of two systems is better", style="bold"),
         _curve_table(curve),
+        Text("\nThe ranking", style="bold"),
+        _ranking_table(curve),
         Text("\nClear differences, 95 % intervals and scores", style="bold"),
         _scores_table(curve),
     ]
@@ -56,8 +58,8 @@ def followed_view(result: Mapping[str, Any]) -> "RenderableType":
     note = (
         f"\nExcess: stated less accuracy. Clear: pairs of systems that truly differ by more than {result['near']:g}. "
         "Intervals: how many of those not yet known hold the true score of a system, difference of two, or mean gain "
-        "of a query's documents. Error: of the systems' scores, in the mean. After ±: standard error over the parts, "
-        "which share queries and systems: it speaks of this collection."
+        "of a query's documents. Error: of the systems' scores, in the mean; RMSE d: of their differences. After ±: "
+        "standard error over the parts, which share queries and systems: it speaks of this collection."
     )
     return Group(*parts, Text(note))
 
@@ -86,6 +88,13 @@ def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
     for row in curve:
         shown = (_shown(row, "excess", "+.3f"), _shown(row, "calibration_error"), f"{row['brier']:.4f}")
         table.add_row(_count(row), _shown(row, "stated"), _shown(row, "accuracy"), *shown)
+    return table
+
+
+def _ranking_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = PlainTable("Judged", "Tau", "Rho", "RMSE d")
+    for row in curve:
+        table.add_row(_count(row), _shown(row, "tau"), _shown(row, "rho"), _shown(row, "rmse_differences", ".4f"))
     return table
 
 
@@ -143,6 +152,8 @@ def _summary(moment: Mapping[str, Any]) -> str:
         f"Judged {_shown(moment, 'judged', '.1f')}; stated {_shown(moment, 'stated')}, "
         f"accuracy {_shown(moment, 'accuracy')}, stated less accuracy {_shown(moment, 'excess', '+.3f')}; "
         f"calibration error {_shown(moment, 'calibration_error')}, Brier score {moment['brier']:.3f}. "
+        f"Tau {_shown(moment, 'tau')}, rho {_shown(moment, 'rho')}, RMSE of differences between systems "
+        f"{_shown(moment, 'rmse_differences', '.4f')}. "
         "After ±: standard error over the parts."
     )
 

@@ -10,7 +10,13 @@ from scipy import sparse
 from audiosim.arrays import Array
 from audiosim.selection import Selection
 from audiosim.simulation.calibration import Claims, jackknife_error, mean_and_error
-from audiosim.simulation.replay import right, true_scores
+from audiosim.simulation.replay import (
+    agreement_with_truth,
+    error_of_differences,
+    right,
+    true_scores,
+)
+from audiosim.stats.rank_agreement import spearman
 
 LEVEL = 0.95  # of the intervals that are held against the truth
 KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a score when all of it is judged
@@ -27,6 +33,8 @@ class Observation:
     error   mean absolute error of the systems' scores
     bias    mean of the expected less the true scores of the systems
     inside  for systems, differences and queries: how many 95 % intervals hold the true value, and of how many
+    tau, rho          Kendall's and Spearman's correlation of the ranking with the true one
+    rmse_differences  root mean squared error of the expected differences of systems
     """
 
     judged: int
@@ -36,6 +44,9 @@ class Observation:
     error: float
     bias: float
     inside: Mapping[str, tuple[int, int]]
+    tau: float
+    rho: float
+    rmse_differences: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +92,9 @@ class Truth:
                 "differences": _inside(*ranking.differences, reach, difference),
                 "queries": _inside(gains.mean, gains.variance, reach, self.queries),
             },
+            tau=agreement_with_truth(ranking, self.scores)[1],
+            rho=spearman(scores.mean, self.scores),
+            rmse_differences=error_of_differences(ranking, self.scores),
         )
 
 
@@ -112,9 +126,17 @@ def observation_summary(seen: Sequence[Observation], near: float) -> dict[str, A
         "coverage": _coverage([one.inside for one in seen]),
         **mean_and_error("error", errors),
         **mean_and_error("bias", [one.bias for one in seen]),
+        **agreement_of(seen),
         "bins": bins,
         "by_part": claims.by_ranking() | {"error": errors},
     }
+
+
+def agreement_of(seen: Sequence[Observation]) -> dict[str, float | None]:
+    """Mean agreement of the rankings of several campaigns with the true ones: tau, rho and RMSE of differences."""
+    names = ("tau", "rho", "rmse_differences")
+    columns = {name: [getattr(one, name) for one in seen] for name in names}
+    return {key: value for name in names for key, value in mean_and_error(name, columns[name]).items()}
 
 
 def _clear(seen: Sequence[Observation], near: float) -> dict[str, float | None]:

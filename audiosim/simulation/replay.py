@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
@@ -14,6 +13,7 @@ from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection import Selection, StoppingRule
 from audiosim.showing import notebook_html
+from audiosim.stats.rank_agreement import spearman
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,20 +184,6 @@ def moment(selection: Selection, scores: Array) -> ReplayMoment:
         rmse=float(np.sqrt((off**2).mean())),
         rmse_differences=error_of_differences(ranking, scores),
     )
-
-
-def spearman(expected: Array, true: Array) -> float:
-    """Spearman's correlation of two rankings of the systems, ties sharing the middle rank.
-
-    expected, true  (s,) scores
-
-    1 where there is one system; 0 where either has all systems tied.
-    """
-    if len(true) < 2:
-        return 1.0
-    ranks = rankdata(np.stack([expected, true]), axis=1) - (len(true) + 1) / 2
-    spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
-    return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0
 
 
 def error_of_differences(ranking: Ranking, scores: Array) -> float:

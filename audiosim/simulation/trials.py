@@ -13,8 +13,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
 from audiosim.selection import Selection, StoppingRule
-from audiosim.simulation.calibration import Claims
-from audiosim.simulation.observations import Observation, Truth, claims_of, observation_summary
+from audiosim.simulation.observations import Observation, Truth, agreement_of, claims_of, observation_summary
 from audiosim.simulation.parts import Part
 from audiosim.simulation.replay import check_complete
 
@@ -68,17 +67,20 @@ class Repeats:
     """Campaigns played to a goal on random parts of a collection.
 
     parts  at least one
-    first  claims before anything was judged
-    last   claims when judging stopped
+    first  what each said before anything was judged, beside the truth
+    last   the same when judging stopped
     """
 
     parts: tuple[Part, ...]
-    first: Claims
-    last: Claims
+    first: tuple[Observation, ...]
+    last: tuple[Observation, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The repeats as plain values, ready for JSON."""
-        return _sizes(self.parts) | {"start": self.first.to_dict(), "end": self.last.to_dict()}
+        return _sizes(self.parts) | {
+            moment: claims_of(seen).to_dict() | agreement_of(seen)
+            for moment, seen in {"start": self.first, "end": self.last}.items()
+        }
 
 
 def repeat(
@@ -96,7 +98,7 @@ def repeat(
     Parts of one collection share queries and systems: standard errors over them speak of this collection.
     """
     first, last = zip(*_each(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress), strict=True)
-    return Repeats(tuple(parts), claims_of(first), claims_of(last))
+    return Repeats(tuple(parts), first, last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

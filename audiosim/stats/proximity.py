@@ -41,5 +41,6 @@ def nearest_correlation(alike: Array) -> Array:
     positive = (vectors * np.maximum(0, values)) @ vectors.T
     deviation = np.sqrt(np.diagonal(positive))
     kernel = alike.copy()
-    kernel[linked] = positive / np.outer(deviation, deviation)
+    nearest = positive / np.outer(deviation, deviation)
+    kernel[linked] = (nearest + nearest.T) / 2  # a product is the same from both sides but for rounding
     return kernel

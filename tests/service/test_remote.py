@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.parameters import Parameters
 from audiosim.corpus.model import FINE, Judgment, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
@@ -20,6 +22,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulation import replay
+from audiosim.stats.gaussian import Gaussian
 from service.client import Client, RemoteEstimator, remote
 from service.priors import decode_prior, encode_prior
 from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
@@ -117,6 +120,23 @@ def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(m
         assert len(client.prior("mirex2011", model="joint")) < 10**6
 
 
+@pytest.mark.slow
+def test_with_sound_known_of_all_pairs_of_mirex_2011_a_prior_is_two_megabytes_at_most(mirex2011, tmp_path):
+    pool, rng, parameters = build_pool(mirex2011), np.random.default_rng(0), Parameters(coefficients=4)
+    documents = sorted({pair.document for pair in pool.pairs} | set(pool.query_documents))
+    size = parameters.dimension
+    heard = {name: Gaussian(rng.normal(size=size), np.eye(size)) for name in documents}
+    AudioIndex.of(heard, parameters).save(tmp_path / "sounds.index")
+    pool = build_pool(replace(mirex2011, sounds=tmp_path / "sounds.index"))
+    belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    assert "output, genre, artist, sound" in belief.evidence
+    body = encode_prior(belief)
+    assert len(body) < 2 * 10**6
+    found = decode_prior(body, belief.grades, belief.maximum, "here").prior
+    for one, other in zip(belief.prior.within, found.within, strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_levels_learned_from_judgments_come_over_the_wire(small):
     pool = build_pool(small)
     grades = pool.spread(small.grades())
@@ -175,6 +195,7 @@ WRONG_PRIORS = {
         lambda b: changed_prior(b, within=-np.concatenate([w[np.tril_indices(len(w))] for w in b.prior.within])),
         "within each of its blocks must be positive definite",
     ),
+    "triangles of words": (lambda b: changed_prior(b, within=np.array(["a"])), "its triangles must be numbers, or eig"),
     "blocks too few": (lambda b: changed_prior(b, sizes=np.array([1])), "its blocks are of other sizes than it says"),
     "a place twice": (
         lambda b: changed_prior(b, places=0 * np.concatenate(b.prior.blocks)),

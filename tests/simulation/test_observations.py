@@ -90,7 +90,18 @@ def three():
 
     def seen(stated, right, gaps, error, bias, systems):
         inside = {"systems": systems, "differences": (1, 2), "queries": (0, 4)}
-        return Observation(20, np.array(stated), np.array(right), np.array(gaps), error, bias, inside)
+        return Observation(
+            20,
+            np.array(stated),
+            np.array(right),
+            np.array(gaps),
+            error,
+            bias,
+            inside,
+            1 - error,
+            1 - 2 * error,
+            3 * error,
+        )
 
     return [
         seen([0.9, 0.8, 0.6], [1, 1, 0], [0.3, 0.01, 0.02], 0.1, 0.05, (3, 3)),
@@ -108,6 +119,9 @@ def test_a_summary_has_means_over_the_campaigns_with_their_standard_errors(three
         "accuracy": accuracy,
         "error": [0.1, 0.3, 0.2],
         "bias": [0.05, -0.3, 0.1],
+        "tau": [0.9, 0.7, 0.8],
+        "rho": [0.8, 0.4, 0.6],
+        "rmse_differences": [0.3, 0.9, 0.6],
     }
     columns["excess"] = np.subtract(stated, accuracy)
     for name, values in columns.items():
@@ -145,7 +159,7 @@ def test_coverage_is_the_share_of_all_intervals_with_its_jackknife_error(three):
 def test_one_campaign_has_no_errors(three):
     found = observation_summary(three[:1], 0.02)
     errors = {key: value for key, value in found.items() if key.endswith("_error") and key != "calibration_error"}
-    assert len(errors) == 7
+    assert len(errors) == 10
     assert set(errors.values()) == {None}
     assert [found["coverage"][f"{kind}_error"] for kind in ("systems", "differences", "queries")] == [None] * 3
 

@@ -18,8 +18,9 @@ from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
 from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
-from audiosim.simulation.replay import right, spearman
+from audiosim.simulation.replay import right
 from audiosim.stats.multivariate import Moments
+from audiosim.stats.rank_agreement import spearman
 
 CG = parse_measure("CG@2")
 

@@ -52,6 +52,10 @@ def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(
         assert said[moment]["judged"] == pytest.approx(np.mean([point.judged for point in curve]))
         assert said[moment]["stated"] == pytest.approx(np.mean([point.confidence for point in curve]))
         assert said[moment]["accuracy"] == pytest.approx(np.mean([point.accuracy for point in curve]))
+        assert said[moment]["rho"] == pytest.approx(np.mean([point.rho for point in curve]))
+        errors = [point.rmse_differences for point in curve]
+        assert said[moment]["rmse_differences"] == pytest.approx(np.mean(errors))
+        assert said[moment]["rmse_differences_error"] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(6))
     claims = sum(row["claims"] for row in said["end"]["bins"])
     assert claims == sum(len(one.scores) * (len(one.scores) - 1) // 2 for one in played)
 
@@ -114,7 +118,7 @@ def test_a_campaign_goes_on_though_no_judgment_is_worth_anything(tiny, tiny_trut
     assert worthless < len(start.pool.pairs)
     part = draw_parts(both, 1, np.random.default_rng(0), queries=2)
     trial = Trial(both, lambda part, model: begin_at_two(part))
-    assert repeat(trial, part, NEVER).last.judged == (worthless,)
+    assert [seen.judged for seen in repeat(trial, part, NEVER).last] == [worthless]
     assert follow(trial, part, [100]).curve()[0]["judged"] == len(start.pool.pairs)
 
 
