@@ -5,13 +5,16 @@
 
 The collections of ../shared/data, documents unknown, and synthetic ones: see KINDS. How collections vary is learned
 without the source of the one that is played; then campaigns are replayed on random parts of it. The last lines are the
-means over collections, and what is not as it should be on each; with --check exit code 1 where something is not. What
-runs of several days wrote is judged together by --with. At home, --home, the model is learned on the other queries of
-the collection, with all that is known of its documents. What peers give at equal budgets: benchmarks/peers.py.
+means over collections, and what is not as it should be on each; with --check exit code 1 where something is not. With
+--keep FOLDER each part played is kept there: a run that was stopped goes on where it was, several may share the parts
+among them (--share 0/2, 1/2), and --parts 0 sums up what is kept. What runs wrote by --out is judged together by
+--with. At home, --home, the model is learned on the other queries of the collection, with all that is known of its
+documents. What peers give at equal budgets: benchmarks/peers.py.
 """
 
 import argparse
 import json
+import pickle
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -31,10 +34,11 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.between import Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
-from audiosim.selection import Selection, parse_stopping_rule
+from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
 from audiosim.selection.stopping_definition import CHECKED
 from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
 from audiosim.simulation.parts import Part, queries_of
+from audiosim.simulation.trials import Followed
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
@@ -136,21 +140,71 @@ def row_of(name: str, row: Mapping[str, Any]) -> str:
 
 def play(name: str, collection: Collection, model: Model, options: argparse.Namespace) -> dict[str, Any]:
     """Campaigns on parts of a collection, by a model of others, or of the rest of its queries."""
-    start, learn = Start(model, options.measure, options.cutoff), None
-    if options.home:
-        learn = partial(learned, model.between)
-    trial = Trial(collection, start, learn)
-    parts, stopping_rules = (
-        parts_of(name, collection, options.parts, options.home),
-        [parse_stopping_rule(stopping_rule) for stopping_rule in STOPS],
-    )
-    found = follow(trial, parts, [int(at) for at in options.at.split(",")], stopping_rules, jobs=options.jobs).to_dict()
+    trial = trial_of(collection, model, options)
+    parts, at = parts_of(name, collection, options.parts, options.home), moments(options)
+    return told(name, follow(trial, parts, at, stops(), jobs=options.jobs))
+
+
+def told(name: str, campaigns: Followed) -> dict[str, Any]:
+    """Print campaigns on parts of a collection, and give them as plain values."""
+    found = campaigns.to_dict()
     for row in found["curve"]:
         print(row_of(name, row))
     for row in found["goals"]:
         said = "not reached" if not row["reached"] else f"right {row['accuracy']:.3f} after {row['judged']:.0f}"
-        print(f"{name:20} {row['goal']}: {row['reached']} of {options.parts}, {said}", flush=True)
+        print(f"{name:20} {row['goal']}: {row['reached']} of {found['repeats']}, {said}", flush=True)
     return found
+
+
+def trial_of(collection: Collection, model: Model, options: argparse.Namespace) -> Trial:
+    """Campaigns of a collection, by a model of others, or of the rest of its queries."""
+    learn = partial(learned, model.between) if options.home else None
+    return Trial(collection, Start(model, options.measure, options.cutoff), learn)
+
+
+def moments(options: argparse.Namespace) -> list[int]:
+    """Numbers of judged pairs to look at."""
+    return [int(at) for at in options.at.split(",")]
+
+
+def stops() -> list[StoppingRule]:
+    """Goals that are watched for."""
+    return [parse_stopping_rule(stop) for stop in STOPS]
+
+
+def play_kept(asked: Mapping[str, tuple[Collection, Model]], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Campaigns on parts of collections, first one of each: those that are kept are read, the others kept once played.
+
+    Of the parts that other runs share, none is played here. Parts of several runs are summed up in their order.
+    """
+    options.keep.mkdir(parents=True, exist_ok=True)
+    mine, of = (int(number) for number in options.share.split("/"))
+    setting = f"{options.measure}@{options.cutoff or 'own'}{'-home' if options.home else ''}"
+    for code in range(mine, options.parts, of):
+        for name, (collection, model) in asked.items():
+            path = options.keep / f"{name.replace(' ', '_')}-{setting}-{code}.pickle"
+            if not path.exists():
+                part = parts_of(name, collection, code + 1, options.home)[code:]
+                campaigns = follow(trial_of(collection, model, options), part, moments(options), stops())
+                path.with_suffix(".part").write_bytes(pickle.dumps(campaigns))
+                path.with_suffix(".part").rename(path)
+    found = {}
+    for name in asked:
+        paths = options.keep.glob(f"{name.replace(' ', '_')}-{setting}-*.pickle")
+        paths = sorted(paths, key=lambda path: int(path.stem.rpartition("-")[2]))
+        kept = [pickle.loads(path.read_bytes()) for path in paths]
+        if kept:
+            parts, courses = (
+                tuple(part for one in kept for part in getattr(one, kind)) for kind in ("parts", "courses")
+            )
+            found[name] = told(name, replace(kept[0], parts=parts, courses=courses))
+    return found
+
+
+def model_for(name: str, model: Model, estimates: Sequence[Estimates]) -> Model:
+    """The model to play a collection with: its source is left out of how collections vary."""
+    between = learn_between([one for one in estimates if one.source != SOURCES.get(name)]) if estimates else None
+    return replace(model, between=between, training=None)
 
 
 def learned(between: Between | None, rest: Collection) -> Model:
@@ -239,6 +293,8 @@ def main() -> None:
     parser.add_argument("--at", default=",".join(map(str, AT)), help="numbers of judged pairs to look at")
     parser.add_argument("--home", action="store_true", help="learn from the collection's own other queries")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="folder of parts that were played, to go on from")
+    parser.add_argument("--share", default="0/1", help="which of the parts to play here, such as 1/2: every other one")
     parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
     parser.add_argument("--out", type=Path, help="where to write what is found, as JSON, after each collection")
     parser.add_argument("--plot", type=Path, help="picture to write of all of them")
@@ -251,16 +307,17 @@ def main() -> None:
     asked = {} if options.earlier and not names else {**real(names, options.home), **synthetic(names)}
     model, estimates = load_model("joint-fine"), between_all() if asked and not options.home else []
     with threadpool_limits(1):
-        for name, collection in asked.items():
+        models = {name: model_for(name, model, estimates) for name in asked}
+        if options.keep:
+            found |= play_kept({name: (one, models[name]) for name, one in asked.items()}, options)
+        for name, collection in {} if options.keep else asked.items():
             start = time.process_time()
-            between = (
-                learn_between([one for one in estimates if one.source != SOURCES.get(name)]) if estimates else None
-            )
-            one = replace(model, between=between, training=None)
-            found[name] = play(name, collection, one, options)
+            found[name] = play(name, collection, models[name], options)
             print(f"{name:20} {time.process_time() - start:.0f} s", flush=True)
             if options.out:
                 options.out.write_text(json.dumps(found), encoding="utf-8")
+    if options.out:
+        options.out.write_text(json.dumps(found), encoding="utf-8")
     if options.plot:
         plot(found, options.plot)
     wrong = verdict(found)

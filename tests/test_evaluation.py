@@ -1,13 +1,11 @@
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
@@ -17,24 +15,7 @@ from audiosim.report.evaluation_page import campaign_page, evaluation_page
 from audiosim.selection import Selection, confidences
 from audiosim.simulation.worth import EvidenceWorth, PieceWorth
 
-DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return Collection.load(DEMO, judgments=DEMO / "truth.qrels")
-
-
-@pytest.fixture(scope="module")
-def scores(demo):
-    """CG@5 of every system for every query, by plain arithmetic."""
-    grades = demo.grades()
-    queries = list(dict.fromkeys(query for run in demo.runs for query in run.rankings))
-    return {
-        run.system: np.array([sum(grades[q, d] for d in run.rankings[q][:5]) / 500 for q in queries])
-        for run in demo.runs
-    }
 
 
 def test_means_and_intervals_are_those_of_scipy(demo, scores):

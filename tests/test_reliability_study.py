@@ -1,12 +1,10 @@
 """Studies of stability: put together from a collection, against arithmetic on the same grades."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from audiosim import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.reliability_study import (
@@ -17,24 +15,6 @@ from audiosim.reliability_study import (
     split_half_study,
 )
 from audiosim.stats.gtheory import nested
-
-DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return Collection.load(DEMO, judgments=DEMO / "truth.qrels")
-
-
-@pytest.fixture(scope="module")
-def scores(demo):
-    """CG@5 of every system for every query, by plain arithmetic."""
-    grades = demo.grades()
-    queries = list(dict.fromkeys(query for run in demo.runs for query in run.rankings))
-    return {
-        run.system: np.array([sum(grades[q, d] for d in run.rankings[q][:5]) / 500 for q in queries])
-        for run in demo.runs
-    }
 
 
 def test_reliability_is_that_of_the_mean_squares(demo, scores):

@@ -150,9 +150,9 @@ def _keep(engine: sql.Engine, before: str) -> str:
     copies = (path.with_name(f"{name}-{number}" if number else name) for number in count())
     copy = next(one for one in copies if not one.exists())
     with engine.connect() as connection:
-        alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+        outside = connection.execution_options(isolation_level="AUTOCOMMIT")
         try:
-            alone.exec_driver_sql("VACUUM INTO ?", (str(copy),))
+            outside.exec_driver_sql("VACUUM INTO ?", (str(copy),))
         except sql.exc.SQLAlchemyError:
             with suppress(OSError):
                 copy.unlink()

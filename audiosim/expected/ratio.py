@@ -148,7 +148,7 @@ class RatioScores:
             highest = gain(np.array(belief.maximum))
             draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
             gains = ((rows, gain(grades) / highest) for rows, grades in draws)
-            values = gain(belief.levels) / highest
+            values = gain(belief.level_grades) / highest
             mean = np.where(belief.judged, gain(belief.grades) / highest, belief.drawn_mean(values))
             weights = np.asarray(self._weights.toarray())
             self._last[:] = [(belief, drawn_ratios(gains, mean, self.pool.query, weights, self._discounts))]

@@ -11,17 +11,25 @@ from scipy.special import ndtr, ndtri, stdtr
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.relevance.level_chances import FREEDOM, between_ends, log_likelihood, shape_of, with_counts
+from audiosim.relevance.belief_parts import check_marginals, check_models, checked_grades
+from audiosim.relevance.level_chances import (
+    FREEDOM,
+    best_worth,
+    between_ends,
+    centred,
+    level_means,
+    log_likelihood,
+    nearest_level,
+    shape_of,
+    with_counts,
+)
 from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
 from audiosim.stats.ordinal import expectation, variance
 
 FEW = 8  # judgments that are cheaper to condition on one by one than all at once
 WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
 STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
-WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equal likelihood the first
-FURTHER = 1.01  # times the mean squared error of expected grades that levels of the query may cost
 SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
-SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,7 @@ class Belief:
                is wider for what is not known of the collection
     worth      judged pairs of its query that what the gains say of a pair's level counts for, beside their own levels;
                infinite: those levels count for nothing more
+    means      (l,) mean grade of each level, as far as judgments show it; the levels themselves where None
     evidence   combinations of what spoke, such as "output, genre"
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
 
@@ -62,17 +71,18 @@ class Belief:
     spoke: Integers | None = None
     width: float = 1.0
     worth: float = np.inf
+    means: Array | None = None
 
     def __post_init__(self) -> None:
-        _check_marginals(self.levels, self.marginals, self.maximum)
-        _check_models(self.models, self.model, len(self.marginals))
+        check_marginals(self.levels, self.marginals, self.maximum)
+        check_models(self.models, self.model, len(self.marginals))
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
             raise InputError(f"gains must be ({n},) to match the probabilities, got {self.prior.mean.shape}")
         if self.prior.correlated and not np.all(self.prior.variance > 0):
             row = int(np.argmin(self.prior.variance > 0))
             raise InputError(f"row {row} of correlated gains must have a variance above 0 before it is judged")
-        object.__setattr__(self, "grades", _checked_grades(self.grades, n, self.maximum))
+        object.__setattr__(self, "grades", checked_grades(self.grades, n, self.maximum))
 
     @classmethod
     def independent(
@@ -90,14 +100,14 @@ class Belief:
 
         model  the first one spoke for every pair where None
         """
-        _check_marginals(levels, probabilities, maximum)
+        check_marginals(levels, probabilities, maximum)
         mean, spread = expectation(probabilities, levels), variance(probabilities, levels)
         prior = IndependentNormal(mean / maximum, spread / maximum**2)
         model = np.zeros(len(mean), dtype=np.int64) if model is None else model
-        _check_models(models, model, len(mean))
-        grades = _checked_grades(grades, len(mean), maximum)
+        check_models(models, model, len(mean))
+        grades = checked_grades(grades, len(mean), maximum)
         return cls._checked(
-            levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke, 1.0, np.inf
+            levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke, 1.0, np.inf, None
         )
 
     @classmethod
@@ -147,7 +157,7 @@ class Belief:
     def _counts(self) -> Array:
         """(n, l) judged pairs of the query of each pair, but for itself, by their nearest level."""
         judged, block = np.flatnonzero(self.judged), self.prior.block
-        level = np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, self.grades[judged])
+        level = nearest_level(self.levels, self.grades[judged])
         counts = np.zeros((int(block.max()) + 1, len(self.levels)))
         np.add.at(counts, (block[judged], level), 1)
         counts = counts[block]
@@ -169,14 +179,28 @@ class Belief:
         return np.asarray((ends - mean[:, None]) / (self.stretch * np.sqrt(spread))[:, None])
 
     @cached_property
+    def _drawn_ends(self) -> Array:
+        """(n, l - 1) ends of the levels for draws of a normal distribution, in deviations from the mean: those of
+        `probabilities` once a shape was learned under its heavier tails; before, the tails are left out.
+        """
+        if self.shape is None:
+            return self._ends
+        return np.asarray(ndtri(np.clip(np.cumsum(self.probabilities, axis=1)[:, :-1], 0, 1)))
+
+    @cached_property
     def expectation(self) -> Array:
         """(n,) expected grade of each pair given the judgments of all others."""
-        return expectation(self.probabilities, self.levels)
+        return expectation(self.probabilities, self.level_grades)
 
     @cached_property
     def variance(self) -> Array:
         """(n,) variance of the grade of each pair given the judgments of all others."""
-        return variance(self.probabilities, self.levels)
+        return variance(self.probabilities, self.level_grades)
+
+    @property
+    def level_grades(self) -> Array:
+        """(l,) grades that the levels stand for: their means where judgments show them, else the levels."""
+        return self.levels if self.means is None else self.means
 
     def shaped(self) -> "Belief":
         """The same belief with levels as frequent, and as surely told apart, as the judgments have them.
@@ -184,39 +208,31 @@ class Belief:
             mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
 
         each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
-        STRETCHES it takes the one under which the judged levels are likeliest, the logarithm being normal with SPREAD
-        beforehand; and so of WORTHS, 1 / worth being exponential with mean 1 / WEIGHT, of those by which expected
-        grades are not further off. A grade between two levels is of the nearer one.
+        STRETCHES it takes the likeliest, the logarithm being normal with SPREAD beforehand; see `best_worth`. The shape
+        is moved so that judged pairs are expected, on the whole, as gains are.
         """
         judged = np.flatnonzero(self.judged)
-        plain = replace(self, shape=None, stretch=1.0, worth=np.inf)
+        plain = replace(self, shape=None, stretch=1.0, worth=np.inf, means=None)
         ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
-        ratio = (own / np.sqrt(self.prior.held_out(judged, self.grades[judged] / self.maximum)[1]))[:, None]
-        middles = (self.levels[1:] + self.levels[:-1]) / 2
-        below = self.grades[judged][:, None] <= middles
+        mean, spread = self.prior.held_out(judged, self.grades[judged] / self.maximum)
+        ratio, wanted = (own / np.sqrt(spread))[:, None], self.maximum * float(mean.mean())
+        level = nearest_level(self.levels, self.grades[judged])
+        means = level_means(self.levels, level, self.grades[judged], WEIGHT)
+        below = level[:, None] <= np.arange(len(self.levels) - 1)
         target = (WEIGHT * stdtr(FREEDOM, ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(judged))
-        best, found, level = -np.inf, (np.zeros(len(middles)), 1.0), len(middles) - below.sum(axis=1)
+        best, found = -np.inf, (np.zeros(below.shape[1]), 1.0)
         chances = np.empty((len(judged), len(self.levels)))
         for stretch in STRETCHES:
             shape = shape_of(ends / stretch, ratio / stretch, target)
+            shape = centred(shape, ends / stretch, ratio / stretch, means, wanted)
             chance = between_ends(np.maximum.accumulate(ends + ratio * shape, axis=1) / stretch)
             likely = log_likelihood(chance, level) - (np.log(stretch) / SPREAD) ** 2 / 2
             if likely > best:
                 best, found, chances = likely, (shape, stretch), chance
-        worth = self._best_worth(chances, plain._counts[judged], judged, level)
+        worth = best_worth(chances, plain._counts[judged], level, means, self.grades[judged], WEIGHT)
         after = plain.revise(self.grades)
-        vars(after).update(shape=found[0], stretch=found[1], worth=worth)
+        vars(after).update(shape=found[0], stretch=found[1], worth=worth, means=means)
         return after
-
-    def _best_worth(self, chances: Array, counts: Array, judged: Integers, level: Integers) -> float:
-        """One of WORTHS for what the gains say of judged pairs, chances (k, l), beside counts (k, l); see `shaped`."""
-        both = [with_counts(chances, counts, worth) for worth in WORTHS]
-        off = [float(((one @ self.levels - self.grades[judged]) ** 2).sum()) for one in both]
-        fits = [
-            log_likelihood(one, level) - WEIGHT / worth if error <= FURTHER * off[0] else -np.inf
-            for one, worth, error in zip(both, WORTHS, off, strict=True)
-        ]
-        return WORTHS[int(np.argmax(fits))]
 
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.
@@ -252,9 +268,10 @@ class Belief:
 
         Nothing is computed before it is looked at.
         """
-        grades = _checked_grades(grades, len(self.marginals), self.maximum)
+        grades = checked_grades(grades, len(self.marginals), self.maximum)
         parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        return self._checked(*parts, self.shape, self.stretch, self.evidence, self.spoke, self.width, self.worth)
+        how = self.shape, self.stretch, self.evidence, self.spoke, self.width, self.worth, self.means
+        return self._checked(*parts, *how)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -279,13 +296,13 @@ class Belief:
 
         gain  grades (...,) -> gains (...,), rising with the grade
 
-        Each pair's gain moves with its grade, in proportion to their standard deviations, those of the heavier tails
-        of `probabilities` taken back.
+        Each pair's gain moves with its grade, in proportion to their standard deviations; before a shape was learned,
+        heavier tails of `probabilities` are taken back.
         """
         highest = gain(np.array(self.maximum))
-        values, known = gain(self.levels) / highest, gain(self.grades) / highest
+        values, known = gain(self.level_grades) / highest, gain(self.grades) / highest
         mean = np.where(self.judged, known, expectation(self.probabilities, values))
-        tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated else 1.0
+        tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated and self.shape is None else 1.0
         spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
         certain = self.gains.variance == 0
         return self.gains.scaled(
@@ -295,8 +312,7 @@ class Belief:
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Grades drawn, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
 
-        A value drawn of a correlated gain is put on the scale where the level probabilities have it: FREEDOM degrees
-        of freedom are for the tails of single grades, not for how grades go together.
+        A value drawn of a correlated gain is put on the scale where the level probabilities have it.
         """
         if not self.prior.correlated:
             every = np.arange(len(self.grades))
@@ -306,19 +322,18 @@ class Belief:
         for rows, values in self.gains.draw(rng, count):
             level = np.zeros(values.shape, dtype=np.int64)
             standard = (values - mean[rows]) / deviation[rows]
-            for end in self._ends[rows].T:
+            for end in self._drawn_ends[rows].T:
                 level += standard > end
-            yield rows, np.where(self.judged[rows], self.grades[rows], self.levels[level])
+            yield rows, np.where(self.judged[rows], self.grades[rows], self.level_grades[level])
 
     def drawn_mean(self, values: Array) -> Array:
-        """(n,) the mean, over draws, of what the level of each pair is worth; without the heavier tails of
-        `probabilities`, as `draw` has them.
+        """(n,) the mean, over draws, of what the level of each pair is worth, as `draw` has it.
 
         values  (l,) of the levels
         """
         if not self.prior.correlated:
             return self.probabilities @ values
-        return np.asarray(values[-1] - ndtr(self._ends) @ np.diff(values))
+        return np.asarray(values[-1] - ndtr(self._drawn_ends) @ np.diff(values))
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:
         """(count, m) grades of some pairs: of a judged one its own, of any other the level that a chance falls on.
@@ -330,7 +345,7 @@ class Belief:
         level = np.zeros(chance.shape, dtype=np.int64)
         for column in reached.T:
             level += chance > column
-        return np.where(self.judged[rows], self.grades[rows], self.levels[level])
+        return np.where(self.judged[rows], self.grades[rows], self.level_grades[level])
 
     def evidence_of(self, place: int) -> str | None:
         """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
@@ -350,50 +365,3 @@ class Belief:
             | {"model": self.models[self.model[i]], "evidence": self.evidence_of(i)}
             for i in chosen
         ]
-
-
-def _check_array(what: str, value: object, kind: str) -> None:
-    if not isinstance(value, np.ndarray) or value.dtype != kind:
-        came = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise InputError(f"{what} must be an array of {kind}, got {came}")
-
-
-def _check_marginals(levels: Array, probabilities: Array, maximum: float) -> None:
-    _check_array("levels", levels, "float64")
-    if levels.ndim != 1 or not len(levels):
-        raise InputError(f"levels must be one row of grades, got shape {levels.shape}")
-    if not np.all(np.diff(levels) > 0) or not levels[0] >= 0 or not levels[-1] <= maximum:
-        raise InputError(f"levels must rise within the scale, got {levels.tolist()}")
-
-    _check_array("probabilities", probabilities, "float64")
-    if probabilities.ndim != 2 or probabilities.shape[1] != len(levels):
-        raise InputError(f"probabilities must be (n, {len(levels)}) to match the levels, got {probabilities.shape}")
-    sums = np.abs(probabilities @ np.ones(len(levels)) - 1) <= SUMMING
-    if not (np.all(sums) and np.min(probabilities, initial=0) >= 0):
-        row = int(np.argmin(sums & np.all(probabilities >= 0, axis=1)))
-        raise InputError(
-            f"each row of probabilities must be 0 or more and sum to 1, row {row} has least "
-            f"{probabilities[row].min():g} and sum {probabilities[row].sum():g}"
-        )
-
-
-def _check_models(models: tuple[str, ...], model: Integers, count: int) -> None:
-    if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
-        raise InputError(f"models must be a tuple of names, got {models!r}")
-    _check_array("model", model, "int64")
-    if model.shape != (count,) or not np.all((model >= 0) & (model < len(models))):
-        raise InputError(f"each of {count} pairs must name one of the models {', '.join(models)}")
-
-
-def _checked_grades(grades: Array, count: int, maximum: float) -> Array:
-    """A copy that nobody can write to."""
-    _check_array("grades", grades, "float64")
-    if grades.shape != (count,):
-        raise InputError(f"grades must be ({count},) to match the probabilities, got {grades.shape}")
-    right = np.isnan(grades) | ((grades >= 0) & (grades <= maximum))
-    if not np.all(right):
-        row = int(np.argmin(right))
-        raise InputError(f"row {row}: a grade must be in [0, {maximum:g}], got {grades[row]:g}")
-    grades = grades.copy()
-    grades.flags.writeable = False
-    return grades

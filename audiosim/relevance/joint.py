@@ -246,7 +246,9 @@ class JointEstimator:
             grades, held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
         )
         shaped = other._start.revise(grades).shaped()
-        other._start = replace(other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth)
+        other._start = replace(
+            other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth, means=shaped.means
+        )
         return other
 
     def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":

@@ -8,6 +8,8 @@ from audiosim.arrays import Array, Integers
 FREEDOM = 10  # 5 to 30 predict single grades about as well
 REACH = 4.0  # deviations that the end of a level may be off
 HALVINGS = 30
+WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equal likelihood the first
+FURTHER = 1.01  # times the mean squared error of expected grades that levels of the query may cost
 LEAST = 1e-9  # chance of a level that none is taken to fall below
 
 
@@ -19,6 +21,23 @@ def between_ends(ends: Array) -> Array:
     return np.asarray(np.diff(reached, axis=1))
 
 
+def nearest_level(levels: Array, grades: Array) -> Integers:
+    """(...) place of the level nearest to each grade, half way to the upper one, in the shape of the grades.
+
+    So Fine grades 40 to 49 are of level 45, as in Urbano (2013), section 7.3.1.
+    """
+    return np.searchsorted((levels[1:] + levels[:-1]) / 2, grades, side="right").astype(np.int64)
+
+
+def level_means(levels: Array, level: Integers, grades: Array, weight: float) -> Array:
+    """(l,) mean grade of each level: of the judged ones (k,) in it, and of the level itself that counts for so many.
+
+    A grade between two levels stands for its level's mean, which need not be its middle: Fine grades are often round.
+    """
+    counts = np.bincount(level, minlength=len(levels))
+    return np.asarray((weight * levels + np.bincount(level, grades, len(levels))) / (weight + counts))
+
+
 def with_counts(chances: Array, counts: Array, worth: float) -> Array:
     """(k, l) chances that count for so many judged pairs, and counts (k, l), together."""
     if not np.isfinite(worth):
@@ -26,9 +45,40 @@ def with_counts(chances: Array, counts: Array, worth: float) -> Array:
     return np.asarray((worth * chances + counts) / (worth + counts.sum(axis=1, keepdims=True)))
 
 
+def best_worth(chances: Array, counts: Array, level: Integers, means: Array, grades: Array, weight: float) -> float:
+    """One of WORTHS for chances (k, l) beside counts (k, l): that under which the levels that came out are likeliest.
+
+    level   (k,) that came out, of grades (k,)
+    means   (l,) grades that the levels stand for
+    weight  1 / worth is exponential with a mean of 1 over this beforehand
+
+    Only those count by which expected grades are not further off.
+    """
+    both = [with_counts(chances, counts, worth) for worth in WORTHS]
+    off = [float(((one @ means - grades) ** 2).sum()) for one in both]
+    fits = [
+        log_likelihood(one, level) - weight / worth if error <= FURTHER * off[0] else -np.inf
+        for one, worth, error in zip(both, WORTHS, off, strict=True)
+    ]
+    return WORTHS[int(np.argmax(fits))]
+
+
 def log_likelihood(chances: Array, level: Integers) -> float:
     """Sum of the logarithms of the chances of the levels (k,) that came out, none below LEAST."""
     return float(np.log(np.maximum(chances[np.arange(len(level)), level], LEAST)).sum())
+
+
+def centred(shape: Array, ends: Array, ratio: Array, values: Array, wanted: float) -> Array:
+    """(l - 1,) a shape moved as a whole, so that the grades of the levels, values (l,), have the mean that is wanted.
+
+    ends, ratio  see `shape_of`
+    """
+    low, high, steps = -REACH, REACH, np.diff(values)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        reached = stdtr(FREEDOM, np.maximum.accumulate(ends + ratio * (shape + middle), axis=1))
+        low, high = (middle, high) if values[-1] - reached.mean(axis=0) @ steps > wanted else (low, middle)
+    return np.asarray(shape + (low + high) / 2)
 
 
 def shape_of(ends: Array, ratio: Array, target: Array) -> Array:

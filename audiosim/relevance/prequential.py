@@ -10,7 +10,7 @@ from scipy.special import ndtri, stdtr
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.level_chances import FREEDOM
+from audiosim.relevance.level_chances import FREEDOM, nearest_level
 from audiosim.stats.ordinal import expectation
 
 ROUNDING = 1e-6  # a spread of predictions below this is none
@@ -41,8 +41,7 @@ class Prequential:
             return cls(np.empty(0), np.empty(0), np.empty(0))
         mean, deviation = _predictions(belief, order)
         within = rng.random(len(order))
-        middles = (belief.levels[1:] + belief.levels[:-1]) / 2
-        level = np.searchsorted(middles, belief.grades[order], side="right")
+        level = nearest_level(belief.levels, belief.grades[order])
 
         def places(shape: Array | None, stretch: float) -> Array:
             reached = _reached(belief, order, mean, deviation, shape, stretch)

@@ -174,13 +174,7 @@ class Users:
         check_share(self.share)
 
     def level(self, state: LoopState) -> float:
-        shares, doubt = satisfied_users(state), float(state.ranking.scores.variance.sum())
-
-        def settled(ranking: Ranking) -> float:
-            wider = np.sqrt(float(ranking.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
-            return _mean(shares.wider(float(wider)).settled(self.share))
-
-        return level_at_stop(state, settled, self.target)
+        return level_of_shares(state, lambda shares: _mean(shares.settled(self.share)), self.target)
 
     def reached(self, state: LoopState) -> bool:
         return checked(state, self.floor) and self.level(state) >= self.target
@@ -296,6 +290,20 @@ def satisfied_users(state: LoopState) -> Ranking:
     expected = state.expected
     mapping = published_mapping(expected.measure, expected.pool.scale.name)
     return replace(state.ranking, scores=expected.satisfied(state.belief, mapping))
+
+
+def level_of_shares(state: LoopState, level: Callable[[Ranking], float], target: float) -> float:
+    """The level of the shares of users satisfied that a stop may go by: as sure as `level_at_stop` takes scores to be.
+
+    level  of the ranking whose scores are these shares; see `satisfied_users`
+    """
+    shares, doubt = satisfied_users(state), float(state.ranking.scores.variance.sum())
+
+    def settled(ranking: Ranking) -> float:
+        wider = np.sqrt(float(ranking.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
+        return level(shares.wider(float(wider)))
+
+    return level_at_stop(state, settled, target)
 
 
 def _mean(probabilities: Array) -> float:

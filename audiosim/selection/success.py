@@ -6,6 +6,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.expected.ranking import Ranking
+from audiosim.selection.stopping import level_of_shares
 from audiosim.selection.stopping_definition import (
     CHECKED,
     LoopState,
@@ -19,7 +20,6 @@ from audiosim.selection.stopping_definition import (
     spelled_target,
     target_above,
 )
-from audiosim.users.satisfaction import SatisfactionMapping, published_mapping, success_stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,10 @@ class Success:
     target  above 0
     floor   judgments before which it is not met; see `checked`
 
-    A system succeeds where P(Sat) of its mean score is above the share, by the published mapping of the measure; the
-    confidence is max(P, 1 - P) of that. Urbano (2013), sections 4.3 and 8.5: a minimum level of effectiveness.
+    A system succeeds where the share of users whom it satisfies, the mean over the queries of P(Sat) of the query's
+    score, is above the share; the confidence is max(P, 1 - P) of that. It is not the share of successful queries,
+    equation 4.8, of which `users.satisfaction.success` is. Urbano (2013), equation 4.4 and section 8.5: a minimum level
+    of effectiveness.
     """
 
     share: float
@@ -44,7 +46,10 @@ class Success:
 
     def level(self, state: LoopState) -> float:
         """Mean confidence in whether each system succeeds."""
-        chances = success_chances(state.ranking, state.pool.scale.name, self.share)
+        return level_of_shares(state, self._settled, self.target)
+
+    def _settled(self, shares: Ranking) -> float:
+        chances = success_chances(shares, self.share)
         return float(np.maximum(chances, 1 - chances).mean())
 
     def reached(self, state: LoopState) -> bool:
@@ -65,22 +70,16 @@ SUCCESS = StoppingDefinition(
 )
 
 
-def success_chances(ranking: Ranking, scale: str, share: float) -> Array:
-    """(s,) the probability that each system's mean score satisfies more than a share of the users.
+def success_chances(shares: Ranking, share: float) -> Array:
+    """(s,) the probability that each system satisfies more than a share of the users.
 
-    scale  of the judgments, such as fine
-    share  in [0, 1]; of a known score the probability is 0 or 1
+    shares  of users that the systems satisfy, in place of their scores; see `satisfied_users`
+    share   in [0, 1]; of a known share of users the probability is 0 or 1
     """
-    mapping = published_mapping(ranking.measure, scale)
-    stretches = success_stretches(mapping, share)
-    return np.array([_chance(ranking, place, mapping, share, stretches) for place in range(len(ranking.systems))])
-
-
-def _chance(
-    ranking: Ranking, place: int, mapping: SatisfactionMapping, share: float, stretches: list[tuple[float, float]]
-) -> float:
-    mean, variance = float(ranking.scores.mean[place]), float(ranking.scores.variance[place])
-    if variance <= 0:
-        return float(mapping.probability(np.clip(np.array(mean), 0, 1)) > share)
-    ends = [((low - mean) / variance**0.5, (high - mean) / variance**0.5) for low, high in stretches]
-    return sum(ranking.cumulated(high) - ranking.cumulated(low) for low, high in ends)
+    means, variances = shares.scores.mean.tolist(), shares.scores.variance.tolist()
+    return np.array(
+        [
+            shares.cumulative(mean - share, variance) if variance > 0 else float(mean > share)
+            for mean, variance in zip(means, variances, strict=True)
+        ]
+    )

@@ -12,6 +12,7 @@ from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.features.table import columns, design, factors
+from audiosim.relevance.level_chances import nearest_level
 from audiosim.training.own_judgment import own_columns
 
 TENTHS = tuple(float(level) for level in range(5, 100, 10))
@@ -146,11 +147,8 @@ def levels_of(scale: Scale) -> tuple[float, ...]:
 
 
 def place_levels(scale: Scale, grades: Array) -> Integers:
-    """(n,) the place of each grade's level; a mean of assessors goes to the nearest level, half way to the lower."""
-    if scale == FINE:
-        return np.minimum(grades // 10, 9).astype(np.int64)
-    levels = np.array(scale.levels)
-    return np.searchsorted((levels[1:] + levels[:-1]) / 2, grades, side="left").astype(np.int64)
+    """(n,) the place of each grade's level; a mean of assessors goes to the nearest level, half way to the upper."""
+    return nearest_level(np.array(levels_of(scale), dtype=np.float64), grades)
 
 
 def judged_pools(collections: Sequence[Collection]) -> list[tuple[Pool, Array]]:

@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -177,14 +176,6 @@ def success(distribution: Distribution, mapping: SatisfactionMapping, threshold:
     edges = _crossings(mapping, threshold)
     below, upto = _cumulated(distribution, edges, before=True)[1:], _cumulated(distribution, edges, before=False)[:-1]
     return float(np.sum((below - upto)[_above(mapping, threshold, edges)]))
-
-
-def success_stretches(mapping: SatisfactionMapping, threshold: float) -> list[tuple[float, float]]:
-    """The stretches of scores that satisfy more than this share of the users; the outermost ends are infinite."""
-    edges = _crossings(mapping, threshold)
-    high = _above(mapping, threshold, edges)
-    ends = np.concatenate([[-np.inf], edges[1:-1], [np.inf]]).tolist()
-    return [pair for pair, wanted in zip(pairwise(ends), high.tolist(), strict=True) if wanted]
 
 
 def _above(mapping: SatisfactionMapping, threshold: float, edges: Array) -> Booleans:

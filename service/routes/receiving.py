@@ -1,17 +1,18 @@
 """Arrivals at a collection while it is served: recordings and their metadata, and runs of systems."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
-from service.arriving import LONGEST_IDENTIFIER, Receiver
+from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns, Receiver
 from service.exchange import COMPONENTS, JSON, BodyDep, CollectionDep, WireRoute
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 
-Found = TypeVar("Found")
+Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns)
 SUFFIXES = {
     "audio/aac": ".aac",
     "audio/aiff": ".aiff",
@@ -41,6 +42,32 @@ router = APIRouter(prefix="/v1", tags=["arrivals"], route_class=WireRoute)
 TURNS = CapacityLimiter(1)
 
 
+@dataclass
+class Delivery:
+    """One request that brings something to a collection: FastAPI makes it of what any such route is given."""
+
+    request: Request
+    response: Response
+    one: CollectionDep
+    body: BodyDep
+
+    @property
+    def collection(self) -> str:
+        """Identifier of the collection."""
+        return self.one.collection.identifier
+
+    async def take(self, work: Callable[[Receiver], Arrived]) -> Arrived:
+        """What came of it, once its turn came: status 201, or 200 where nothing is new."""
+        receiver: Receiver = self.request.app.state.receiver
+        async with TURNS:
+            came = await to_thread.run_sync(work, receiver)
+        self.response.status_code = 201 if came.fresh else 200
+        return came
+
+
+DeliveryDep = Annotated[Delivery, Depends()]
+
+
 @router.post(
     "/collections/{collection}/documents",
     status_code=201,
@@ -48,13 +75,7 @@ TURNS = CapacityLimiter(1)
     openapi_extra={"requestBody": {"required": True, "content": DOCUMENT}},
 )
 async def take_document(
-    request: Request,
-    response: Response,
-    one: CollectionDep,
-    body: BodyDep,
-    document: NameQuery = None,
-    artist: NameQuery = None,
-    genre: NameQuery = None,
+    delivery: DeliveryDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
 ) -> DocumentOut:
     """Take in a recording, or what is known of one: from then on its relevance to any query is predicted.
 
@@ -62,22 +83,19 @@ async def take_document(
     metadata are then in the address, `?document=new1&artist=Somebody&genre=jazz`. What is known of a document stays:
     that it is otherwise is refused.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    name = one.collection.identifier
+    kind = delivery.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
         if (document, artist, genre) != (None, None, None):
             raise HTTPException(422, "metadata may be in the body or in the address, not in both")
-        known = DocumentIn.taken(body).to_domain()
-        came = await _in_turn(lambda: _receiver(request).take_document(name, known))
+        known, sound = DocumentIn.taken(delivery.body).to_domain(), None
     elif kind in SUFFIXES:
         if document is None:
             raise HTTPException(422, "expected ?document=IDENTIFIER, which the recording is to be called")
-        known, suffix = Document(document, artist, genre), SUFFIXES[kind]
-        came = await _in_turn(lambda: _receiver(request).take_document(name, known, body, suffix))
+        known, sound = Document(document, artist, genre), delivery.body
     else:
         raise HTTPException(415, f"expected {JSON} or a file of sound ({', '.join(SUFFIXES)}), got {kind!r:.80}")
-    response.status_code = 201 if came.fresh else 200
-    return DocumentOut.from_domain(name, came)
+    name, suffix = delivery.collection, SUFFIXES.get(kind, "")
+    return DocumentOut.from_domain(name, await delivery.take(lambda to: to.take_document(name, known, sound, suffix)))
 
 
 @router.post(
@@ -86,31 +104,11 @@ async def take_document(
     responses=KNOWN,
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
-async def take_runs(
-    request: Request,
-    response: Response,
-    one: CollectionDep,
-    body: BodyDep,
-    system: NameQuery = None,
-    team: NameQuery = None,
-) -> RunsOut:
+async def take_runs(delivery: DeliveryDep, system: NameQuery = None, team: NameQuery = None) -> RunsOut:
     """Take in the run of a new system, or of one whose run has changed, while the campaign goes on; judgments stay.
 
     A file of one run or several, in any form that a collection's folder may have it. `system` names the system where
     the file holds one run, and `team` whose it is.
     """
-    name = one.collection.identifier
-    came = await _in_turn(lambda: _receiver(request).take_runs(name, body, system, team))
-    response.status_code = 201 if came.fresh else 200
-    return RunsOut.from_domain(name, came)
-
-
-def _receiver(request: Request) -> Receiver:
-    receiver = request.app.state.receiver
-    assert isinstance(receiver, Receiver)
-    return receiver
-
-
-async def _in_turn(work: Callable[[], Found]) -> Found:
-    async with TURNS:
-        return await to_thread.run_sync(work)
+    name, text = delivery.collection, delivery.body
+    return RunsOut.from_domain(name, await delivery.take(lambda to: to.take_runs(name, text, system, team)))

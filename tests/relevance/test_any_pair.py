@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim import shipped
-from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import build_pool
@@ -15,13 +13,6 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import columns
 from audiosim.relevance.any_pair import Known, portions
 from audiosim.relevance.estimators import built_in
-
-DEMO = shipped.folder("fixtures") / "demo"
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return Collection.load(DEMO, DEMO / "truth.qrels")
 
 
 @pytest.fixture(scope="module")

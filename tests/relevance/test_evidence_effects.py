@@ -5,22 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim import shipped
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.mfcc import Parameters
-from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.evidence_effects import OWN_SLOPE, SLOPES
 from audiosim.stats.gaussian import Gaussian
-
-DEMO = shipped.folder("fixtures") / "demo"
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return Collection.load(DEMO, DEMO / "truth.qrels")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +55,8 @@ def test_what_spoke_for_each_pair_is_named(demo, heard):
     assert "output, genre, artist, sound" in words
     assert "output, genre, artist, sound, clicks" in words
     assert "output, genre, sound" in words  # d001 has no artist
-    assert {belief(demo).evidence_of(place) for place in range(600)} == {
+    bare = belief(demo)
+    assert {bare.evidence_of(place) for place in range(600)} == {
         "output, artist",
         "output, genre",
         "output, genre, artist",

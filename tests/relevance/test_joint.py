@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from audiosim.audio.index import AudioIndex
@@ -19,10 +20,10 @@ from audiosim.errors import InputError
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator
-from audiosim.relevance.belief import FEW, WEIGHT, WORTHS
+from audiosim.relevance.belief import FEW, WEIGHT
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.level_chances import FREEDOM
+from audiosim.relevance.level_chances import FREEDOM, WORTHS
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Trend, fallbacks
 from audiosim.relevance.random_effects import SOUND
@@ -456,13 +457,22 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
     grades = np.where(rng.random(len(truth)) < 0.4, np.where(truth > 50, 95.0, 5.0), np.nan)
     before = estimator(pool, joined()).predict(grades)
     after, judged = before.shaped(), ~np.isnan(grades)
-    held, found = (
-        np.cumsum(replace(one, worth=np.inf).probabilities[judged], axis=1)[:, :-1].mean(axis=0)
-        for one in (before, after)
-    )
-    low = np.mean(grades[judged] == 5.0)
-    count = judged.sum()
-    np.testing.assert_allclose(found, (10 * held + count * low) / (10 + count), atol=1e-6)
+
+    def reached(one, moved=0.0):
+        one = replace(one, worth=np.inf, shape=None if one.shape is None else one.shape + moved)
+        return np.cumsum(one.probabilities[judged], axis=1)[:, :-1].mean(axis=0)
+
+    low, count = np.mean(grades[judged] == 5.0), judged.sum()
+    target = (10 * reached(before) + count * low) / (10 + count)
+    # All ends are moved by as much, so that the mean stays that of the gains: moved back, levels are as frequent.
+    back = brentq(lambda moved: reached(after, moved)[4] - target[4], -2, 2, xtol=1e-12)
+    np.testing.assert_allclose(reached(after, back), target, atol=1e-5)
+    places = np.flatnonzero(judged)
+    held_out = before.prior.held_out(places, grades[places] / 100)[0]
+    expected = replace(after, worth=np.inf).probabilities[judged] @ after.means
+    assert expected.mean() == pytest.approx(100 * held_out.mean(), abs=1e-5)
+    # Ten judgments' worth of the level, and the grades judged on it, all of them its own here.
+    np.testing.assert_allclose(after.means, after.levels)
     assert np.all(after.probabilities >= 0)
     np.testing.assert_allclose(after.probabilities.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_array_equal(after.shaped().shape, after.shape)
@@ -475,7 +485,9 @@ def test_judged_levels_of_a_query_count_beside_what_the_gains_say_of_it(pool, jo
     grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
     field = estimator(pool, joined()).predict(grades)
     both = replace(field, worth=5.0)
-    judged, level = ~np.isnan(grades), np.abs(field.levels[None] - grades[:, None]).argmin(axis=1)
+    # Half way the upper level, as Fine grades 40 to 49 are of level 45: Urbano (2013), section 7.3.1.
+    level = len(field.levels) - 1 - np.abs(field.levels[None, ::-1] - grades[:, None]).argmin(axis=1)
+    judged = ~np.isnan(grades)
     for place in range(0, len(truth), 11):
         others = judged & (pool.query == pool.query[place])
         others[place] = False

@@ -5,19 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim import shipped
-from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of
 from audiosim.simulation.worth import worth
-
-DEMO = shipped.folder("fixtures") / "demo"
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return Collection.load(DEMO, DEMO / "truth.qrels")
 
 
 @pytest.fixture(scope="module")

@@ -5,21 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim import shipped
-from audiosim.corpus.collection import Collection
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import fallbacks, load_model
 from audiosim.training.examples import judged_pools
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
 
-DEMO = shipped.folder("fixtures") / "demo"
 PATTERNS = ["mine", "mine-of-output-genre", "mine-of-output-artist", "mine-of-output", "historical-fine"]
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return Collection.load(DEMO, DEMO / "truth.qrels")
 
 
 @pytest.fixture(scope="module")

@@ -526,8 +526,8 @@ def test_fine_grades_fall_in_ten_levels(grade, level):
     assert levels_of(FINE)[place_levels(FINE, np.array([float(grade)]))[0]] == level
 
 
-@pytest.mark.parametrize(("grade", "level"), [(0, 0), (0.5, 0), (0.6, 1), (1.5, 1), (3, 1), (3.1, 5), (5, 5)])
-def test_other_grades_go_to_the_nearest_level_and_half_way_to_the_lower(grade, level):
+@pytest.mark.parametrize(("grade", "level"), [(0, 0), (0.4, 0), (0.5, 1), (1.5, 1), (2.9, 1), (3, 5), (5, 5)])
+def test_other_grades_go_to_the_nearest_level_and_half_way_to_the_upper(grade, level):
     scale = parse_scale([0, 1, 5])
     assert scale.levels[place_levels(scale, np.array([float(grade)]))[0]] == level
 
