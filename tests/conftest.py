@@ -1,6 +1,8 @@
 """Small collections whose every number can be worked out by hand, and where the real data is."""
 
+import gc
 import logging
+import multiprocessing
 import os
 import shutil
 import signal
@@ -8,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,12 @@ from hypothesis import settings
 # Before numpy comes: as many tests at once as there are cores leave each of them one thread to multiply matrices with.
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
 import numpy as np
 
 from audiosim import cli, shipped
+from audiosim.audio.index import extract
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Judgment, Run
 
@@ -31,7 +35,7 @@ settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
 # What `make test-fast` leaves out: tests of these fixtures, and those that are marked slow themselves.
-SLOW_FIXTURES = {"postgres", "chromium"}
+SLOW_FIXTURES = {"initialised", "postgres", "chromium"}
 # What to install for tests that were skipped, by a word of the reason that they give.
 WANTED = {
     "Chromium": "apt-get install chromium",
@@ -42,6 +46,17 @@ WANTED = {
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """What is collected stays until the end: nobody need look through it for garbage again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,6 +78,75 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         parts.append(f"{count} ({reason}{f': {remedy}' if remedy else ''})")
     if parts:
         terminalreporter.write_line(f"skipped: {', '.join(parts)}", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A maker of folders that all workers of a run share, each made by whoever asks for it first; only to be read."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def find(name: str, make: Callable[[Path], object]) -> Path:
+        if not (shared / name).exists():
+            mine = Path(tempfile.mkdtemp(dir=shared))
+            make(mine)
+            with suppress(OSError):  # another worker was faster
+                mine.rename(shared / name)
+        return shared / name
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def real_sounds() -> Path:
+    """The documents.tsv of the 96 real clips, where they are at hand."""
+    table = SHARED / "sounds" / "documents.tsv"
+    if not table.is_file():
+        pytest.skip("needs the real clips in ../shared/data/sounds, which are not part of the project")
+    return table
+
+
+@pytest.fixture(scope="session")
+def real_index(real_sounds: Path, made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """The index of the real clips."""
+    return made_once("real", lambda folder: extract(real_sounds, n_jobs=2, into=folder / "index")) / "index"
+
+
+# A process is forked from one that has imported all that it needs: that takes a tenth of starting Python anew.
+FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
+FORKS.set_forkserver_preload(["audiosim.cli", "service.app", "service.tokens", "uvloop", "sqlalchemy.dialects.sqlite"])
+ALONE = """
+import os, sys, warnings
+os.dup2(os.open(_said, os.O_WRONLY | os.O_CREAT), 1)
+os.dup2(1, 2)
+warnings.simplefilter("error")
+"""
+
+
+@pytest.fixture
+def together(tmp_path: Path) -> Callable[..., list[tuple[int | None, str]]]:
+    """Runs code in several processes, which begin it at one moment: of each its exit code and what it printed.
+
+    The code is a text that begins after imports with `begin()`; names are what it knows, of each process its own.
+    """
+
+    def run(code: str, *names: dict[str, Any]) -> list[tuple[int | None, str]]:
+        begin = FORKS.Barrier(len(names)).wait
+        said = [tmp_path / f"said {number}" for number in range(len(names))]
+        known = [
+            {"_said": str(path), "begin": begin, "__name__": "__main__"} | own
+            for path, own in zip(said, names, strict=True)
+        ]
+        processes = [FORKS.Process(target=exec, args=(ALONE + code, own), daemon=True) for own in known]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        codes = [process.exitcode for process in processes]
+        return [(code, path.read_text(encoding="utf-8")) for code, path in zip(codes, said, strict=True)]
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -186,15 +270,21 @@ def _programs():
 
 
 class Cluster:
-    """A PostgreSQL server of our own, on a socket in a folder of its own, to be started, stopped and frozen."""
+    """A PostgreSQL server of our own, on a socket in a folder of its own, to be started, stopped and frozen.
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    made  folder with the `data` of a server that never ran; None makes them
+    """
+
+    def __init__(self, programs: Path, folder: Path, made: Path | None = None) -> None:
         self._programs, self._folder = programs, folder
         root = os.geteuid() == 0  # which it refuses
         self._user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if root else {}
         if root:
             shutil.chown(folder, "nobody")
-        self._call("initdb", "-U", "audiosim", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        if made is None:
+            self._call("initdb", "-U", "audiosim", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        else:
+            subprocess.run(["cp", "-a", made / "data", folder / "data"], check=True)
 
     @property
     def url(self) -> str:
@@ -219,15 +309,27 @@ class Cluster:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user)
 
 
-@contextmanager
-def _cluster() -> Iterator[Cluster]:
+@pytest.fixture(scope="session")
+def initialised(made_once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, Path]:
+    """Folders of PostgreSQL's programs and of a data directory to copy; skips where it is not installed."""
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: initdb is not found")
     pytest.importorskip("psycopg", reason="psycopg is not installed: audiosim[postgres]")
+
+    def make(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="pg") as open_to_all:
+            Cluster(programs, Path(open_to_all))
+            subprocess.run(["cp", "-a", Path(open_to_all) / "data", folder / "data"], check=True)
+
+    return programs, made_once("postgres", make)
+
+
+@contextmanager
+def _cluster(programs: Path, made: Path) -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="pg"))
     try:
-        cluster = Cluster(programs, folder)
+        cluster = Cluster(programs, folder, made)
         cluster.start()
         try:
             yield cluster
@@ -239,14 +341,14 @@ def _cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(initialised: tuple[Path, Path]) -> Iterator[str]:
     """The URL of a PostgreSQL server that listens on a socket of its own; skips where none is installed."""
-    with _cluster() as cluster:
+    with _cluster(*initialised) as cluster:
         yield cluster.url
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster(initialised: tuple[Path, Path]) -> Iterator[Cluster]:
     """A PostgreSQL server that the test may stop and freeze; skips where none is installed."""
-    with _cluster() as cluster:
+    with _cluster(*initialised) as cluster:
         yield cluster

@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import venv
+import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import audiosim
 
@@ -66,17 +70,43 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert "numpy==2.0" in said
 
 
+def test_the_tests_bring_what_the_wheel_is_built_with():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert {*project["build-system"]["requires"]} <= {*project["project"]["optional-dependencies"]["test"]}
+
+
+def required(wheel):
+    """The distributions installed here that a wheel requires, with all that those require in turn."""
+    (described,) = (path for path in zipfile.Path(wheel).iterdir() if path.name.endswith(".dist-info"))
+    found, left = {}, [(metadata.PathDistribution(described), frozenset())]
+    while left:
+        distribution, extras = left.pop()
+        for one in map(Requirement, distribution.requires or ()):
+            wanted = one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in {"", *extras})
+            if wanted and (one.name, *sorted(one.extras)) not in found:
+                found[one.name, *sorted(one.extras)] = metadata.distribution(one.name)
+                left.append((metadata.distribution(one.name), one.extras))
+    return list(found.values())
+
+
 @pytest.mark.slow
 def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(tmp_path):
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    python("-m", "build", "--wheel", "--outdir", tmp_path, ROOT, cwd=tmp_path, env=clean)
+    python("-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT, cwd=tmp_path, env=clean)
     (wheel,) = tmp_path.glob("audiosim-*.whl")
-    venv.create(tmp_path / "bare", with_pip=True)
-    programs = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")
-    # What is not called need not be compiled.
-    install = [programs / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
-    install += ["-c", ROOT / "constraints.txt", wheel]
-    subprocess.run(install, check=True, cwd=tmp_path, env=clean)
+    bare = tmp_path / "bare"
+    venv.create(bare)
+    programs = bare / ("Scripts" if os.name == "nt" else "bin")
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(bare), "platbase": str(bare)}))
+    # What the wheel requires is linked, not unpacked once more: `make test` has just installed it, by the same pins.
+    for distribution in required(wheel):
+        for name in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            if not (site / name).exists():
+                (site / name).symlink_to(distribution.locate_file(name))
+    assert not (site / "pytest").exists()
+    pip = ["-m", "pip", "--python", bare, "--disable-pip-version-check"]
+    python(*pip, "install", "--quiet", "--no-compile", "--no-deps", "--no-index", wheel, cwd=tmp_path, env=clean)
+    assert "No broken requirements" in python(*pip, "check", cwd=tmp_path, env=clean).stdout
     ran = subprocess.run(
         [programs / "audiosim", "demo", "demo", "--format", "json"],
         capture_output=True,

@@ -18,7 +18,6 @@ from audiosim.cli.options import (
     load_collection,
     print_result,
 )
-from audiosim.corpus.pool import build_pool
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
@@ -57,11 +56,10 @@ def plan(
     """
     what = find_measure(measure)
     collection = load_collection(folder, judgments)
-    estimator = make_estimator(build_pool(collection, what.cutoff), model or JOINT)
     end = time.monotonic() + time_limit
     found = plan_effort(
         collection,
-        estimator,
+        lambda pool: make_estimator(pool, model or JOINT),
         what,
         stopping_rule=stopping_rule,
         batch=batch,

@@ -76,14 +76,35 @@ def loopback(tmp_path):
         started.end()
 
 
-@pytest.fixture
-def sounds(tmp_path, music):
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A cluster of two workers for tests that leave it as it was."""
+    started = Cluster(tmp_path_factory.mktemp("cluster"), 2)
+    yield started
+    started.end()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, music):
+    """A folder with 48 sounds in four folders, and a file that is none, in a folder `sounds`."""
+    folder = tmp_path_factory.mktemp("clips")
     for n in range(48):
-        path = tmp_path / f"sounds/{n % 4}/{n:02}.wav"
+        path = folder / f"sounds/{n % 4}/{n:02}.wav"
         path.parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(path, music(1.5, seed=n), 22_050)
-    (tmp_path / "sounds/0/bad.wav").write_bytes(b"no sound")
-    return listed(find_sounds(tmp_path / "sounds"))
+    (folder / "sounds/0/bad.wav").write_bytes(b"no sound")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sounds(folder):
+    return listed(find_sounds(folder / "sounds"))
+
+
+@pytest.fixture(scope="module")
+def here(sounds):
+    """What this machine makes of the sounds."""
+    return list(describe_all(sounds, STANDARD_FRAMES))
 
 
 def same(outcomes, others):
@@ -94,8 +115,8 @@ def same(outcomes, others):
 
 
 @pytest.mark.slow
-def test_a_worker_killed_half_way_changes_nothing(loopback, sounds):
-    here, started = list(describe_all(sounds, STANDARD_FRAMES)), loopback()
+def test_a_worker_killed_half_way_changes_nothing(loopback, sounds, here):
+    started = loopback()
 
     def read_slowly(path):  # so that the other worker is at work when it is killed
         time.sleep(0.02)
@@ -112,43 +133,41 @@ def test_a_worker_killed_half_way_changes_nothing(loopback, sounds):
 
 
 @pytest.mark.slow
-def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(loopback, sounds, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(shared, folder, monkeypatch):
+    monkeypatch.chdir(folder)
     near = listed(find_sounds("sounds/0"))
     assert near[0].path.startswith("sounds/0")
-    there = list(describe_all(near, STANDARD_FRAMES, scheduler=loopback(1).address))
+    there = list(describe_all(near, STANDARD_FRAMES, scheduler=shared.address))
     assert same(there, list(describe_all(near, STANDARD_FRAMES)))
 
 
 @pytest.mark.slow
-def test_the_command_gives_the_index_of_the_local_run(loopback, sounds, tmp_path, run, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    address = loopback().address
-    for index, options in (("here", ()), ("there", ("--scheduler", address))):
-        code, out, err = run("extract", "sounds", "-o", index, "--format", "json", *options)
+def test_the_command_gives_the_index_of_the_local_run(shared, folder, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(folder)
+    for index, options in (("here", ()), ("there", ("--scheduler", shared.address))):
+        code, out, err = run("extract", "sounds", "-o", tmp_path / index, "--format", "json", *options)
         assert (code, json.loads(out)["done"]) == (0, 48)
         bad = "cannot be decoded (Format not recognised), expected WAV, FLAC, Ogg, MP3 or AIFF"
         assert err == f"audiosim: sounds/0/bad.wav: {bad}\n"
-    here, there = AudioIndex.load("here"), AudioIndex.load("there")
+    here, there = AudioIndex.load(tmp_path / "here"), AudioIndex.load(tmp_path / "there")
     assert list(there.recordings) == list(here.recordings)
     assert np.array_equal(there.rows, here.rows)
 
 
 @pytest.mark.slow
-def test_a_decoder_that_crashes_there_costs_one_file(loopback, sounds):
-    started, victim = loopback(1), sounds[10].path
+def test_a_decoder_that_crashes_there_costs_one_file(shared, sounds, here):
+    victim = sounds[10].path
 
     def read_or_crash(path):
         if str(path) == victim:
             os.kill(os.getpid(), signal.SIGSEGV)
         return read(path)
 
-    outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=started.address))
-    assert started.workers[0].poll() is None
+    outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=shared.address))
+    assert [worker.poll() for worker in shared.workers] == [None, None]
     expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
     assert outcomes[10] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
-    rest, here = outcomes[:10] + outcomes[11:], list(describe_all(sounds[:10] + sounds[11:], STANDARD_FRAMES))
-    assert same(rest, here)
+    assert same(outcomes[:10] + outcomes[11:], here[:10] + here[11:])
 
 
 @pytest.mark.slow
@@ -194,11 +213,10 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
 
 
 @pytest.mark.slow
-def test_closing_gives_the_cluster_back(loopback, sounds):
-    started = loopback(1)
-    with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=started.address)) as outcomes:
+def test_closing_gives_the_cluster_back(shared, sounds):
+    with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=shared.address)) as outcomes:
         next(outcomes)
-    with distributed.Client(started.address, set_as_default=False) as client:
+    with distributed.Client(shared.address, set_as_default=False) as client:
         deadline = time.monotonic() + 30
         while any(client.processing().values()) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -69,16 +69,9 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
 
 
 @pytest.mark.slow
-def test_processes_that_make_one_database_at_the_same_moment_all_find_it(database_to_make):
-    code = "import sys; from audiosim.campaign import DatabaseStore; print('ready', flush=True); sys.stdin.readline(); "
-    code += "DatabaseStore(sys.argv[1], 'raced').read(); print('open')"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    openers = [subprocess.Popen([sys.executable, "-c", code, database_to_make], **pipes) for _ in range(4)]
-    assert [opener.stdout.readline() for opener in openers] == ["ready\n"] * 4
-    for opener in openers:
-        opener.stdin.write("go\n")
-        opener.stdin.flush()
-    assert [opener.communicate() for opener in openers] == [("open\n", "")] * 4
+def test_processes_that_make_one_database_at_the_same_moment_all_find_it(database_to_make, together):
+    code = "from audiosim.campaign import DatabaseStore; begin(); DatabaseStore(url, 'raced').read(); print('open')"
+    assert together(code, *[{"url": database_to_make}] * 4) == [(0, "open\n")] * 4
 
 
 @pytest.mark.parametrize(

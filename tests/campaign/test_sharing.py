@@ -1,7 +1,5 @@
 """Several campaigns on one log: in one process, and in several."""
 
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from threading import Thread
@@ -17,14 +15,12 @@ DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
 # Asks for two pairs and judges one, over and over: half of the leases are answered, half are still held.
 ASSESSOR = """
-import sys
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-folder, url, name = sys.argv[1:]
 store = DatabaseStore(url, "shared")
 campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", store, CampaignSettings(batch=5))
-sys.stdin.readline()
+begin()
 for turn in range(8):
     pair = campaign.ask(2, name)[0]
     print(*campaign.tell(Judgment(*pair, 50.0, name))[:1], *pair, sep="\\t", flush=True)
@@ -32,18 +28,10 @@ for turn in range(8):
 
 
 @pytest.mark.slow
-def test_processes_on_one_database_never_lease_one_pair_to_two_assessors(database):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    names = ("ann", "bob", "cid")
-    processes = [
-        subprocess.Popen([sys.executable, "-c", ASSESSOR, DEMO, database, name], **pipes, bufsize=1) for name in names
-    ]
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    said = [process.communicate() for process in processes]
-    assert [error for _, error in said] == [""] * 3
-    acknowledged = sorted(line.split("\t") for output, _ in said for line in output.splitlines())
+def test_processes_on_one_database_never_lease_one_pair_to_two_assessors(database, together):
+    said = together(ASSESSOR, *({"folder": DEMO, "url": database, "name": name} for name in ("ann", "bob", "cid")))
+    assert [code for code, _ in said] == [0] * 3
+    acknowledged = sorted(line.split("\t") for _, output in said for line in output.splitlines())
     with closing(DatabaseStore(database, "shared")) as store:
         log = list(store.read())
     holders = {}

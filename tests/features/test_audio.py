@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.formats import read_documents
@@ -204,22 +204,10 @@ def rows_of_queries(pool):
 
 
 @pytest.fixture(scope="module")
-def real_games(sounds_folder, tmp_path_factory):
+def real_games(real_sounds, real_index):
     """Every real clip a query, all others its documents; and which pairs are of one game."""
-    folder = tmp_path_factory.mktemp("games") / "sounds.index"
-    assert extract(sounds_folder / "documents.tsv", n_jobs=-1, into=folder).failed == ()
-    documents = read_documents(sounds_folder / "documents.tsv")
+    documents = read_documents(real_sounds)
     run = Run("all", {query: tuple(d for d in documents if d != query) for query in documents})
-    pool = build_pool(Collection("games", "games", BINARY, 95, (run,), sounds=folder))
+    pool = build_pool(Collection("games", "games", BINARY, 95, (run,), sounds=real_index))
     game = {name: document.genre for name, document in documents.items()}
     return pool, np.array([game[query] == game[document] for query, document in pool.pairs])
-
-
-@pytest.fixture(scope="module")
-def sounds_folder():
-    from pathlib import Path
-
-    folder = Path(__file__).resolve().parents[3] / "shared" / "data" / "sounds"
-    if not folder.is_dir():
-        pytest.skip("needs the real clips in ../shared/data/sounds, which are not part of the project")
-    return folder

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from audiosim.audio.index import AudioIndex
+from audiosim.features import registry
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "fixtures" / "demo"
@@ -34,13 +35,13 @@ def target(tmp_path_factory):
     return target
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def environment(target):
     """The environment of a process that has the package."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def command(environment):
     """A module of ours run as a program: exit code, stdout, stderr."""
 
@@ -56,10 +57,29 @@ def command(environment):
     return call
 
 
+@pytest.fixture
+def here(run, target, monkeypatch):
+    """The command in this process, which has the package until the test ends: the processes of `command` are dear."""
+    monkeypatch.syspath_prepend(target)
+    yield run
+    registry._FEATURES.pop("fTOP", None)  # features that were found are known as long as their process lives
+    for name in [name for name in sys.modules if name.split(".")[0] == "audiosim_sample"]:
+        del sys.modules[name]
+
+
 def parsed(outcome):
     code, out, err = outcome
     assert code == 0, err
     return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def model(command, tmp_path_factory):
+    """A model trained on the package's feature."""
+    path = tmp_path_factory.mktemp("trained") / "mine.json"
+    options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", path, "--format", "json"]
+    assert parsed(command("audiosim.cli", "train", DEMO, *options))["terms"] == ["fTOP"]
+    return path
 
 
 @pytest.mark.slow
@@ -73,9 +93,8 @@ def test_the_estimator_of_another_package_ranks_the_systems(command):
 
 
 @pytest.mark.slow
-def test_the_text_after_the_colon_reaches_the_estimator(run, target, monkeypatch):
-    monkeypatch.syspath_prepend(target)
-    code, out, err = run("estimate", DEMO, "--model", "sample:-1")
+def test_the_text_after_the_colon_reaches_the_estimator(here):
+    code, out, err = here("estimate", DEMO, "--model", "sample:-1")
     assert (code, out, err) == (1, "", "audiosim: the spread of sample must be more than 0, got -1\n")
 
 
@@ -94,25 +113,23 @@ def hits(least):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("measure", "least"), [("HIT(min=40)@5", 40), ("HIT(min=60)@5", 60)])
-def test_the_measure_of_another_package_scores_what_it_defines(command, measure, least):
-    found = parsed(
-        command("audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", measure, "--format", "json")
-    )
+def test_the_measure_of_another_package_scores_what_it_defines(here, measure, least):
+    found = parsed(here("estimate", DEMO, "--judgments", TRUTH, "--measure", measure, "--format", "json"))
     assert found["measure"] == measure
     # Every pair is judged, so that what is expected is what is so.
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(least))
 
 
 @pytest.mark.slow
-def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_no_level_below(command):
+def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_no_level_below(here):
     # A uniform belief knows the grade 0, which is no hit; the lowest level of the default model is 5.
-    written = ["audiosim.cli", "estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
-    found = parsed(command(*written, "--model", "uniform", "--format", "json"))
+    written = ["estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
+    found = parsed(here(*written, "--model", "uniform", "--format", "json"))
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
     # Where all is judged nothing is predicted.
-    found = parsed(command(*written, "--format", "json"))
+    found = parsed(here(*written, "--format", "json"))
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
-    code, out, err = command("audiosim.cli", "estimate", DEMO, "--measure", "HIT@5")
+    code, out, err = here("estimate", DEMO, "--measure", "HIT@5")
     assert (code, out) == (1, "")
     assert err.endswith(
         "audiosim: HIT@5 takes every level of the model as relevant, the lowest being 5; "
@@ -125,7 +142,7 @@ def serving(environment, *arguments):
     """The address of a service run by the command; it is stopped in the end."""
     command = [sys.executable, "-m", "audiosim.cli", "serve", *map(str, arguments), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        watch = threading.Timer(30, server.kill)
+        watch = threading.Timer(120, server.kill)
         watch.start()
         try:
             said = server.stderr.readline()
@@ -152,12 +169,8 @@ def test_the_service_predicts_with_the_estimator_of_another_package(environment)
 
 
 @pytest.mark.slow
-def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(command, tmp_path):
-    model = tmp_path / "mine.json"
-    options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", model, "--format", "json"]
-    trained = parsed(command("audiosim.cli", "train", DEMO, *options))
-    assert trained["terms"] == ["fTOP"]
-    rows = parsed(command("audiosim.cli", "predict", DEMO, "--model", model, "--judgments", "none", "--format", "json"))
+def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(here, model):
+    rows = parsed(here("predict", DEMO, "--model", model, "--judgments", "none", "--format", "json"))
     firsts, runs = {}, list((DEMO / "runs").iterdir())
     for path in runs:
         for query, _, document, rank, _, _ in (line.split() for line in path.read_text().splitlines()):
@@ -171,10 +184,7 @@ def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(comma
 
 
 @pytest.mark.slow
-def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is_not_installed(command, run, tmp_path):
-    model = tmp_path / "mine.json"
-    options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", model, "--format", "json"]
-    parsed(command("audiosim.cli", "train", DEMO, *options))
+def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is_not_installed(model, run):
     code, out, err = run("predict", DEMO, "--model", model)
     assert (code, out) == (1, "")
     assert "unknown feature 'fTOP', expected one of fSYS, " in err
@@ -196,9 +206,9 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
 
 
 @pytest.mark.slow
-def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(command):
+def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(here):
     options = ["--judgments", TRUTH, "--selection-rule", "even", "--stopping-rule", "winner=0.8", "--format", "json"]
-    found = parsed(command("audiosim.cli", "simulate", DEMO, *options))
+    found = parsed(here("simulate", DEMO, *options))
     assert found["rule"] == "even"
     assert 0 < found["judged"] < found["pool"]
 
@@ -226,9 +236,8 @@ def test_a_name_that_cannot_be_checked_is_one_line(command):
 
 
 @pytest.mark.slow
-def test_an_unknown_measure_is_told_with_those_of_other_packages(run, target, monkeypatch):
-    monkeypatch.syspath_prepend(target)
-    code, _, err = run("reliability", DEMO, "--measure", "MISS@5", "--judgments", TRUTH)
+def test_an_unknown_measure_is_told_with_those_of_other_packages(here):
+    code, _, err = here("reliability", DEMO, "--measure", "MISS@5", "--judgments", TRUTH)
     assert code == 1
     known = "P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR, HIT"
     assert err.endswith(f"audiosim: unknown measure 'MISS', expected one of {known}\n")

@@ -55,7 +55,8 @@ def test_what_spoke_for_each_pair_is_named(demo, heard):
     assert "output, genre, artist, sound" in words
     assert "output, genre, artist, sound, clicks" in words
     assert "output, genre, sound" in words  # d001 has no artist
-    assert {belief(demo).evidence_of(place) for place in range(600)} == {
+    bare = belief(demo)
+    assert {bare.evidence_of(place) for place in range(600)} == {
         "output, artist",
         "output, genre",
         "output, genre, artist",

@@ -25,9 +25,7 @@ from audiosim.corpus.pool import build_pool
 
 PATIENCE_S = 60  # with anything that is waited for: how long it takes on a busy machine says nothing
 
-# A server is forked from a process that has imported all of it already: that takes a tenth of starting Python anew.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["audiosim.cli", "service.app", "service.tokens", "uvloop", "sqlalchemy.dialects.sqlite"])
+FORKS = multiprocessing.get_context("forkserver")  # what it imports beforehand: see tests/conftest.py
 
 BEGIN = """
 import os
@@ -306,11 +304,12 @@ def relay(another: Server, folders: list[Path], tmp_path: Path) -> Iterator[Serv
         yield running
 
 
-@pytest.fixture
-def mirex_server(mirex2011: Collection, tmp_path: Path) -> Iterator[Server]:
-    """A server of MIREX 2011, where the real data is at hand."""
-    mirex2011.save(tmp_path / "mirex2011")
-    with serving([tmp_path / "mirex2011"], tmp_path / "log") as running:
+@pytest.fixture(scope="session")
+def mirex_server(mirex2011: Collection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of MIREX 2011, of which it has no judgments, where the real data is at hand; for tests that only ask."""
+    folder = tmp_path_factory.mktemp("mirex")
+    replace(mirex2011, judgments=()).save(folder / "mirex2011")
+    with serving([folder / "mirex2011"], folder / "log") as running:
         yield running
 
 

@@ -227,6 +227,12 @@ def simulated():
     return synthetic_collection(np.random.default_rng(3), Design(5, 3, 24, 4, 25))
 
 
+@pytest.fixture(scope="module")
+def few():
+    """Fewer pairs, where it is asked what there is and not how good it is."""
+    return synthetic_collection(np.random.default_rng(3), Design(4, 2, 10, 4, 16))
+
+
 PLAN = Plan(("fSYS", "sGEN", "fGEN"), "joint", 2, judged=(0.0, 0.25), seed=1, joint=True)
 
 
@@ -281,11 +287,11 @@ def test_progress_counts_the_fits_of_both_parts_and_of_the_halves(trained):
 
 
 @pytest.mark.slow
-def test_where_no_share_is_named_a_tenth_is_judged_and_without_folds_nothing_is_validated(simulated):
-    found = train([simulated], replace(PLAN, judged=())).findings
+def test_where_no_share_is_named_a_tenth_is_judged_and_without_folds_nothing_is_validated(few):
+    found = train([few], replace(PLAN, judged=())).findings
     assert ("model", "2 folds by query, 10 % of each judged") in scores_of(found)
     assert any(note.startswith("10 % of each judged: of each held-out query this share") for note in found.notes)
-    without = train([simulated], replace(PLAN, judged=(), folds=0))
+    without = train([few], replace(PLAN, judged=(), folds=0))
     assert {row.sample for row in without.findings.scores} == {"in sample"}
     assert without.findings.intervals == ()
     assert [row.component for row in without.findings.components] == list(without.model.components)
@@ -316,13 +322,13 @@ def test_the_file_of_a_joint_model_holds_its_components_and_intervals(trained):
 
 
 @pytest.mark.slow
-def test_left_out_collections_are_predicted_by_a_joint_model_too(simulated):
-    other = replace(simulated, identifier="other", judgments=simulated.judgments[::2])
-    found = train([simulated, other], PLAN).findings
+def test_left_out_collections_are_predicted_by_a_joint_model_too(few):
+    other = replace(few, identifier="other", judgments=few.judgments[::2])
+    found = train([few, other], PLAN).findings
     scores = scores_of(found)
     for sample in ("leaving out a collection", "leaving out a collection, 25 % of each judged"):
         assert scores["model", sample].rows == scores[PRIOR, sample].rows
-    assert scores["model", "leaving out a collection"].rows == len(simulated.judgments) + len(other.judgments)
+    assert scores["model", "leaving out a collection"].rows == len(few.judgments) + len(other.judgments)
 
 
 @pytest.mark.slow
