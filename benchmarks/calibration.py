@@ -346,7 +346,7 @@ def main() -> None:
         found |= json.loads(path.read_text(encoding="utf-8"))
     names = [name for name in options.only.split(",") if name]
     asked = {} if options.earlier and not names else {**real(names, options.home), **synthetic(names)}
-    model, estimates = load_model("joint-fine"), between_all() if asked and not options.home else []
+    model, estimates = load_model("joint-fine"), between_all() if asked and options.parts and not options.home else []
     with threadpool_limits(1):
         models = {name: model_for(name, model, estimates) for name in asked}
         if options.keep:
