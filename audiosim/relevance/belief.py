@@ -234,6 +234,10 @@ class Belief:
         vars(after).update(shape=found[0], stretch=found[1], worth=worth, means=means)
         return after
 
+    def shaped_as(self, other: "Belief") -> "Belief":
+        """The same belief with levels as frequent, as surely told apart, and worth as much, as another has them."""
+        return replace(self, shape=other.shape, stretch=other.stretch, worth=other.worth, means=other.means)
+
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.
 
