@@ -49,7 +49,7 @@ def plan(
 ) -> None:
     """Predict how many judgments and hours a goal will take, and which systems will remain tied.
 
-    Campaigns are simulated to the goal with grades drawn from the model, so the answer is as good as the model. Pairs of
+    Campaigns are simulated to the goal with grades drawn from the model: the answer is as good as the model. Pairs of
     systems that remain tied are listed with the number of queries that would separate them.
 
     Example: `audiosim plan mirex2011 --stopping-rule confidence=0.95 --listeners 6 --judgments none`

@@ -39,9 +39,10 @@ def worth(
 ) -> None:
     """Measure what each piece of evidence is worth: genre, artist, sound, and the files in `evidence/`.
 
-    Its worth is the increase in error of held-out grades, and the drop in their log score, when it is withheld, with 95 %
-    intervals over queries. If the whole pool is judged, a replay also shows how many judgments it saves. Evidence whose
-    interval contains 0 may be worth nothing. On a collection that the model knows, models are learned on other queries.
+    Its worth is the increase in error of held-out grades, and the drop in their log score, when it is withheld, with
+    95 % intervals over queries. If the whole pool is judged, a replay also shows how many judgments it saves. Evidence
+    whose interval contains 0 may be worth nothing. On a collection that the model knows, models are learned on other
+    queries.
 
     Example: `audiosim worth mirex2011 --judged 0,0.1 --no-replays`
     """
