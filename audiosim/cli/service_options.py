@@ -145,6 +145,41 @@ TrustedProxies = Annotated[
         metavar="ADDRESS",
     ),
 ]
+Grants = Annotated[
+    list[str] | None,
+    _option(
+        "GRANT",
+        "Role of somebody who signs in by the institution: ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, "
+        "client=group:staff or organiser=olga@example.org; the first that suits counts; again for more.",
+        metavar="ROLE=WHO",
+    ),
+]
+LoginHeader = Annotated[
+    str | None,
+    _option(
+        "LOGIN_HEADER",
+        "Header in which a trusted proxy says who signed in, such as X-Remote-User; see --trusted-proxy and --grant.",
+        metavar="NAME",
+    ),
+]
+GroupsHeader = Annotated[
+    str | None, _option("GROUPS_HEADER", "Header in which it says their groups, with commas.", metavar="NAME")
+]
+OidcIssuer = Annotated[
+    str | None,
+    _option(
+        "OIDC_ISSUER",
+        "OpenID Connect issuer whose bearer tokens are good, such as https://login.example.org; needs audiosim[oidc].",
+        metavar="URL",
+    ),
+]
+OidcAudience = Annotated[
+    str, _option("OIDC_AUDIENCE", "For whom its tokens must be: what this service is called there.", metavar="NAME")
+]
+OidcName = Annotated[
+    str, _option("OIDC_NAME", "Claim of its tokens that is the person's name here, one that is theirs alone and stays.")
+]
+OidcGroups = Annotated[str, _option("OIDC_GROUPS", "Claim of its tokens that has their groups.")]
 Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
 MeasureName = Annotated[
     str | None, _option("MEASURE", "Measure that the systems are ranked by; default: CG at the collection's cutoff.")

@@ -12,6 +12,7 @@ from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError
 from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from audiosim.demo import DemoResult
     from service.access import Access
+    from service.sign_in import SignIn
 
 
 def demo(
@@ -93,6 +95,13 @@ def serve(
     host: settings.Host = "127.0.0.1",
     allowed_host: settings.AllowedHosts = None,
     trusted_proxy: settings.TrustedProxies = None,
+    grant: settings.Grants = None,
+    login_header: settings.LoginHeader = None,
+    groups_header: settings.GroupsHeader = None,
+    oidc_issuer: settings.OidcIssuer = None,
+    oidc_audience: settings.OidcAudience = "audiosim",
+    oidc_name: settings.OidcName = "sub",
+    oidc_groups: settings.OidcGroups = "groups",
     port: settings.Port = 8000,
     measure: settings.MeasureName = None,
     stopping_rule: settings.StoppingRuleText = "confidence=0.95",
@@ -118,7 +127,8 @@ def serve(
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
     of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. Once a database has
-    held a token, tokens are always required.
+    held a token, tokens are always required. An institution's own sign-in replaces them if a proxy says who asks
+    (--login-header), or if its OpenID Connect issuer makes the tokens (--oidc-issuer); --grant says who may do what.
 
     Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`
 
@@ -153,8 +163,11 @@ def serve(
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 
+    issuer = (oidc_issuer, oidc_audience, oidc_name, oidc_groups)
+    sign_in = _sign_in(grant or (), login_header, groups_header, proxies, issuer)
+
     def make() -> "FastAPI":
-        access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
+        access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url], sign_in)
         loaded = [
             Collection.load(folder, judgments, system_from=system_from, same_artist=same_artist)
             for folder in collections
@@ -165,7 +178,31 @@ def serve(
     run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None)
 
 
-def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -> "Access":
+def _sign_in(
+    grants: Sequence[str],
+    header: str | None,
+    groups_header: str | None,
+    proxies: Sequence[str],
+    issuer: tuple[str | None, str, str, str],
+) -> "SignIn | None":
+    """Sign-in by a proxy's header or by an issuer of tokens; None where neither is asked for."""
+    if header is None and issuer[0] is None:
+        if grants or groups_header:
+            raise InputError(
+                "--grant and --groups-header need --login-header or --oidc-issuer, which say who somebody is"
+            )
+        return None
+    from service.issuer import Issuer
+    from service.sign_in import Grant, SignIn
+
+    url, audience, name, groups = issuer
+    made = None if url is None else Issuer(url, audience, name, groups)
+    return SignIn(map(Grant.parse, grants), header, groups_header, proxies, made)
+
+
+def _access(
+    host: str, allowed_hosts: Sequence[str], databases: Sequence[str], sign_in: "SignIn | None" = None
+) -> "Access":
     """Access by the tokens of the first database; locked where any of them ever held one."""
     from service.access import Access
     from service.tokens import TokenStore
@@ -174,4 +211,4 @@ def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -
     locked = any(store.was_used() for store in stores)
     for store in stores[1:]:
         store.close()
-    return Access(host, allowed_hosts, stores[0] if stores else None, locked=locked)
+    return Access(host, allowed_hosts, stores[0] if stores else None, locked=locked, sign_in=sign_in)
