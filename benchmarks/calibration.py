@@ -35,6 +35,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.between import Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
+from audiosim.report.simulation_page import draw_bins, draw_course
 from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
 from audiosim.selection.stopping_definition import CHECKED
 from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
@@ -264,10 +265,22 @@ def keep_figures(found: Mapping[str, dict[str, Any]], part: str) -> None:
             figures.table(title, head, rows(partial(_with_error, key)))
         figures.table("true confidence", head, rows(partial(_with_error, "accuracy")))
         figures.table("95 % intervals that hold a system's score, a difference", head, rows(_held))
-        if part.startswith("home"):
-            figures.table("calibration error", head, rows(partial(_with_error, "calibration_error")))
+        if len(found) == 1:
+            figures.table("all of it", head, _of_one_collection(found[order[0]]["curve"]))
         stop_rows = [[named[name], *map(_stop, found[name]["goals"])] for name in order]
         figures.table("right where judging stops, after so many judgments", ["", *STOPS], stop_rows)
+
+
+def _of_one_collection(curve: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    keys = {
+        "stated confidence": "stated",
+        "true": "accuracy",
+        "stated less true": "excess",
+        "calibration error": "calibration_error",
+        "expected less true scores": "bias",
+    }
+    cells = [[said, *(_with_error(key, row) for row in curve)] for said, key in keys.items()]
+    return [*cells, ["95 % intervals that hold a system's score, a difference", *map(_held, curve)]]
 
 
 def most_off(of: Mapping[str, Any]) -> float:
@@ -323,6 +336,18 @@ def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+def plot_home(found: Mapping[str, dict[str, Any]], path: Path) -> None:
+    """Draw bins of confidence, and stated and true confidence by the number of judgments, of one collection."""
+    import matplotlib.pyplot as plt  # as above
+
+    (of,) = found.values()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4))
+    draw_bins(of["curve"], left)
+    draw_course(of["curve"], right)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
 def main() -> None:
     """Print how true what is stated is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -362,7 +387,7 @@ def main() -> None:
     if options.figures:
         keep_figures(found, options.figures)
     if options.plot:
-        plot(found, options.plot)
+        (plot_home if options.home else plot)(found, options.plot)
     wrong = verdict(found)
     for line in wrong:
         print(f"NOT AS STATED  {line}")
