@@ -191,7 +191,7 @@ def play_kept(asked: Mapping[str, tuple[Collection, Model]], options: argparse.N
                 path.with_suffix(".part").rename(path)
     found = {}
     for name in asked:
-        paths = options.keep.glob(f"{name.replace(' ', '_')}-{setting}-*.pickle")
+        paths = options.keep.glob(f"{name.replace(' ', '_')}-{setting}-[0-9]*.pickle")
         paths = sorted(paths, key=lambda path: int(path.stem.rpartition("-")[2]))
         kept = [pickle.loads(path.read_bytes()) for path in paths]
         if kept:
