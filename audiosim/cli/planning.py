@@ -47,10 +47,10 @@ def plan(
     seed: Seed = 0,
     form: As = Format.table,
 ) -> None:
-    """Predict what a goal will take: judgments and hours, and which systems judging will not tell apart.
+    """Predict how many judgments and hours a goal will take, and which systems will remain tied.
 
-    Campaigns are played on to the goal with grades that the model draws; it is the model's own opinion. Pairs of
-    systems that stay open are named with the number of queries that would tell them apart.
+    Campaigns are simulated to the goal with grades drawn from the model: the answer is as good as the model. Pairs of
+    systems that remain tied are listed with the number of queries that would separate them.
 
     Example: `audiosim plan mirex2011 --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """

@@ -30,18 +30,18 @@ def demo(
         "audiosim-demo"
     ),
     target: Annotated[float, typer.Option(help="Confidence at which judging stops.", min=0.5, max=1)] = 0.95,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Judge yourself: open the pages on the demo's collection in a browser.")
-    ] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Judge the pairs yourself, in a browser.")] = False,
     port: Annotated[int, typer.Option(help="Port of the pages.", min=1, max=65535)] = 8000,
     form: As = Format.table,
 ) -> None:
-    """The whole job on the sound that comes with audiosim, in half a minute.
+    """Run the whole job in half a minute, on the sound files that come with audiosim.
 
-    Sound files, an index, predictions, a judging campaign with a simulated listener, the ranking and how right it is.
-    With --serve there is no simulated listener: you judge, in a browser, and watch the ranking settle.
+    It indexes the sound, predicts relevance, runs a judging campaign with a simulated listener, and says how right the
+    ranking is. With --serve you are the listener: judge in a browser and watch the ranking settle.
 
-    Examples: `audiosim demo my-demo`, `audiosim demo --serve`
+    Examples: `audiosim demo my-demo`
+
+    `audiosim demo --serve`
     """
     from audiosim.demo import run_demo
 
@@ -123,18 +123,20 @@ def serve(
 ) -> None:
     """Serve predictions, judging and rankings over HTTP.
 
-    People begin at the start page, http://127.0.0.1:8000/, which leads to /judge/COLLECTION for assessors and to
-    /organise/COLLECTION for organisers; --open shows it in a browser. For programs /openapi.json describes the routes.
+    The start page, http://127.0.0.1:8000/, leads to /judge/COLLECTION for assessors and to /organise/COLLECTION for
+    organisers; --open shows it in a browser. Programs find the routes in /openapi.json.
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
-    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. What a database held
-    a token for once needs tokens for good. An institution's own sign-in takes their place where a proxy says who asks
-    (--login-header), or where its OpenID Connect issuer makes the tokens (--oidc-issuer); --grant says who may do what.
+    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. Once a database has
+    held a token, tokens are always required. An institution's own sign-in replaces them if a proxy says who asks
+    (--login-header), or if its OpenID Connect issuer makes the tokens (--oidc-issuer); --grant says who may do what.
 
-    Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`;
+    Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`
+
     `AUDIOSIM_DB=postgresql://me@host/name audiosim serve --config service.toml --host 0.0.0.0 --allowed-host
-    judge.example.org`; then in another process
-    `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000`
+    judge.example.org`
+
+    `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000` (in another process)
     """
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
