@@ -1,8 +1,11 @@
 """The array types that signatures name; shapes stand in the docstrings."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+Precision = Literal["single", "double"]

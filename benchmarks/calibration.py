@@ -17,13 +17,14 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
@@ -249,6 +250,48 @@ def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
     return wrong
 
 
+def keep_figures(found: Mapping[str, dict[str, Any]], part: str) -> None:
+    """Keep what was found in results.json, the collection that is most off first."""
+    order = sorted(found, key=lambda name: most_off(found[name]), reverse=True)
+    head = ["", *(f"{row['judged']:.0f} judged" for row in found[order[0]]["curve"])]
+    named = {name: f"{name}, {found[name]['repeats']} parts" for name in order}
+
+    def rows(cell: Callable[[Mapping[str, Any]], str]) -> list[list[str]]:
+        return [[named[name], *map(cell, found[name]["curve"])] for name in order]
+
+    with Figures("calibration", part) as figures:
+        for title, key in (("stated less true confidence", "excess"), ("expected less true scores", "bias")):
+            figures.table(title, head, rows(partial(_with_error, key)))
+        figures.table("true confidence", head, rows(partial(_with_error, "accuracy")))
+        figures.table("95 % intervals that hold a system's score, a difference", head, rows(_held))
+        if part.startswith("home"):
+            figures.table("calibration error", head, rows(partial(_with_error, "calibration_error")))
+        stop_rows = [[named[name], *map(_stop, found[name]["goals"])] for name in order]
+        figures.table("right where judging stops, after so many judgments", ["", *STOPS], stop_rows)
+
+
+def most_off(of: Mapping[str, Any]) -> float:
+    """Largest difference of stated and true confidence from CHECKED judgments on."""
+    return max((abs(row["excess"]) for row in of["curve"] if row["judged"] >= CHECKED), default=0.0)
+
+
+def _with_error(key: str, row: Mapping[str, Any]) -> str:
+    sign = "+" if key in {"excess", "bias"} else ""
+    error = row.get(f"{key}_error")
+    return f"{row[key]:{sign}.3f}" + ("" if error is None else f" ± {error:.3f}")
+
+
+def _held(row: Mapping[str, Any]) -> str:
+    return ", ".join("" if row["coverage"][kind] is None else f"{row['coverage'][kind]:.2f}" for kind in COVERAGE)
+
+
+def _stop(row: Mapping[str, Any]) -> str:
+    if not row["reached"]:
+        return "reached by none"
+    error = "" if row.get("accuracy_error") is None else f" ± {row['accuracy_error']:.3f}"
+    return f"{row['accuracy']:.3f}{error} after {row['judged']:.0f} ({row['reached']} parts)"
+
+
 def parts_of(name: str, collection: Collection, parts: int, home: bool = False) -> tuple[Part, ...]:
     """Random parts that are played, the same for every model and measure; halves where a model learns from the rest."""
     every = len(queries_of(collection))
@@ -260,10 +303,7 @@ def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
     """Draw stated and true confidence on each collection with two standard errors, the one that is most off first."""
     import matplotlib.pyplot as plt  # costs start-up time that a run without a drawing need not pay
 
-    def off(name: str) -> float:
-        return max(abs(row["excess"]) for row in found[name]["curve"] if row["judged"] >= CHECKED)
-
-    order = sorted(found, key=off, reverse=True)
+    order = sorted(found, key=lambda name: most_off(found[name]), reverse=True)
     rows = -(-len(order) // 3)
     figure, axes = plt.subplots(rows, 3, figsize=(9, 2.6 * rows), sharex=True, sharey=True, squeeze=False)
     for axis, name in zip(axes.flat, order, strict=False):
@@ -297,6 +337,7 @@ def main() -> None:
     parser.add_argument("--share", default="0/1", help="which of the parts to play here, such as 1/2: every other one")
     parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
     parser.add_argument("--out", type=Path, help="where to write what is found, as JSON, after each collection")
+    parser.add_argument("--figures", metavar="PART", help="keep what is found in results.json, as this part of it")
     parser.add_argument("--plot", type=Path, help="picture to write of all of them")
     parser.add_argument("--with", dest="earlier", type=Path, nargs="*", default=[], help="what earlier runs wrote")
     options = parser.parse_args()
@@ -305,7 +346,7 @@ def main() -> None:
         found |= json.loads(path.read_text(encoding="utf-8"))
     names = [name for name in options.only.split(",") if name]
     asked = {} if options.earlier and not names else {**real(names, options.home), **synthetic(names)}
-    model, estimates = load_model("joint-fine"), between_all() if asked and not options.home else []
+    model, estimates = load_model("joint-fine"), between_all() if asked and options.parts and not options.home else []
     with threadpool_limits(1):
         models = {name: model_for(name, model, estimates) for name in asked}
         if options.keep:
@@ -318,6 +359,8 @@ def main() -> None:
                 options.out.write_text(json.dumps(found), encoding="utf-8")
     if options.out:
         options.out.write_text(json.dumps(found), encoding="utf-8")
+    if options.figures:
+        keep_figures(found, options.figures)
     if options.plot:
         plot(found, options.plot)
     wrong = verdict(found)

@@ -1,6 +1,6 @@
 """Worth of each piece of evidence, and cost of useless evidence.
 
-    python benchmarks/evidence.py [--only PART] [--mirex FOLDER] [--clips FOLDER] [--splits 4] [--seeds 20]
+    python benchmarks/evidence.py [--only PART] [--mirex FOLDER] [--clips FOLDER] [--splits 24] [--seeds 20]
 
 PART is patterns, sound, indifferent, useless or times; all where none is named. FOLDER of --mirex is MIREX 2011, that
 of --clips sound files with a documents.tsv whose genre says what belongs together. Errors are root mean square errors
@@ -45,6 +45,7 @@ DATA = ROOT.parent / "shared" / "data"
 DEMO = ROOT / "fixtures" / "demo"
 SHARES = (0.0, 0.05, 0.1, 0.2)
 KNOWN = ("artist", "genre", "team")
+DRAWS = 4  # of the pairs that are judged, where sound is
 DEPTH = 12
 BOOTSTRAPS = 2000
 
@@ -178,7 +179,7 @@ def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
     return float(lstsq(design, grade)[0][1]), float(np.std(drawn))
 
 
-def sound(folder: Path, splits: int) -> None:
+def sound(folder: Path) -> None:
     """Worth of an index of sounds where sound and relevance are both known."""
     with TemporaryDirectory() as place, Figures("evidence", "sound") as figures:
         rows, rankings, slopes = [], [], []
@@ -188,9 +189,9 @@ def sound(folder: Path, splits: int) -> None:
             slopes.append([name, *slope(pools[1], truth)])
             for share in SHARES:
                 seen = [
-                    np.where(draw(pools[0].query, share, seed), truth, np.nan) for seed in range(splits if share else 1)
+                    np.where(draw(pools[0].query, share, seed), truth, np.nan) for seed in range(DRAWS if share else 1)
                 ]
-                both = [np.nanmean([squares(pool, one, truth) for one in seen], axis=0) for pool in pools]
+                both = [mean_where_known([squares(pool, one, truth) for one in seen]) for pool in pools]
                 rows.append([f"{name}, {share:.0%} judged", *difference(pools[0].query, *both)])
             found = [accuracy(pool, truth) for pool in pools]
             more = np.percentile(found[1][1][1:] - found[0][1][1:], [2.5, 97.5])
@@ -198,6 +199,9 @@ def sound(folder: Path, splits: int) -> None:
             gain = float(found[1][1][0] - found[0][1][0])
             rankings[-1].append(f"{gain:+.3f} ({more[0]:+.3f} to {more[1]:+.3f})")
             rankings[-1].append("" if np.isnan(found[1][2]) else f"{found[1][2]:.3f}")
+            if name == "demo":
+                combined = list(combinations_of(collection, truth))
+        figures.table("demo, unknown, nothing judged", ["unknown", "error"], combined)
         figures.table("slope of closeness", ["", "slope", "standard error"], slopes)
         figures.table("error without and with sound", ["", "without", "with", "difference, 95 % over queries"], rows)
         columns = [
@@ -210,6 +214,23 @@ def sound(folder: Path, splits: int) -> None:
             "listening above lots",
         ]
         figures.table("accuracy of the ranking, nothing judged", columns, rankings)
+
+
+def mean_where_known(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """(n,) means over rows, of what is not NaN; NaN where all is."""
+    values = np.array(rows)
+    known = ~np.isnan(values)
+    return np.where(known.any(axis=0), np.nansum(values, axis=0), np.nan) / np.maximum(1, known.sum(axis=0))
+
+
+def combinations_of(collection: Collection, truth: np.ndarray) -> Iterator[list[str | float]]:
+    """Error of the demo, nothing judged, with every combination of columns unknown, sound among them."""
+    for count in range(len(KNOWN) + 2):
+        for unknown in combinations((*KNOWN, "sound"), count):
+            own = without(collection, unknown)
+            pool = build_pool(replace(own, sounds=None) if "sound" in unknown else own)
+            error = squares(pool, np.full(len(truth), np.nan), truth)
+            yield [", ".join(unknown) or "nothing", float(np.sqrt(error.mean()))]
 
 
 def difference(query: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[float, float, str]:
@@ -356,12 +377,12 @@ def main() -> None:
     parser.add_argument("--only", choices=["patterns", "sound", "indifferent", "useless", "times"])
     parser.add_argument("--mirex", type=Path, default=DATA / "mirex2011")
     parser.add_argument("--clips", type=Path, default=DATA / "sounds")
-    parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--splits", type=int, default=24)
     parser.add_argument("--seeds", type=int, default=20)
     given = parser.parse_args()
     parts = {
         "patterns": lambda: patterns(given.mirex, given.splits),
-        "sound": lambda: sound(given.clips, given.splits),
+        "sound": lambda: sound(given.clips),
         "indifferent": lambda: indifferent(given.mirex, given.seeds),
         "useless": lambda: useless(given.mirex, given.seeds),
         "times": lambda: times(given.mirex),

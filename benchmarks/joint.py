@@ -2,9 +2,9 @@
 
     python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10] [--seeds 10] [--sounds FOLDER]
 
-PART is table, sound, plain, sizes or times; all where none is named. FOLDER is a collection whose pool is judged in
-full; the limits are of MIREX 2011, which is taken where none is named. Errors are of grades over the scale's maximum.
-Models learn on one half of the queries, and are measured on the other, of each query of which a share is judged at
+PART is table, sound, plain, components or times; all where none is named. FOLDER is a collection whose pool is judged
+in full; the limits are of MIREX 2011, which is taken where none is named. Errors are of grades over the highest. Models
+learn on one half of the queries, and are measured on the other, of each query of which a share is judged at
 random; the second time from other teams' systems too. Standard errors are over splits, which share queries: they are
 somewhat too small.
 """
@@ -45,9 +45,9 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHARES = (0.0, 0.05, 0.1, 0.2)
 LIMITS = {0.05: (0.208, 1.95), 0.1: (0.198, 1.90), 0.2: (0.188, 1.86)}  # RMSE and log score at most
 INTERVALS = {"query means": ".92 to .98", "system means": "at least .85", "differences of systems": "at least .85"}
-MODELS = {  # features, and whether sizes are learned anew from the judgments, as campaigns do
+MODELS = {  # features, and whether components are learned anew from the judgments, as campaigns do
     "joint": ("joint", True),
-    "joint, sizes as they were": ("joint", False),
+    "joint, components as they were": ("joint", False),
     "joint, of output": ("output,joint", True),
     "output, aDOC": ("output,aDOC", False),
     "output, aDOC, aGEN, aART": ("output,aDOC,aGEN,aART", False),
@@ -279,8 +279,8 @@ def plain(folder: Path, figures: Figures) -> None:
     figures.add("confidence from 300 judgments", selection.confidence, "")
 
 
-def sizes(seeds: int, figures: Figures) -> None:
-    """Add the sizes recovered from simulated collections beside the true ones."""
+def components(seeds: int, figures: Figures) -> None:
+    """Add the variance components recovered from simulated collections beside the true ones."""
     # About half as large as those of real judgments: next to no grade is cut off at the ends of the scale.
     true = Effects(0.06, 0.06, 0.04, 0.04, 0.02, 0.01, 0.07, 0.45, 0.1)
     effects = {name: getattr(true, name, 0.0) for name in ("query", "query_genre", "query_artist", "genres")}
@@ -362,7 +362,7 @@ def cost(name: str, collection: Collection, figures: Figures, runs: int = 41) ->
 def main() -> None:
     """Print the parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["table", "sound", "plain", "sizes", "times"])
+    parser.add_argument("--only", choices=["table", "sound", "plain", "components", "times"])
     parser.add_argument("--folder", type=Path, default=DATA / "mirex2011")
     parser.add_argument("--sounds", type=Path, default=DATA / "sounds")
     parser.add_argument("--splits", type=int, default=10)
@@ -372,7 +372,7 @@ def main() -> None:
         "table": (options.folder, lambda figures: table(options.folder, options.splits, figures)),
         "sound": (options.sounds, lambda figures: sound(options.sounds, options.splits, figures)),
         "plain": (options.folder, lambda figures: plain(options.folder, figures)),
-        "sizes": (None, lambda figures: sizes(options.seeds, figures)),
+        "components": (None, lambda figures: components(options.seeds, figures)),
         "times": (options.folder, lambda figures: times(options.folder, figures)),
     }
     with threadpool_limits(1):

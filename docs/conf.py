@@ -92,3 +92,10 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
     app.connect("builder-inited", write_pages, priority=1)
     app.connect("source-read", lead_elsewhere)
+
+
+# `make links`
+linkcheck_timeout = 15
+linkcheck_retries = 2
+linkcheck_anchors = False
+linkcheck_ignore = [r"http://(localhost|127\.0\.0\.1)", r"https?://[^/]*example\.(org|com)"]

@@ -6,17 +6,17 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
+from service.callers import NOBODY, OPEN, Caller, DeniedError
 from service.problems import refusal
+from service.sign_in import Person, SignIn
 from service.tokens import Token, TokenStore, digest_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -59,42 +59,6 @@ RULES = tuple(
 )
 # A token for one collection may ask this, and what names its collection; the routes of sound look for themselves.
 GENERAL = re.compile(r"/v1/(models(/.*)?|documents/.*|session)")
-
-
-class DeniedError(HTTPException):
-    """A request may not be."""
-
-    def __str__(self) -> str:
-        return self.detail
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Caller of a request.
-
-    role        in tokens.ROLES
-    name        of the token's holder; empty where there are no tokens: then everybody may do everything
-    collection  the only one that they may ask about; empty: all
-    """
-
-    role: str
-    name: str = ""
-    collection: str = ""
-
-    def assessor(self, said: str | None) -> str:
-        """The assessor they speak for; an assessor speaks for themselves alone.
-
-        said  by the request
-        """
-        if self.role == "assessor":
-            if said not in (None, self.name):
-                raise DeniedError(403, f"this token is {self.name}'s, who cannot speak for {said!r:.80}")
-            return self.name
-        return said or ""
-
-
-NOBODY = Caller("public")
-OPEN = Caller("organiser")
 
 
 def roles_for(method: str, path: str) -> tuple[Roles, str | None]:
@@ -185,6 +149,7 @@ class Access:
         now: Callable[[], datetime] = utc_now,
         *,
         locked: bool = False,
+        sign_in: SignIn | None = None,
     ) -> None:
         """Set who may ask.
 
@@ -192,13 +157,14 @@ class Access:
         allowed_hosts  more names under which the service may be asked, `*` for any; any but a loopback one needs tokens
         tokens         None: there are none
         locked         whether tokens are needed whatever is in the store
+        sign_in        how an institution says who asks, beside tokens; None: it does not
         """
         self.hosts = LOOPBACK | {host.lower(), *map(str.lower, allowed_hosts)}
         self._store, self._clock, self._now = tokens, clock, now
         self._known: list[Token] = []
         self._read = -float("inf")
         self._guesses = Guesses()
-        self.locked = locked
+        self.locked, self._sign_in = locked or sign_in is not None, sign_in
         self.reload()
         self.check_host(host)
 
@@ -221,7 +187,7 @@ class Access:
     @property
     def deserted(self) -> bool:
         """True if a token is needed and there is none that is good: nobody gets in."""
-        return self.locked and not any(token.valid(self._now()) for token in self._known)
+        return self.locked and not self._sign_in and not any(token.valid(self._now()) for token in self._known)
 
     def reload(self) -> None:
         """Read the tokens anew; requests that come in the meantime go by what was known."""
@@ -241,6 +207,25 @@ class Access:
                 421, f"this service is not called {host_of(netloc)!r:.80}; --allowed-host gives it another name"
             )
 
+    async def prepare(self, secret: str | None) -> None:
+        """Have at hand what it takes to tell whose token it is: an issuer's keys, where it is of theirs."""
+        if self._sign_in is not None and secret is not None:
+            await self._sign_in.prepare(secret)
+
+    def vouched(self, scope: Scope) -> Person | None:
+        """The person whom a proxy vouches for with a request that brings no token of its own; None where nobody is."""
+        headers = Headers(scope=scope)
+        if self._sign_in is None or "authorization" in headers:
+            return None
+        return self._sign_in.vouched(headers, scope["state"].get("peer", ""))
+
+    def recognise(self, scope: Scope) -> Caller:
+        """Caller of a request: by the token it brings, else as a proxy says, else by a cookie."""
+        person = self.vouched(scope)
+        if person is not None and self._sign_in is not None:
+            return self._sign_in.admit(person)
+        return self.identify(presented(Headers(scope=scope))[0], address_of(scope))
+
     def identify(self, secret: str | None, address: str) -> Caller:
         """Owner of a token; without one, nobody, or everybody where there are no tokens.
 
@@ -258,6 +243,8 @@ class Access:
         found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
         if found and found[0].valid(self._now()):
             return Caller(found[0].role, found[0].name, found[0].collection)
+        if self._sign_in is not None and (person := self._sign_in.holder(secret)) is not None:
+            return self._sign_in.admit(person)
         wait_s = self._guesses.wait_s(address, moment)
         if wait_s:
             raise DeniedError(
@@ -271,14 +258,14 @@ MISSING = 'Bearer realm="audiosim"'
 WRONG = f'{MISSING}, error="invalid_token"'
 
 
-def check_origin(origin: str | None, site: str | None, netloc: str, by_cookie: bool) -> None:
+def check_origin(origin: str | None, site: str | None, netloc: str, by_browser: bool) -> None:
     """An error where a page of another origin sends a request that changes something.
 
     origin, site  the Origin and Sec-Fetch-Site headers: a browser sends them, other programs need not
-    by_cookie     whether a cookie says who asks: then it is a browser
+    by_browser    whether a cookie, or a proxy, says who asks: then it is a browser
     """
     foreign = origin is not None and origin.partition("://")[2].lower() != netloc.lower()
-    if foreign or site in ("cross-site", "same-site") or (by_cookie and origin is None):
+    if foreign or site in ("cross-site", "same-site") or (by_browser and origin is None):
         raise DeniedError(403, "a page of another site may not send this")
 
 
@@ -292,6 +279,7 @@ class Guarded:
         answer: ASGIApp = self._app
         if scope["type"] == "http":
             try:
+                await self._access.prepare(presented(Headers(scope=scope))[0])
                 self._check(scope)
             except DeniedError as denied:
                 answer = refusal(scope, denied.status_code, denied.detail, denied.headers)
@@ -302,11 +290,11 @@ class Guarded:
         method, path, netloc = scope["method"], scope["path"], headers.get("host", "")
         if not path.startswith(HEALTH):  # who asks for it knows the machine, not its names
             access.check_name(netloc)
-        secret, by_cookie = presented(headers)
+        by_browser = presented(headers)[1] or access.vouched(scope) is not None
         if method not in SAFE:
-            check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_cookie)
+            check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
         public = roles_for(method, path)[0] is PUBLIC
-        caller = NOBODY if public and access.locked else access.identify(secret, address_of(scope))
+        caller = NOBODY if public and access.locked else access.recognise(scope)
         if caller is NOBODY and not public:
             raise DeniedError(401, "this needs a token: Authorization: Bearer TOKEN", {"WWW-Authenticate": MISSING})
         check_allowed(caller, method, path)

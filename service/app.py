@@ -15,6 +15,7 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import audiosim
 from audiosim.campaign import CampaignState
@@ -53,6 +54,7 @@ from service.routes import judging as judging_routes
 from service.routes.campaign_state import Followers
 from service.served import Served
 from service.shares import Shares
+from service.sign_in import Peered
 from service.starting import Starting
 from service.wire import ProblemOut
 
@@ -274,7 +276,7 @@ def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
 
 def _config(app: Starting, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
+        Peered(ProxyHeadersMiddleware(app, list(proxies)) if proxies else app),  # type: ignore[arg-type]
         http=Connection,
         ws="none",
         lifespan="on",
@@ -282,8 +284,7 @@ def _config(app: Starting, proxies: Sequence[str]) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
+        proxy_headers=False,  # whose they are is noted first: see Peered
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from audiosim.campaign import CampaignState
+from audiosim.simulation.effort import SECONDS, SIMULATED_CAMPAIGNS, Effort, effort_from
 from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
 from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
@@ -15,6 +16,7 @@ from service.served import ServedCollection
 
 HISTORY_S = 1.0
 REMAINING_S = 2.0
+PLAN_S = 20.0
 SLICE_S = 0.005
 COARSE = 10
 
@@ -47,6 +49,7 @@ class Outlook:
         self._history = History(one, MOMENTS)
         self._lock = Lock()
         self._last: tuple[CampaignState, Remaining] | None = None
+        self._plan: tuple[CampaignState, Effort] | None = None
 
     def course(self, seconds: float = HISTORY_S) -> Course:
         """Growth of the confidence, as far as there is time to say; asked again, it goes on from there."""
@@ -71,6 +74,30 @@ class Outlook:
                     remaining(chosen, self._one.judging.stopping_rule, rng, REMAINING_DRAWS, Leisure(seconds)),
                 )
             return self._last
+
+    def plan(self, listeners: int = 1, seconds: float = PLAN_S) -> tuple[CampaignState, Effort]:
+        """State of the campaign, and the effort that its goal takes: what `audiosim plan` says of it now."""
+        with self._lock:
+            one, campaign = self._one, self._one.campaign
+            campaign.refresh()
+            current = campaign.current_state
+            if self._plan is None or self._plan[0].number != current.number:
+                rng = np.random.default_rng([one.judging.settings.seed, current.number])
+                _, judgments = campaign.snapshot()
+                chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
+                found = effort_from(
+                    replace(one.collection, judgments=judgments),
+                    chosen,
+                    one.judging.stopping_rule,
+                    campaigns=SIMULATED_CAMPAIGNS,
+                    seconds=campaign.pace().median_s or SECONDS,
+                    listeners=1,
+                    deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,
+                    rng=rng,
+                    proceed=Leisure(seconds),
+                )
+                self._plan = current, found
+            return self._plan[0], replace(self._plan[1], listeners=listeners)
 
     def leanings(self) -> tuple[int, dict[str, Leaning]]:
         """The number of a state, and how the grades of each assessor lie in it."""

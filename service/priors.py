@@ -32,6 +32,7 @@ NAMES = (
     "stretch",
     "width",
     "worth",
+    "means",
     "evidence",
     "spoke",
 )
@@ -50,6 +51,7 @@ def encode_prior(belief: Belief) -> bytes:
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Belief`; (0,) where it has none
     stretch, width, worth  as of `Belief`
+    means          (l,) as of `Belief`; (0,) where it is None
     evidence       as of `Belief`
     spoke          (n,) as of `Belief`; (0,) where it is None
 
@@ -78,6 +80,7 @@ def encode_prior(belief: Belief) -> bytes:
         stretch=np.array(belief.stretch),
         width=np.array(belief.width),
         worth=np.array(belief.worth),
+        means=np.empty(0) if belief.means is None else belief.means,
         evidence=np.array(belief.evidence, dtype=np.str_),
         spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
     )
@@ -98,7 +101,8 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
         marginals, model = parts["marginals"], parts["model"]
         width, worth = (_above_zero(what, parts[what]) for what in ("width", "worth"))
         evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
-        levels, said = parts["levels"], (shape, stretch, evidence, spoke, width, worth)
+        levels, means = parts["levels"], _means(parts["means"], parts["levels"], maximum)
+        said = shape, stretch, evidence, spoke, width, worth, means
         return Belief(levels, marginals, models, model, prior, grades, maximum, *said)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
@@ -113,6 +117,16 @@ def _arrays(body: bytes) -> dict[str, Any]:
             raise InputError(f"it holds {', '.join(file.namelist())}, expected {', '.join(NAMES)}")
     with np.load(BytesIO(body), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in NAMES}
+
+
+def _means(means: Array, levels: Array, maximum: float) -> Array | None:
+    """Mean grades of the levels as the file has them; None where it says nothing."""
+    if means.shape == (0,):
+        return None
+    known = means.dtype == np.float64 and means.shape == levels.shape and np.all(np.isfinite(means))
+    if not known or means.min() < 0 or means.max() > maximum or np.any(np.diff(means) <= 0):
+        raise InputError(f"its means must be {len(levels)} rising grades up to {maximum:g}, one for each level")
+    return means
 
 
 def _shape(shape: Array, levels: int) -> Array | None:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import CampaignState
-from audiosim.simulation.remaining import Remaining
+from audiosim.simulation.effort import Effort
+from audiosim.simulation.remaining import Remaining, interval_of, off_of
 from audiosim.users.drift import Leaning
 from service.exchange import Strict, Wire
 from service.history import Course, Moment
@@ -17,7 +19,6 @@ from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from service.wire_judging import RecordOut
 
-LOW, HIGH = 0.1, 0.9
 DIGITS = 5
 
 
@@ -63,7 +64,8 @@ class HistoryOut(Wire):
 
 class RemainingOut(Wire):
     """Number of pairs still to be judged until the goal, in the opinion of the model: in `draws` campaigns that
-    were played on with grades drawn from it, the median, and what 10 and 90 % of them did not exceed.
+    were played on with grades drawn from it, the median, and an interval of 80 %: wider than those campaigns vary, by
+    how far replays were off.
 
     `more_than` where there was no time to play one to its end, and then the others are null. `unjudged` pairs are
     left in the pool. Judgments by a second assessor come on top.
@@ -82,19 +84,75 @@ class RemainingOut(Wire):
 
     @classmethod
     def from_domain(cls, one: ServedCollection, current: CampaignState, found: Remaining) -> "RemainingOut":
-        selection = current.selection
+        selection, stop = current.selection, one.judging.stopping_rule
+        low, high = interval_of(found.counts, off_of(selection, stop)) or (None, None)
         return cls(
             collection=one.collection.identifier,
             state=current.number,
-            goal=str(one.judging.stopping_rule),
+            goal=str(stop),
             model=selection.estimator.name,
             draws=len(found.counts),
             median=found.quantile(0.5),
-            low=found.quantile(LOW),
-            high=found.quantile(HIGH),
+            low=low,
+            high=high,
             more_than=found.more_than,
             unjudged=len(selection.pool.pairs) - selection.judged,
         )
+
+
+class UnsettledOut(Wire):
+    """Two systems whose order judging will probably not settle, and how sure it will be at the goal.
+
+    `queries` of this kind would tell them apart, were all judged; null for more than 10,000.
+    """
+
+    a: str
+    b: str
+    confidence: float
+    queries: int | None
+
+
+class DesignOut(Wire):
+    """A collection as it might be: `separated` of `pairs` of its systems could be told apart if all were judged.
+
+    `low` and `high` are 80 % of the drawn worlds; `judgments` is what judging all of it takes, those made included.
+    """
+
+    what: str
+    queries: int
+    judgments: int
+    separated: float
+    low: float
+    high: float
+    pairs: int
+
+
+class PlanOut(Wire):
+    """Effort that the goal takes, as `audiosim plan` says it: `judgments` more, with an interval of 80 %.
+
+    `hours` are of each of the `listeners` at `seconds_per_judgment`. Where no campaign could be played to its end in
+    the time, `low` is what one had made and `judgments`, `high` and `hours` are null.
+    """
+
+    collection: str
+    state: int
+    goal: str
+    model: str
+    judged: int
+    judgments: int | None
+    low: int | None
+    high: int | None
+    hours: float | None
+    seconds_per_judgment: float
+    listeners: int
+    campaigns: int
+    unsettled: list[UnsettledOut]
+    otherwise: list[DesignOut]
+
+    @classmethod
+    def from_domain(cls, one: ServedCollection, current: CampaignState, found: Effort) -> "PlanOut":
+        about = {"collection": one.collection.identifier, "state": current.number}
+        return msgspec.convert(about | {"model": current.selection.estimator.name} | found.to_dict(), cls)
 
 
 class ShareOut(Wire):

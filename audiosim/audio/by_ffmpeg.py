@@ -33,7 +33,7 @@ def decode_by_ffmpeg(path: Path, check: Callable[[int, int, int], None]) -> Deco
 
     check  hears frames, channels and rate in Hz as they are known, and may put an end to it
     """
-    if not path.name.lower().endswith(SUFFIXES):
+    if not path.name.lower().endswith((*SUFFIXES, ".opus")):
         return "ffmpeg is not asked"
     with path.open("rb") as file:
         if file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(LISTS):

@@ -136,7 +136,8 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
             decoded = _samples(file, lambda frames: check(frames, file.channels, file.samplerate))
             known = _completeness(completeness(path, file.format), file, decoded)
-            return replace(decoded, known=known)
+            decoded = replace(decoded, known=known)
+            return _opus_elsewhere(path, decoded, check) if decoded.gave_up and file.subtype == "OPUS" else decoded
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
         reason = _reason(error)
     found = next((decode(path, check) for installed, decode in OTHERS if installed()), reason)
@@ -153,6 +154,15 @@ OTHERS = (  # of what libsndfile refuses, in the order in which they are preferr
 
 LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
 DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
+
+
+def _opus_elsewhere(path: Path, decoded: Decoded, check: Callable[[int, int, int], None]) -> Decoded:
+    """Opus that libsndfile gives up, as another decoder has it where that is more.
+
+    It takes some whole files, such as those that ffmpeg writes, for malformed, see libsndfile issue 888.
+    """
+    found = next((decode(path, check) for installed, decode in OTHERS if installed()), "")
+    return found if isinstance(found, Decoded) and found.known.present > decoded.known.present else decoded
 
 
 def _reason(error: Exception) -> str:

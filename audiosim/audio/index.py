@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Booleans, Integers, Precision
 from audiosim.audio import decode, index_store, packing
 from audiosim.audio.checksums import check_rows
 from audiosim.audio.decoder import Decoder
@@ -23,7 +23,7 @@ from audiosim.corpus.model import Run
 from audiosim.errors import InputError
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
-from audiosim.stats.kullback_leibler import Packed, Precision, Reals, pack
+from audiosim.stats.kullback_leibler import Packed, Reals, pack
 from audiosim.stats.nearest import SearchField
 
 ShowProgress = Callable[[int, int, int], object]

@@ -100,7 +100,7 @@ def collect(
     runs = Path(into) / "runs"
     own = {"documents.tsv", "queries.tsv", "collection.toml"}
     prepared = formats.prepare_folder(into, own | ({"runs"} if _only_ours(runs) else set()))
-    sounds = _named(find_sounds(folder))
+    sounds = _named(find_sounds(folder, keep_suffixes=True))
     index = extract(sounds, n_jobs, into=prepared / INDEX, progress=progress, prune=True)
     if not len(index):
         raise InputError(f"{folder}: no sound file in it could be described")

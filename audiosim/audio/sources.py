@@ -24,14 +24,17 @@ class LeftOut(NamedTuple):
 SoundSource = str | Path | LeftOut  # a str where it is a URL
 
 
-def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = ()) -> dict[str, SoundSource]:
+def find_sounds(
+    paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = (), *, keep_suffixes: bool = False
+) -> dict[str, SoundSource]:
     """The sound files that a person means by some paths, in the order found.
 
-    paths  each a folder: all below it whose name ends as a sound file's does, of formats that need audiosim[formats]
-           too, sorted, hidden ones left out;
-           a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
-           any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
-    more   suffixes of sound files, beside those that audiosim opens itself
+    paths          each a folder: all below it whose name ends as a sound file's does, of formats that need
+                   audiosim[formats] too, sorted, hidden ones left out;
+                   a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
+                   any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
+    more           suffixes of sound files, beside those that audiosim opens itself
+    keep_suffixes  whether a file called as one before it keeps its suffix; if not, two of one name are refused
 
     A recording is called by its document, or else by its path below the folder without suffix, or its stem.
     Below a folder a link to a file in it counts as a file. A link to a file outside, and a link to a folder,
@@ -43,6 +46,8 @@ def find_sounds(paths: str | Path | Iterable[str | Path], more: tuple[str, ...] 
     suffixes = (*opened, *more_formats.SUFFIXES)
     found: dict[str, SoundSource] = {}
     for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
+        if keep_suffixes and found.get(identifier, source) != source:
+            identifier += PurePath(_place(source)).suffix
         if found.setdefault(identifier, source) != source:
             raise InputError(
                 f"two files would be called {identifier!r}: {_place(found[identifier])} and {_place(source)}"

@@ -18,8 +18,9 @@ from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import hann, mel_filters
 from audiosim.audio.parameters import CONTRAST, Parameters
 from audiosim.audio.spectra import OVERLAP, cut
-from audiosim.audio.vector_code import LANES, Code, Lanes, Numbers, Place, Translated
+from audiosim.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
 
+LANES = SIDE_BY_SIDE["single"]
 RADIX = 4
 WIDTH = LANES + OVERLAP  # of a row of samples: what sixteen frames have there, and the frames that overlap the last
 HUGE = 3e38
@@ -142,7 +143,7 @@ def _write_rows(code: Code, group: Place, hop: int) -> None:
             rows.copy(row * WIDTH, samples, row)
 
 
-def _write_first_stage(code: Code, work: Numbers, points: int, hop: int) -> None:
+def _write_first_stage(code: Code, work: NumbersInMemory, points: int, hop: int) -> None:
     """First stage, of samples and their taper; four points a quarter apart are a hop apart in samples."""
     rows, taper, stride = code["memory"], code["taper"], points // RADIX
     with code.loop(0, stride) as place:
@@ -154,7 +155,7 @@ def _write_first_stage(code: Code, work: Numbers, points: int, hop: int) -> None
         _put(work, points, place * LANES, stride, _turned(code["turns"], place, _butterfly(four)))
 
 
-def _write_stage(code: Code, work: Numbers, points: int, number: int, start: Place) -> None:
+def _write_stage(code: Code, work: NumbersInMemory, points: int, number: int, start: Place) -> None:
     """One of the other stages, of the quarter of the points from `start` on, in place."""
     strides = _strides(points)
     stride, turns = strides[number], code["turns"].after(2 * (RADIX - 1) * sum(strides[:number]))
@@ -165,12 +166,12 @@ def _write_stage(code: Code, work: Numbers, points: int, number: int, start: Pla
         _put(work, points, at, stride, _turned(turns, place, found) if stride > 1 else found)
 
 
-def _point(work: Numbers, points: int, at: Place) -> ComplexLanes:
+def _point(work: NumbersInMemory, points: int, at: Place) -> ComplexLanes:
     """Real parts of all points come first."""
     return work.take(at), work.take(at + points * LANES)
 
 
-def _put(work: Numbers, points: int, at: Place, stride: int, four: list[ComplexLanes]) -> None:
+def _put(work: NumbersInMemory, points: int, at: Place, stride: int, four: list[ComplexLanes]) -> None:
     for quarter, (real, imaginary) in enumerate(four):
         work.put(at + quarter * stride * LANES, real)
         work.put(at + (points + quarter * stride) * LANES, imaginary)
@@ -189,7 +190,7 @@ def _butterfly(four: list[ComplexLanes]) -> list[ComplexLanes]:
     ]
 
 
-def _turned(turns: Numbers, place: Place, four: list[ComplexLanes]) -> list[ComplexLanes]:
+def _turned(turns: NumbersInMemory, place: Place, four: list[ComplexLanes]) -> list[ComplexLanes]:
     """All but the first of four points, each times the root of one that its place calls for."""
     roots = [turns.spread(place * (2 * (RADIX - 1)) + number) for number in range(2 * (RADIX - 1))]
     result = four[:1]
@@ -198,7 +199,7 @@ def _turned(turns: Numbers, place: Place, four: list[ComplexLanes]) -> list[Comp
     return result
 
 
-def _write_powers(code: Code, work: Numbers, powers: Numbers, points: int) -> None:
+def _write_powers(code: Code, work: NumbersInMemory, powers: NumbersInMemory, points: int) -> None:
     """|X|^2 of bins k and m - k at once, from what the complex transform has there, which is in digit-reversed order.
 
     X_k = E + w O,  X_(m-k) = conj(E - w O),  w = e^(-2 pi i k / 2 m): E, O the transforms of even and odd numbers
@@ -219,13 +220,13 @@ def _write_powers(code: Code, work: Numbers, powers: Numbers, points: int) -> No
         powers.put((code.whole(points) - k) * LANES, quarter * (y * y + yi * yi))
 
 
-def _write_bands(code: Code, powers: Numbers, group: Place, bands: int) -> None:
+def _write_bands(code: Code, powers: NumbersInMemory, group: Place, bands: int) -> None:
     """The powers of mel bands: of each the sum, over the bins between two, of weight times power."""
     with code.loop(0, bands) as band:
         start, stop, at = (code["bands"].place(band * 3 + number) for number in range(3))
         weights = code["weights"].after(at - start)
 
-        def add(k: Place, total: list[Lanes], weights: Numbers = weights) -> list[Lanes]:
+        def add(k: Place, total: list[Lanes], weights: NumbersInMemory = weights) -> list[Lanes]:
             return [total[0] + weights.spread(k) * powers.take(code["source"].place(k))]
 
         (power,) = code.fold(start, stop, [code.constant(0.0)], add)
@@ -233,7 +234,7 @@ def _write_bands(code: Code, powers: Numbers, group: Place, bands: int) -> None:
 
 
 def _write_octave(
-    code: Code, powers: Numbers, octaves: tuple[tuple[slice, int], ...], number: int, group: Place
+    code: Code, powers: NumbersInMemory, octaves: tuple[tuple[slice, int], ...], number: int, group: Place
 ) -> None:
     """Mean magnitude of the loudest bins of an octave, and of the softest: each bin is put in its place among them."""
     bins, kept = octaves[number]

@@ -10,9 +10,10 @@ from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
 app = typer.Typer(
-    help="Make, list and end the tokens that say who may ask a service for what.\n\n"
+    help="Create, list and revoke the tokens that control access to a service.\n\n"
     "Example: `audiosim token create --role assessor --name ann --db sqlite:///campaign.db`",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 
 Database = Annotated[
@@ -37,14 +38,14 @@ def create(
             show_default=False,
         ),
     ],
-    name: Annotated[str, typer.Option(help="Whose it is; an assessor judges under it.", show_default=False)],
-    collection: Annotated[str, typer.Option(help="The only collection it is for; all if not given.")] = "",
+    name: Annotated[str, typer.Option(help="Name of its owner; an assessor's judgments carry it.", show_default=False)],
+    collection: Annotated[str, typer.Option(help="The only collection it gives access to; all if not given.")] = "",
     expires: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="How long it is good for; for ever if not given.")
+        float | None, typer.Option(metavar="DAYS", help="Days until it expires; never if not given.")
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Make a token and print it, once: only its hash is kept.
+    """Create a token and print it, once: only its hash is stored.
 
     Example: `audiosim token create --role assessor --name ann --db sqlite:///campaign.db --expires 30`
     """
@@ -61,7 +62,7 @@ def create(
 
 @app.command("list")
 def list_tokens(database: Database, form: As = Format.table) -> None:
-    """List whose tokens there are, and until when; the tokens themselves nobody knows.
+    """List the owners of all tokens and when each expires; the tokens themselves are not stored.
 
     Example: `audiosim token list --db sqlite:///campaign.db`
     """
@@ -84,10 +85,10 @@ def list_tokens(database: Database, form: As = Format.table) -> None:
 @app.command()
 def revoke(
     database: Database,
-    name: Annotated[str, typer.Argument(help="Whose it is.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Name of its owner.", show_default=False)],
     form: As = Format.table,
 ) -> None:
-    """End a token; a service that runs hears of it within seconds.
+    """Revoke a token; a running service notices within seconds.
 
     Example: `audiosim token revoke ann --db sqlite:///campaign.db`
     """

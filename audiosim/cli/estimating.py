@@ -40,14 +40,14 @@ def predict(
     model: ModelName = None,
     judgments: JudgmentsFile = None,
     cutoff: Annotated[
-        int | None, typer.Option(help="Depth of the pool; the collection's own if not given.", min=1)
+        int | None, typer.Option(help="Depth of the pool; the collection's own by default.", min=1)
     ] = None,
     pairs: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Predict these pairs, a query and a document per line, retrieved by a system or not, instead of the "
-            "pool's unjudged ones.",
+            help="Predict the pairs in this file, a query and a document per line, instead of the unjudged pairs; "
+            "no system needs to have retrieved them.",
         ),
     ] = None,
     system_from: NamedBy = None,
@@ -55,7 +55,7 @@ def predict(
     scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
-    """Predict how relevant every unjudged pair is: expectation, variance and the probability of each level.
+    """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level.
 
     Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
     """
@@ -82,17 +82,19 @@ def estimate(
     measure: MeasureName = "CG@5",
     judgments: JudgmentsFile = None,
     ideal: IdealName = "ordered",
-    draws: Annotated[int, typer.Option(help="Draws of grades, for measures that are simulated.", min=2)] = DRAWS,
+    draws: Annotated[
+        int, typer.Option(help="Number of simulated draws of grades, for measures without a formula.", min=2)
+    ] = DRAWS,
     distribution: DistributionName = "t",
     system_from: NamedBy = None,
     same_artist: FromOwnArtist = None,
     scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
-    """Rank the systems from the judgments there are, few or none, and say how sure the ranking is.
+    """Rank the systems from few judgments or none, and say how sure the ranking is.
 
-    CG, DCG and other sums of gains are expected exactly, nDCG and RBP to first order, all other measures by simulation
-    from the probabilities of the levels, with the standard error that this leaves.
+    Expected scores are exact for CG, DCG and other sums of gains, and approximate to first order for nDCG and RBP. All
+    other measures are simulated from the probabilities of the levels; the standard error of the simulation is reported.
 
     Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
     """
@@ -111,27 +113,30 @@ def estimate(
 
 def compare(
     folder: CollectionFolder,
-    a: Annotated[str, typer.Argument(metavar="A", help="A system.", show_default=False)],
+    a: Annotated[str, typer.Argument(metavar="A", help="One system.", show_default=False)],
     b: Annotated[str, typer.Argument(metavar="B", help="The system to compare it with.", show_default=False)],
     model: ModelName = None,
     measure: MeasureName = "CG@5",
     judgments: JudgmentsFile = None,
-    confidence: Annotated[float, typer.Option(help="That a verdict needs, and of the interval.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence that a verdict needs, and level of the interval.")
+    ] = 0.95,
     fail_unless: Annotated[
         str | None,
         typer.Option(
-            metavar="CONDITION", help='Such as "A not worse by 0.02" or "A better": exit 1 unless it is shown.'
+            metavar="CONDITION",
+            help='Such as "A not worse by 0.02" or "A better": exit with code 1 unless it is shown.',
         ),
     ] = None,
     distribution: DistributionName = "t",
     scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
-    """One verdict on two systems: the difference of their scores, its interval, and whether they can be told apart.
+    """Compare two systems: the difference of their scores, its interval, and whether they can be told apart.
 
     Examples: `audiosim compare mirex2011 PS1 CL1`
 
-    `audiosim compare mirex2011 new old --fail-unless "new not worse by 0.02" --confidence 0.9` in a release script
+    `audiosim compare mirex2011 new old --fail-unless "new not worse by 0.02" --confidence 0.9` (in a release script)
     """
     what = find_measure(measure)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
@@ -165,10 +170,10 @@ def next_pairs(
     scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
-    """List the pairs to judge next, the most informative first.
+    """List the pairs to judge next, most informative first.
 
-    The weight is what the rule makes of the pair: with `--selection-rule differences` on CG, the number of pairs of
-    systems whose difference the judgment bears on.
+    The weight is the value that the selection rule gives to a pair. With `--selection-rule differences` on CG it is the
+    number of pairs of systems whose difference depends on the judgment.
 
     Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
     """

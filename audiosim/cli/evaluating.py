@@ -59,11 +59,12 @@ if TYPE_CHECKING:
 
     from audiosim.simulation.worth import EvidenceWorth
 
-Measures = Annotated[
-    list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
-]
+Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 OfUnjudged = Annotated[
-    Unjudged, typer.Option(help="What a retrieved document without judgment does: zero gains 0, skip passes it over.")
+    Unjudged,
+    typer.Option(
+        help="How to treat a retrieved document without a judgment: error, zero (gain 0) or skip (ignore it)."
+    ),
 ]
 
 
@@ -81,14 +82,14 @@ def evaluate(
     scale: ArtificialScale = None,
     users: Annotated[
         int | None,
-        typer.Option(help="Ask so many users, of arbitrary queries: how many of them are satisfied.", min=1),
+        typer.Option(help="Ask this many users, each about some query: how many are satisfied.", min=1),
     ] = None,
     fits: Annotated[
         bool,
         typer.Option(
             "--fits",
-            help="Instead: how well a normal, a truncated normal, a Beta and the empirical distribution, fitted to "
-            "half of the queries, describe the scores on the others (omega, Cramér-von Mises).",
+            help="Instead of scores: how well a normal, truncated normal, Beta and empirical distribution, fitted to "
+            "half of the queries, describe the scores on the other half (omega, Cramér-von Mises).",
         ),
     ] = False,
     seed: Seed = 0,
@@ -96,15 +97,17 @@ def evaluate(
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
-    """Score systems whose documents are all judged: means, people satisfied, tests between all pairs.
+    """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
 
     --unjudged zero also gives the lowest and the highest score each system could have were all judged. --complete
     leaves out systems and queries whose rankings have holes, and says which. Several measures are compared by how
     they rank the systems: tau, rho and the RMSE of the differences. Intervals are of 95 %. P-values are adjusted
     for all pairs by Holm and by Benjamini and Hochberg; Tukey's already are.
 
-    Examples: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test friedman`,
-    `audiosim evaluate mirex2011 --measure "AP@5" --scale binary-40 --users 15`,
+    Examples: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test friedman`
+
+    `audiosim evaluate mirex2011 --measure "AP@5" --scale binary-40 --users 15`
+
     `audiosim evaluate mirex2011 --fits`
     """
     collection = _judged(load_collection(folder, judgments, system_from, same_artist, scale), measures, complete)
@@ -160,7 +163,7 @@ def report(
             "-o",
             "--output",
             metavar="FILE|FOLDER",
-            help="What to write: a page if it ends in .html; else, as a .zip file or a folder, the bundle to publish.",
+            help="File to write: a page if it ends in .html; else a bundle to publish, as a .zip file or folder.",
         ),
     ] = Path("report.html"),
     measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
@@ -171,21 +174,25 @@ def report(
     same_artist: FromOwnArtist = None,
     system_from: NamedBy = None,
     success: Annotated[
-        float, typer.Option(help="Of a bundle: share of users above which a list is a success.", min=0, max=1)
+        float,
+        typer.Option(
+            help="For a bundle: share of satisfied users above which a result list is a success.", min=0, max=1
+        ),
     ] = 0.5,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="What each piece of evidence is worth, as `audiosim worth` says, too.")
+        bool,
+        typer.Option("--evidence", help="Also report what each piece of evidence is worth, as `audiosim worth` does."),
     ] = False,
 ) -> None:
-    """Write one page that needs no other file: ranking, intervals, all pairs, people, stability; or a bundle.
+    """Write a report, as one self-contained page or as a bundle to publish.
 
-    Where not all pairs are judged it shows what is expected of them, by the first measure. The bundle is by the first
-    measure too: page, tables, judgments, what each statement is about, calibration, agreement, method, checksums and
-    CITATION.cff, the same from fully and partly judged collections and from campaigns.
+    The page shows the ranking with intervals, all pairs of systems, satisfied users and stability. Where judgments are
+    missing, it shows expected scores instead, by the first measure. A bundle holds the page, tables, judgments,
+    calibration, agreement, method, checksums and CITATION.cff; it too is by the first measure.
 
     Examples: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
 
-    `audiosim report mirex2011 --evidence`, which takes some minutes
+    `audiosim report mirex2011 --evidence` (takes some minutes)
 
     `audiosim report mirex2011 --judgments sqlite:///campaign.db -o mirex2011.zip`
     """
@@ -257,19 +264,22 @@ def reliability(
     complete: Complete = False,
     assessors: Annotated[
         bool,
-        typer.Option("--assessors", help="Of queries that two assessors or more judged in full: what they add."),
+        typer.Option(
+            "--assessors", help="What further assessors add, from queries that at least two assessors judged in full."
+        ),
     ] = False,
     split_half: Annotated[
         bool,
         typer.Option(
             "--split-half",
-            help="What a significant difference on half of the queries is worth on the other half.",
+            help="How often a significant difference on half of the queries holds on the other half.",
         ),
     ] = False,
     while_judging: Annotated[
         bool,
         typer.Option(
-            "--while-judging", help="The study after each further query that is judged in full, of those there are."
+            "--while-judging",
+            help="Repeat the study after each query that was judged in full, in the order of judging.",
         ),
     ] = False,
     test: Annotated[str, typer.Option(help=f"With --split-half: {', '.join(TESTS)}.")] = "t",
@@ -281,10 +291,14 @@ def reliability(
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
-    """Estimate how stable the evaluation is, and how many queries would do: a generalizability study.
+    """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
 
-    Examples: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`,
-    `audiosim reliability mine --assessors`, `audiosim reliability mine --while-judging`,
+    Examples: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
+
+    `audiosim reliability mine --assessors`
+
+    `audiosim reliability mine --while-judging`
+
     `audiosim reliability mirex2011 --split-half --test wilcoxon`
     """
     kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
@@ -334,12 +348,12 @@ def reproduce(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="Has mirex2011, a collection, and preferences/answers.tsv.", show_default=False
+            metavar="DIR", help="Folder with mirex2011, a collection, and preferences/answers.tsv.", show_default=False
         ),
     ],
     form: As = Format.table,
 ) -> None:
-    """Every published number that public data allows, beside the printed one.
+    """Compute every published number that public data allows, and print it beside the published one.
 
     Example: `audiosim reproduce data --format csv`
     """

@@ -25,8 +25,8 @@ JudgedShares = Annotated[
     str | None,
     typer.Option(
         metavar="SHARES",
-        help="Also validate with these shares of each held-out query judged at random: 0.05,0.1,0.2; with joint 0.1 if "
-        "not given.",
+        help="Also validate with these shares of each held-out query judged, at random: 0.05,0.1,0.2. Default with "
+        "joint: 0.1.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the draws of --judged, and of halves of the queries.", min=0)]
@@ -56,7 +56,9 @@ def train(
         str | None,
         typer.Option(help="fine, broad, binary, or levels such as 0,1,5; the collections' own if not given."),
     ] = None,
-    folds: Annotated[int, typer.Option(help="Parts of the queries to hold out in turn; 0 for none.", min=0)] = 10,
+    folds: Annotated[
+        int, typer.Option(help="Number of folds of queries for cross-validation; 0 for none.", min=0)
+    ] = 10,
     judged: JudgedShares = None,
     seed: Seed = 0,
     eliminate: Significance = None,
@@ -83,12 +85,10 @@ def train(
     system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
-    """Fit a model to the judgments of one or several collections, and report how good it is on held-out queries.
+    """Fit a model to the judgments of one or more collections, and validate it on held-out queries.
 
-    Of a joint model it also reports how large each thing is that grades have in common, and how many intervals of the
-    means of queries and systems hold the true ones.
-
-    The file works wherever a command takes --model.
+    For a joint model it also reports the variance components, and the coverage of intervals of query and system means.
+    The model file works wherever a command takes --model.
 
     Example: `audiosim train mirex2011 --features output --folds 10 -o mine.json --report mine.html`
     """

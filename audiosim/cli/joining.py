@@ -22,18 +22,22 @@ def join(
         ),
     ],
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run, in any form.", exists=True, dir_okay=False, show_default=False)
+        Path,
+        typer.Argument(
+            metavar="RUN", help="A run file, in any format.", exists=True, dir_okay=False, show_default=False
+        ),
     ],
-    system: Annotated[str | None, typer.Option(help="Name of the system, where the file holds one run.")] = None,
+    system: Annotated[str | None, typer.Option(help="Name of the system, if the file holds one run.")] = None,
     team: Annotated[str | None, typer.Option(help="Team of the systems.")] = None,
     form: As = Format.table,
 ) -> None:
-    """Add a new system's run to a collection, or a changed one; a campaign that is running goes on, judgments stay.
+    """Add or replace a system's run in a collection, even while a campaign runs; judgments are kept.
 
-    To a folder the run is added under `arrivals/`; a service that serves it takes it in within a second. A service at
-    an address wants an organiser's token, in AUDIOSIM_TOKEN, where it has tokens.
+    In a folder the run is added under `arrivals/`; a running service picks it up within a second. A service at an
+    address may need an organiser's token, in AUDIOSIM_TOKEN.
 
-    Examples: `audiosim join mirex2011 new-system.trec --team NEW`,
+    Examples: `audiosim join mirex2011 new-system.trec --team NEW`
+
     `audiosim join https://judge.example.org/v1/collections/mirex2011 new-system.trec`
     """
     found = _sent(target, run, system, team) if "://" in target else _added(Path(target), run, system, team)

@@ -18,7 +18,7 @@ Database = Annotated[
         "--db",
         metavar="URL",
         envvar="AUDIOSIM_DB",
-        help="Database of the campaigns, such as sqlite:///campaign.db; it may be serving.",
+        help="Database of the campaigns, such as sqlite:///campaign.db; a service may be using it.",
         show_default=False,
     ),
 ]
@@ -26,10 +26,12 @@ Database = Annotated[
 
 def backup(
     database: Database,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A new file.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; must not exist.", show_default=False)
+    ],
     form: As = Format.table,
 ) -> None:
-    """Write the logs of all campaigns of a database to a file, while it serves; tokens are not in it.
+    """Back up the logs of all campaigns of a database, even while it serves; tokens are left out.
 
     Example: `audiosim backup --db sqlite:///campaign.db -o monday.jsonl`
     """
@@ -42,7 +44,7 @@ def verify_logs(
     source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A backup, or a database.", show_default=False)],
     form: As = Format.table,
 ) -> None:
-    """Read every line of a backup, or of a database, and hold it against its hash chain.
+    """Check every line of a backup or a database against its hash chain.
 
     Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///campaign.db`
     """
@@ -56,7 +58,7 @@ def restore(
     database: Database,
     form: As = Format.table,
 ) -> None:
-    """Write the logs of a backup to a database without these campaigns, then read and compare them.
+    """Restore the logs of a backup into a database that lacks these campaigns, and verify them.
 
     Example: `audiosim restore monday.jsonl --db postgresql://me@host/name`
     """
@@ -68,11 +70,11 @@ def restore(
 def migrate(
     database: Database,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit code 1 where there is something to do.")
+        bool, typer.Option("--check", help="Change nothing; exit with code 1 if an upgrade is due.")
     ] = False,
     form: As = Format.table,
 ) -> None:
-    """Bring the tables of a database up to date, as `serve` does when it starts.
+    """Upgrade the tables of a database, as `serve` does when it starts.
 
     All of it happens in one transaction, or nothing does. Of an SQLite file a copy is kept beside it, as it was; back
     up PostgreSQL first, and stop the services that use it.
@@ -113,10 +115,10 @@ def import_judgments(
     ],
     form: As = Format.table,
 ) -> None:
-    """Send a file of judgments to a service that runs, and wait until all of it is in the campaign's log, or nothing.
+    """Import a file of judgments into a running service; all of it is recorded, or nothing.
 
-    Nobody who judges waits for it, and it goes on where the service is stopped in the middle. An organiser's token is
-    taken from AUDIOSIM_TOKEN.
+    Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
+    AUDIOSIM_TOKEN.
 
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/demo monday.csv`
     """

@@ -48,7 +48,7 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         help="joint, mout, mjud, loutput, ljudge, historical, uniform, a model file, remote:URL or an installed "
-        "estimator. Not given: joint.",
+        "estimator. Default: joint.",
     ),
 ]
 MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
@@ -57,16 +57,16 @@ JudgmentsFile = Annotated[
     typer.Option(
         "--judgments",
         metavar="FILE|URL|none",
-        help="Judgments to use instead of the folder's; of a campaign's database, such as sqlite:///campaign.db, those "
-        "in force there, together with the folder's.",
+        help="Judgments to use instead of the folder's: a file, or none. With a campaign's database, such as "
+        "sqlite:///campaign.db, its judgments are added to the folder's.",
     ),
 ]
 NamedBy = Annotated[
     SystemFrom | None,
     typer.Option(
         "--system-from",
-        help="What names the systems of run files: their tag or the file. Not given: as collection.toml says, or the "
-        "tag, but the file where several files have one tag.",
+        help="Take system names from the tag in run files or from the file names. Default: as in collection.toml, else "
+        "the tag, or the file name where several files share a tag.",
         show_default=False,
     ),
 ]
@@ -74,8 +74,8 @@ FromOwnArtist = Annotated[
     SameArtist | None,
     typer.Option(
         "--same-artist",
-        help="What a system retrieved that is the query's own recording, or by its artist: drop leaves it out, keep "
-        "keeps it. Not given: as collection.toml says, or kept, and said.",
+        help="Results that are the query's own recording, or by its artist: drop or keep them. Default: as in "
+        "collection.toml, else keep them and print a note.",
         show_default=False,
     ),
 ]
@@ -84,47 +84,52 @@ ArtificialScale = Annotated[
     typer.Option(
         "--scale",
         metavar="graded-N|binary-M",
-        help="Read fine judgments on an artificial scale: graded-4 has four levels, binary-40 is relevant from 40 on.",
+        help="Convert fine judgments to another scale: graded-4 has four levels; binary-40 is relevant from 40 on.",
         show_default=False,
     ),
 ]
 DistributionName = Annotated[
     DifferenceDistribution,
     typer.Option(
-        "--distribution", help="Of a difference between systems: t as in the thesis, normal as in the paper of 2013."
+        "--distribution",
+        help="Distribution of a difference between systems: t as in the thesis, normal as in the paper of 2013.",
     ),
 ]
 Complete = Annotated[
     bool,
     typer.Option(
-        "--complete", help="Only systems and queries that are judged down to the cutoff; how many are left is said."
+        "--complete",
+        help="Keep only systems and queries that are judged down to the cutoff, and say how many are left.",
     ),
 ]
 IdealName = Annotated[
     Ideal,
     typer.Option(
         "--ideal",
-        help="Of nDCG and RBP while judgments are missing: ordered, the expected best documents; independent, as in "
-        "the thesis, which is too high; correlated, between the two.",
+        help="Ideal ranking of nDCG and RBP while judgments are missing: ordered, by order statistics; independent, "
+        "as in the thesis, which is too high; correlated, between the two.",
     ),
 ]
 SelectionRuleName = Annotated[
     str | None,
     typer.Option(
         "--selection-rule",
-        help="What makes a pair worth judging: differences or scores (the thesis's weights, to rank the systems or to "
-        "know their scores), doubts or variances (the same goals, asking only for what is still open), drawn (by lot, "
-        "in proportion to doubts), random, pooled, or an installed one. Not given: drawn with a joint model, "
+        help="How to choose pairs: differences or scores (the thesis's weights, to rank systems or to estimate their "
+        "scores), doubts or variances (the same goals, asking only for what is still uncertain), drawn (at random, "
+        "in proportion to doubts), random, pooled, or an installed rule. Default: drawn with a joint model, "
         "differences with any other.",
         show_default=False,
     ),
 ]
 ByQuery = Annotated[
-    bool, typer.Option("--by-query", help="Fill each batch from as few queries as will do: less listening, more pairs.")
+    bool,
+    typer.Option(
+        "--by-query", help="Fill each batch from as few queries as possible: fewer changes of query, more judgments."
+    ),
 ]
-Resamples = Annotated[int, typer.Option(help="Drawn by the bootstrap and by the permutation test.", min=1)]
-Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn by lot, ties among them.", min=0)]
-As = Annotated[Format, typer.Option("--format", help="table for people, json or csv for programs.")]
+Resamples = Annotated[int, typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1)]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, including how ties are broken.", min=0)]
+As = Annotated[Format, typer.Option("--format", help="Output format: table for people, json or csv for programs.")]
 
 
 def load_collection(

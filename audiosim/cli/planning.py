@@ -18,7 +18,6 @@ from audiosim.cli.options import (
     load_collection,
     print_result,
 )
-from audiosim.corpus.pool import build_pool
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
@@ -48,20 +47,19 @@ def plan(
     seed: Seed = 0,
     form: As = Format.table,
 ) -> None:
-    """Predict what a goal will take: judgments and hours, and which systems judging will not tell apart.
+    """Predict how many judgments and hours a goal will take, and which systems will remain tied.
 
-    Campaigns are played on to the goal with grades that the model draws; it is the model's own opinion. Pairs of
-    systems that stay open are named with the number of queries that would tell them apart.
+    Campaigns are simulated to the goal with grades drawn from the model: the answer is as good as the model. Pairs of
+    systems that remain tied are listed with the number of queries that would separate them.
 
     Example: `audiosim plan mirex2011 --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what = find_measure(measure)
     collection = load_collection(folder, judgments)
-    estimator = make_estimator(build_pool(collection, what.cutoff), model or JOINT)
     end = time.monotonic() + time_limit
     found = plan_effort(
         collection,
-        estimator,
+        lambda pool: make_estimator(pool, model or JOINT),
         what,
         stopping_rule=stopping_rule,
         batch=batch,

@@ -103,7 +103,7 @@ Config = Annotated[
         dir_okay=False,
     ),
 ]
-Model = Annotated[str | None, _option("MODEL", "As for `audiosim estimate`; of all collections.")]
+Model = Annotated[str | None, _option("MODEL", "Model, as for `audiosim estimate`, for all collections.")]
 Judgments = Annotated[
     str | None,
     _option("JUDGMENTS", "Judgments from before the campaign, instead of the folder's.", metavar="FILE|none"),
@@ -120,8 +120,8 @@ Database = Annotated[
     str | None,
     _option(
         "DB",
-        "Database of the campaigns, such as sqlite:///campaign.db or postgresql://user@host/name. Not given: judgments "
-        "are kept in memory, and lost at the end.",
+        "Database of the campaigns, such as sqlite:///campaign.db or postgresql://user@host/name. By default judgments "
+        "are kept in memory, and lost when the service stops.",
         metavar="URL",
     ),
 ]
@@ -131,7 +131,7 @@ AllowedHosts = Annotated[
     list[str] | None,
     _option(
         "ALLOWED_HOST",
-        "A name under which browsers may ask, beside localhost and --host; again for more, * for any. Tokens are "
+        "A host name that browsers may use, beside localhost and --host; repeat for more, * for any. Tokens are "
         "needed for any but this machine's own.",
         metavar="NAME",
     ),
@@ -140,14 +140,49 @@ TrustedProxies = Annotated[
     list[str] | None,
     _option(
         "TRUSTED_PROXY",
-        "Address or network of a proxy in front, such as 127.0.0.1 or 10.0.0.0/8: what it says in X-Forwarded-For and "
-        "X-Forwarded-Proto is believed; again for more. Not given: these headers count for nothing.",
+        "Address or network of a trusted proxy, such as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For and "
+        "X-Forwarded-Proto headers are believed; repeat for more. By default these headers are ignored.",
         metavar="ADDRESS",
     ),
 ]
+Grants = Annotated[
+    list[str] | None,
+    _option(
+        "GRANT",
+        "Role of somebody who signs in by the institution: ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, "
+        "client=group:staff or organiser=olga@example.org; the first that suits counts; again for more.",
+        metavar="ROLE=WHO",
+    ),
+]
+LoginHeader = Annotated[
+    str | None,
+    _option(
+        "LOGIN_HEADER",
+        "Header in which a trusted proxy says who signed in, such as X-Remote-User; see --trusted-proxy and --grant.",
+        metavar="NAME",
+    ),
+]
+GroupsHeader = Annotated[
+    str | None, _option("GROUPS_HEADER", "Header in which it says their groups, with commas.", metavar="NAME")
+]
+OidcIssuer = Annotated[
+    str | None,
+    _option(
+        "OIDC_ISSUER",
+        "OpenID Connect issuer whose bearer tokens are good, such as https://login.example.org; needs audiosim[oidc].",
+        metavar="URL",
+    ),
+]
+OidcAudience = Annotated[
+    str, _option("OIDC_AUDIENCE", "For whom its tokens must be: what this service is called there.", metavar="NAME")
+]
+OidcName = Annotated[
+    str, _option("OIDC_NAME", "Claim of its tokens that is the person's name here, one that is theirs alone and stays.")
+]
+OidcGroups = Annotated[str, _option("OIDC_GROUPS", "Claim of its tokens that has their groups.")]
 Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
 MeasureName = Annotated[
-    str | None, _option("MEASURE", "What the systems are ranked by; CG at the collection's cutoff if not given.")
+    str | None, _option("MEASURE", "Measure that the systems are ranked by; default: CG at the collection's cutoff.")
 ]
 StoppingRuleText = Annotated[
     str,
@@ -157,10 +192,12 @@ StoppingRuleText = Annotated[
     ),
 ]
 Batch = Annotated[int, _option("BATCH", "Judgments between two predictions.", min=1)]
-Lease = Annotated[float, _option("LEASE", "How long a pair stays with its assessor.", metavar="SECONDS", min=1)]
-Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor judges too.", min=0, max=1)]
+Lease = Annotated[
+    float, _option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
+]
+Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)]
 CannotLimit = Annotated[
-    int, _option("CANNOT_LIMIT", "A pair that so many assessors cannot judge is no longer asked for.", min=1)
+    int, _option("CANNOT_LIMIT", "A pair that this many assessors could not judge is no longer asked for.", min=1)
 ]
 SelectionRuleName = Annotated[
     str | None,
@@ -173,8 +210,8 @@ QuestionsFile = Annotated[
     Path | None,
     _option(
         "QUESTIONS",
-        "More questions that assessors answer of every pair, as TOML: one [[question]] each, with name, kind (choice, "
-        "slider or text), text, levels.",
+        "Further questions about every pair, as TOML: one [[question]] each, with name, kind (choice, slider or "
+        "text), text, levels.",
         metavar="FILE",
         exists=True,
         dir_okay=False,
@@ -184,7 +221,7 @@ Unasked = Annotated[
     UnaskedForm,
     _option(
         "UNASKED",
-        "Judgments of pairs that were not handed out: count, mark (kept, but nothing rests on them) or refuse.",
+        "Judgments of pairs that were not handed out: count, mark (keep, but do not use) or refuse.",
         metavar="WAY",
     ),
 ]
@@ -192,8 +229,8 @@ Listen = Annotated[
     float | None,
     _option(
         "LISTEN",
-        "How long each clip is to be heard; an answer after less is marked rushed. Kept with the campaign; 5 where "
-        "there are sounds and nothing was said.",
+        "Seconds that each clip must be heard; an earlier answer is marked as rushed. Kept with the campaign. Default "
+        "with sound: 5.",
         metavar="SECONDS",
         min=0,
         max=600,
@@ -215,7 +252,7 @@ SoundFolders = Annotated[
     list[Path] | None,
     _option(
         "SOUNDS",
-        "A folder whose files may be heard, beside the collections' own; again for more.",
+        "A further folder of sound files that may be played; repeat for more.",
         metavar="DIR",
         exists=True,
         file_okay=False,
@@ -225,11 +262,11 @@ Adopt = Annotated[
     bool,
     typer.Option(
         "--adopt",
-        help="Go on with a campaign that was begun on another collection of this name, or on this one as it was.",
+        help="Continue a campaign that was started on another collection of this name, or on an earlier state of it.",
         envvar="AUDIOSIM_ADOPT",
     ),
 ]
-Seed = Annotated[int, _option("SEED", "Of everything that is drawn by lot.", min=0)]
+Seed = Annotated[int, _option("SEED", "Seed of everything random.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]
 

@@ -12,6 +12,7 @@ from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError
 from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from audiosim.demo import DemoResult
     from service.access import Access
+    from service.sign_in import SignIn
 
 
 def demo(
@@ -28,18 +30,18 @@ def demo(
         "audiosim-demo"
     ),
     target: Annotated[float, typer.Option(help="Confidence at which judging stops.", min=0.5, max=1)] = 0.95,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Judge yourself: open the pages on the demo's collection in a browser.")
-    ] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Judge the pairs yourself, in a browser.")] = False,
     port: Annotated[int, typer.Option(help="Port of the pages.", min=1, max=65535)] = 8000,
     form: As = Format.table,
 ) -> None:
-    """The whole job on the sound that comes with audiosim, in half a minute.
+    """Run the whole job in half a minute, on the sound files that come with audiosim.
 
-    Sound files, an index, predictions, a judging campaign with a simulated listener, the ranking and how right it is.
-    With --serve there is no simulated listener: you judge, in a browser, and watch the ranking settle.
+    It indexes the sound, predicts relevance, runs a judging campaign with a simulated listener, and says how right the
+    ranking is. With --serve you are the listener: judge in a browser and watch the ranking settle.
 
-    Examples: `audiosim demo my-demo`, `audiosim demo --serve`
+    Examples: `audiosim demo my-demo`
+
+    `audiosim demo --serve`
     """
     from audiosim.demo import run_demo
 
@@ -93,6 +95,13 @@ def serve(
     host: settings.Host = "127.0.0.1",
     allowed_host: settings.AllowedHosts = None,
     trusted_proxy: settings.TrustedProxies = None,
+    grant: settings.Grants = None,
+    login_header: settings.LoginHeader = None,
+    groups_header: settings.GroupsHeader = None,
+    oidc_issuer: settings.OidcIssuer = None,
+    oidc_audience: settings.OidcAudience = "audiosim",
+    oidc_name: settings.OidcName = "sub",
+    oidc_groups: settings.OidcGroups = "groups",
     port: settings.Port = 8000,
     measure: settings.MeasureName = None,
     stopping_rule: settings.StoppingRuleText = "confidence=0.95",
@@ -113,17 +122,20 @@ def serve(
 ) -> None:
     """Serve predictions, judging and rankings over HTTP.
 
-    People begin at the start page, http://127.0.0.1:8000/, which leads to /judge/COLLECTION for assessors and to
-    /organise/COLLECTION for organisers; --open shows it in a browser. For programs /openapi.json describes the routes.
+    The start page, http://127.0.0.1:8000/, leads to /judge/COLLECTION for assessors and to /organise/COLLECTION for
+    organisers; --open shows it in a browser. Programs find the routes in /openapi.json.
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
-    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. What a database held
-    a token for once needs tokens for good.
+    of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. Once a database has
+    held a token, tokens are always required. An institution's own sign-in replaces them if a proxy says who asks
+    (--login-header), or if its OpenID Connect issuer makes the tokens (--oidc-issuer); --grant says who may do what.
 
-    Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`;
+    Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`
+
     `AUDIOSIM_DB=postgresql://me@host/name audiosim serve --config service.toml --host 0.0.0.0 --allowed-host
-    judge.example.org`; then in another process
-    `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000`
+    judge.example.org`
+
+    `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000` (in another process)
     """
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
@@ -151,8 +163,11 @@ def serve(
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 
+    issuer = (oidc_issuer, oidc_audience, oidc_name, oidc_groups)
+    sign_in = _sign_in(grant or (), login_header, groups_header, proxies, issuer)
+
     def make() -> "FastAPI":
-        access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url])
+        access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url], sign_in)
         loaded = [
             Collection.load(folder, judgments, system_from=system_from, same_artist=same_artist)
             for folder in collections
@@ -163,7 +178,31 @@ def serve(
     run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None)
 
 
-def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -> "Access":
+def _sign_in(
+    grants: Sequence[str],
+    header: str | None,
+    groups_header: str | None,
+    proxies: Sequence[str],
+    issuer: tuple[str | None, str, str, str],
+) -> "SignIn | None":
+    """Sign-in by a proxy's header or by an issuer of tokens; None where neither is asked for."""
+    if header is None and issuer[0] is None:
+        if grants or groups_header:
+            raise InputError(
+                "--grant and --groups-header need --login-header or --oidc-issuer, which say who somebody is"
+            )
+        return None
+    from service.issuer import Issuer
+    from service.sign_in import Grant, SignIn
+
+    url, audience, name, groups = issuer
+    made = None if url is None else Issuer(url, audience, name, groups)
+    return SignIn(map(Grant.parse, grants), header, groups_header, proxies, made)
+
+
+def _access(
+    host: str, allowed_hosts: Sequence[str], databases: Sequence[str], sign_in: "SignIn | None" = None
+) -> "Access":
     """Access by the tokens of the first database; locked where any of them ever held one."""
     from service.access import Access
     from service.tokens import TokenStore
@@ -172,4 +211,4 @@ def _access(host: str, allowed_hosts: Sequence[str], databases: Sequence[str]) -
     locked = any(store.was_used() for store in stores)
     for store in stores[1:]:
         store.close()
-    return Access(host, allowed_hosts, stores[0] if stores else None, locked=locked)
+    return Access(host, allowed_hosts, stores[0] if stores else None, locked=locked, sign_in=sign_in)

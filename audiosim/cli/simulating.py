@@ -69,7 +69,9 @@ def simulate(
     rule: SelectionRuleName = None,
     batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
     by_query: ByQuery = False,
-    compare: Annotated[bool, typer.Option("--compare", help="Play every rule, and show what each costs.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Replay with every selection rule, and compare what each costs.")
+    ] = False,
     repeats: repeating.Repeated = None,
     learn: repeating.Learn = None,
     held_out: repeating.Held = None,
@@ -89,16 +91,19 @@ def simulate(
     scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
-    """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
+    """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
 
-    Every pair of the pool must be judged; --complete leaves out the systems and queries that are not. With --repeat the
-    stated confidence is held against the true accuracy on many random parts of the collection, before anything is
-    judged and at the stop, or at the moments of --at. Which parts are drawn depends on --seed, on their number and
-    sizes and on what is held out, and on nothing else: two models or two rules are compared on the same parts.
+    Every pair of the pool must be judged; --complete leaves out systems and queries that are not. --repeat compares the
+    stated confidence with the true accuracy on many random parts of the collection: before judging and at the stop, or
+    at the moments of --at. The parts depend only on --seed, on their number and sizes, and on --held-out, so two models
+    or two rules are compared on the same parts.
 
-    Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`,
-    `audiosim simulate mirex2011 --repeat 100 --selection-rule doubts`,
-    `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stopping-rule confidence=0.9`,
+    Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`
+
+    `audiosim simulate mirex2011 --repeat 100 --selection-rule doubts`
+
+    `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stopping-rule confidence=0.9`
+
     `audiosim simulate mirex2011 --compare --stopping-rule judgments=200`
     """
     if compare and repeats is not None:

@@ -60,7 +60,7 @@ def extract(
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Describe recordings by the Gaussian of their frames of sound, and save that as an index.
+    """Describe each recording by a Gaussian of its MFCC frames, and save the descriptions as an index.
 
     Files that are already in the index and have not changed are passed over. Bad files are listed, one line each,
     and the rest is done: one that crashes its decoder, or takes it more than 120 s and 4 s per megabyte, too.
@@ -160,7 +160,7 @@ def neighbours(
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """The nearest recordings of each query by sound, as a TREC run: a baseline system.
+    """Find the recordings that sound most like each query, and write them as a TREC run: a baseline system.
 
     Silent recordings are left out. json and csv give the divergence, in nats, and the mutual proximity; table
     gives the run.
@@ -225,7 +225,7 @@ def init(
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Make a collection of a music folder: its tags, its sound, and a first sample of queries.
+    """Turn a music folder into a collection: read its tags, index its sound, and draw a first sample of queries.
 
     Writes documents.tsv with artist, genre, album, title and length by the files' tags, queries.tsv, collection.toml,
     sounds.index, and a run of what sounds nearest to each query. Identifiers are safe in runs and addresses.

@@ -34,6 +34,7 @@ app = typer.Typer(
     "Example: `audiosim study sample mirex2011 --measure CG@5 --measure Q@5 -o answers.tsv`",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode="markdown",
 )
 
 
@@ -45,9 +46,7 @@ def study() -> None:
     """
 
 
-Measures = Annotated[
-    list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; give it again for more.")
-]
+Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 
 
 def satisfaction(
@@ -84,11 +83,12 @@ def satisfaction(
     agreeing: Annotated[float, typer.Option(help="With --prior: share of the users.", min=0.01, max=1)] = MAJORITY,
     form: As = Format.table,
 ) -> None:
-    """Go from effectiveness to people: what share of them each score satisfies, learned from their answers.
+    """Estimate the share of users that each score satisfies, from people's answers.
 
     ANSWERS has the columns answer (a, b, good, bad), query, A1 ..., B1 ... and the grades of the documents.
 
-    Examples: `audiosim satisfaction answers.tsv --measure CG@5`,
+    Examples: `audiosim satisfaction answers.tsv --measure CG@5`
+
     `audiosim satisfaction answers.tsv --scale broad --prior mirex2011 --prior-scale graded-3`
     """
     read = read_answers(answers, scale)
@@ -132,8 +132,8 @@ def sample_study(
 ) -> None:
     """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
 
-    FILE has an empty column `answer`: once it is filled, `audiosim satisfaction FILE` reads it. What the judgments do
-    not give is said: differences that no two lists can have, and those of which no more were found.
+    FILE has an empty column `answer`: fill it and run `audiosim satisfaction FILE`. Differences in score that no two
+    lists can have, or of which too few were found, are listed.
 
     Example: `audiosim study sample mirex2011 --measure CG@5 --scale graded-4 --wanted 100 -o answers.tsv`
     """

@@ -37,11 +37,11 @@ def worth(
     seed: Seed = 0,
     form: As = Format.table,
 ) -> None:
-    """Say what each piece of evidence is worth: genre, artist, sound, and what lies in `evidence/`.
+    """Measure what each piece of evidence is worth: genre, artist, sound, and the files in `evidence/`.
 
-    That is by how much the error of held-out grades grows, and their log score falls, where it is not known, with 95 %
-    intervals over queries; and how many judgments it saves in a replay, where all of the pool is judged. What has
-    an interval that holds 0 may be worth nothing. Of a collection that the model knows, models are learned on other
+    Its worth is the increase in error of held-out grades, and the drop in their log score, when it is withheld, with
+    95 % intervals over queries. If the whole pool is judged, a replay also shows how many judgments it saves. Evidence
+    whose interval contains 0 may be worth nothing. On a collection that the model knows, models are learned on other
     queries.
 
     Example: `audiosim worth mirex2011 --judged 0,0.1 --no-replays`

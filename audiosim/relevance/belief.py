@@ -180,12 +180,12 @@ class Belief:
 
     @cached_property
     def _drawn_ends(self) -> Array:
-        """(n, l - 1) ends of the levels for draws of a normal distribution, in deviations from the mean: those of
-        `probabilities` once a shape was learned under its heavier tails; before, the tails are left out.
+        """(n, l - 1) ends of the levels for draws of a normal distribution, in deviations from the mean.
+
+        Once a shape was learned under the heavier tails of `probabilities`, they leave as much to each level; before,
+        the tails are left out. Counts of judged levels, which are alike for all pairs of a query, tell none apart.
         """
-        if self.shape is None:
-            return self._ends
-        return np.asarray(ndtri(np.clip(np.cumsum(self.probabilities, axis=1)[:, :-1], 0, 1)))
+        return self._ends if self.shape is None else np.asarray(ndtri(stdtr(FREEDOM, self._ends)))
 
     @cached_property
     def expectation(self) -> Array:
@@ -233,6 +233,10 @@ class Belief:
         after = plain.revise(self.grades)
         vars(after).update(shape=found[0], stretch=found[1], worth=worth, means=means)
         return after
+
+    def shaped_as(self, other: "Belief") -> "Belief":
+        """The same belief with levels as frequent, as surely told apart, and worth as much, as another has them."""
+        return replace(self, shape=other.shape, stretch=other.stretch, worth=other.worth, means=other.means)
 
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.

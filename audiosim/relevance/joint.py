@@ -246,9 +246,7 @@ class JointEstimator:
             grades, held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
         )
         shaped = other._start.revise(grades).shaped()
-        other._start = replace(
-            other._start, shape=shaped.shape, stretch=shaped.stretch, worth=shaped.worth, means=shaped.means
-        )
+        other._start = other._start.shaped_as(shaped)
         return other
 
     def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
@@ -272,13 +270,15 @@ class JointEstimator:
             "shape": shape,
             "stretch": float(start.stretch),
             "worth": float(start.worth),
+            "means": None if start.means is None else start.means.tolist(),
         }
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
         """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
         other = self._having(grades, learned["standard_deviations"])
-        shape = None if learned["shape"] is None else np.array(learned["shape"])
-        other._start = replace(other._start, shape=shape, stretch=learned["stretch"], worth=learned["worth"])
+        shape, means = (None if learned[name] is None else np.array(learned[name]) for name in ("shape", "means"))
+        levels = {"shape": shape, "stretch": learned["stretch"], "worth": learned["worth"], "means": means}
+        other._start = replace(other._start, **levels)
         return other
 
     def in_reserve(self) -> "JointEstimator | None":
@@ -307,7 +307,7 @@ class JointEstimator:
             return None
         other = copy(self)
         other._begin(learned.standard_deviations)
-        other._start = replace(other._start, shape=learned._start.shape, stretch=learned._start.stretch)
+        other._start = other._start.shaped_as(learned._start)
         return other
 
     def _with_trend(self) -> Layout:

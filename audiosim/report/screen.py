@@ -1,7 +1,9 @@
 """The terminal: a console, a progress bar, a plain table."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Literal
 
 from rich.cells import cell_len
@@ -16,6 +18,7 @@ Setting = Literal["left", "whole", "right", "bar"]
 GAP = 2  # characters between columns
 SHORTEST = 8  # characters that a name keeps
 UNLIMITED = 10_000
+EVERY_S = 0.1  # between two looks of a bar in a notebook
 
 
 class PlainTable:
@@ -77,8 +80,12 @@ def console(stderr: bool = False) -> Console:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr with rate and time left, where stderr is a terminal; call what it gives with (done, total)."""
+    """A bar with the time left, in notebooks and on stderr where that is a terminal: call it with (done, total)."""
     shown = Console(stderr=True)
+    if shown.is_jupyter:
+        with _notebook_progress(what) as show:
+            yield show
+        return
     bar = Progress(
         TextColumn(what),
         BarColumn(),
@@ -87,7 +94,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(),
         console=shown,
         transient=True,
-        disable=not (shown.is_terminal or shown.is_jupyter),
+        disable=not shown.is_terminal,
     )
     task = bar.add_task(what, total=None, rate="")
     with bar:
@@ -97,3 +104,26 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
 
         yield show
+
+
+@contextmanager
+def _notebook_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar of HTML, which every notebook shows, and which is gone at the end."""
+    from IPython.display import HTML, display
+
+    handle, start, last = display(HTML(""), display_id=True), time.monotonic(), 0.0
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < EVERY_S and done < total:
+            return
+        last = now
+        left = f", {(now - start) / done * (total - done):.0f} s left" if done else ""
+        said = f"{escape(what)}: {done:,} of {total:,}{left}"
+        handle.update(HTML(f'<progress value="{done}" max="{total}"></progress> {said}'))
+
+    try:
+        yield show
+    finally:
+        handle.update(HTML(""))

@@ -4,17 +4,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
 from audiosim.corpus.collection import Collection, as_collection
-from audiosim.corpus.pool import build_pool
+from audiosim.corpus.pool import Pool, build_pool
 from audiosim.deprecation import former_argument
 from audiosim.errors import InputError
 from audiosim.expected.ranking import DifferenceDistribution
@@ -22,26 +22,22 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence, Judgments
+from audiosim.selection.stopping import Confidence
 from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.showing import notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
-from audiosim.simulation.remaining import drawn_grades, played
+from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SIMULATED_CAMPAIGNS = 20
+Maker = Callable[[Pool], RelevanceEstimator]
+SIMULATED_CAMPAIGNS = 10
 SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
-OFF = (
-    0.35  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/verdicts.py
-)
-INSIDE = 0.8  # of the campaigns, in the interval that is told
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
 MANY = 10_000
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +79,9 @@ class Effort:
 
     @property
     def interval(self) -> tuple[int | None, int | None]:
-        """Central INSIDE of the further judgments; where no campaign was finished at least as many as one had made.
-
-            exp(log m -+ sqrt((log m - log q)^2 + (z off)^2)) - 1
-
-        m being one more than the median, q one more than the quantile on that side, z the normal quantile. The counts
-        of the campaigns that were played on vary by the grades that were drawn; replays are off beyond that.
-        """
-        low, middle, high = (self.quantile(share) for share in ((1 - INSIDE) / 2, 0.5, (1 + INSIDE) / 2))
-        if low is None or middle is None or high is None:
-            return self.cut, None
-        reach = float(ndtri((1 + INSIDE) / 2)) * self.off
-        below, above = (math.hypot(math.log((middle + 1) / (end + 1)), reach) for end in (low, high))
-        least, most = (middle + 1) * math.exp(-below) - 1, (middle + 1) * math.exp(above) - 1
-        return math.floor(least + ROUNDING), math.ceil(most - ROUNDING)
+        """Interval of the further judgments, see `interval_of`; at least what one had made where none was finished."""
+        found = interval_of(self.counts, self.off)
+        return (self.cut, None) if found is None else found
 
     @property
     def hours(self) -> float | None:
@@ -148,10 +133,14 @@ class Effort:
         return pd.DataFrame(self.unsettled, columns=["a", "b", "confidence", "queries"])
 
 
+def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:
+    return model if callable(model) else partial(built_in, model=model)
+
+
 @former_argument("goal", "stopping_rule")
 def plan(
     collection: str | Path | Collection,
-    model: str | RelevanceEstimator | None = None,
+    model: str | RelevanceEstimator | Maker | None = None,
     measure: str | Measure = "CG@5",
     *,
     stopping_rule: str | float | StoppingRule = SETTLED,
@@ -165,7 +154,7 @@ def plan(
 ) -> Effort:
     """Predict the effort that a stopping rule will take, from the judgments there are, few or none.
 
-    model      as of `estimate`
+    model      as of `estimate`, or what makes an estimator for a pool; of one for a pool alone no deeper cutoff is told
     stopping_rule  such as "every=0.95", or a mean confidence
     batch      pairs that are asked for at a time
     campaigns  played on, at least 1, each with grades drawn from the belief for all unjudged pairs
@@ -186,17 +175,42 @@ def plan(
         if isinstance(stopping_rule, int | float)
         else stopping_rule
     )
+    pool, make = build_pool(collection, measure.cutoff), _maker(model)
+    selection = Selection.start(
+        pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution
+    )
+    seconds = seconds_per_judgment(collection) if seconds is None else seconds
+    deeper = make if model is None or isinstance(model, str) or callable(model) else None
+    rng = np.random.default_rng(0) if rng is None else rng
+    return effort_from(
+        collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper, rng=rng,
+        proceed=proceed,
+    )  # fmt: skip
+
+
+def effort_from(
+    collection: Collection,
+    selection: Selection,
+    stop: StoppingRule,
+    *,
+    campaigns: int,
+    seconds: float,
+    listeners: int,
+    deeper: Maker | None,
+    rng: np.random.Generator,
+    proceed: Callable[[], bool] = lambda: True,
+) -> Effort:
+    """Predict the effort that a stopping rule will take a judging loop from where it is; the rest is as of `plan`.
+
+    collection  with the judgments that were made
+    deeper      makes the model for the pool of a deeper cutoff; None where that is not looked at
+    """
     for name, value in (("campaigns", campaigns), ("listeners", listeners)):
         if value < 1:
             raise InputError(f"the number of {name} must be at least 1, got {value}")
-    seconds = seconds_per_judgment(collection) if seconds is None else seconds
     if not 0 < seconds < math.inf:
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
-    pool = build_pool(collection, measure.cutoff)
-    selection = Selection.start(
-        pool, measure, built_in(pool, model), collection.judgments, batch, learns=False, distribution=distribution
-    ).in_thought
-    rng = np.random.default_rng(0) if rng is None else rng
+    pool, measure, selection = selection.pool, selection.measure, selection.in_thought
     counts, confidences, worlds = [], [], []
     cut = None
     for _ in range(campaigns):
@@ -209,8 +223,8 @@ def plan(
         counts.append(count)
         confidences.append(_confidences(end))
     unsettled = _unsettled(pool.systems, confidences, worlds)
-    otherwise = alternatives(collection, selection, worlds, _deeper(collection, measure, model, len(worlds), rng))
-    off = 0.0 if isinstance(stop, Judgments) or selection.reached(stop) else OFF
+    further = None if deeper is None else _deeper(collection, measure, deeper, len(worlds), rng)
+    otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stop)
     counts = sorted(counts)
     return Effort(str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off)
 
@@ -218,18 +232,18 @@ def plan(
 def _deeper(
     collection: Collection,
     measure: Measure,
-    model: str | RelevanceEstimator | None,
+    make: Maker,
     count: int,
     rng: np.random.Generator,
 ) -> tuple[int, int, list[Array]] | None:
     """Twice the cutoff, or as deep as the runs go: the cutoff, the pairs of its pool, and scores in drawn worlds."""
     depth = max((len(top) for run in collection.runs for top in run.rankings.values()), default=0)
     cutoff = min(2 * measure.cutoff, depth)
-    if cutoff <= measure.cutoff or not (model is None or isinstance(model, str)):
+    if cutoff <= measure.cutoff:
         return None
     further = replace(measure, cutoff=cutoff)
     pool, grades = build_pool(collection, cutoff), collection.grades()
-    belief = after_grades(pool, built_in(pool, model), grades).predict(pool.spread(grades))
+    belief = after_grades(pool, make(pool), grades).predict(pool.spread(grades))
     worlds = [scores_of(collection, pool, further, drawn_grades(belief, rng)) for _ in range(count)]
     return cutoff, len(pool.pairs), worlds
 

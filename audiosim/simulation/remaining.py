@@ -1,18 +1,50 @@
 """Number of judgments that a goal would still take, in the opinion of the model that predicts them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.relevance.belief import FEW, Belief
 from audiosim.selection import Selection, StoppingRule
+from audiosim.selection.stopping import Judgments
 
 REMAINING_DRAWS = 20
-STEP = 20
+STEP = 20  # of what a long campaign has judged, one part is judged at once
+INSIDE = 0.8  # of the campaigns, in the interval that is told
+OFF = (
+    0.35  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/verdicts.py
+)
+ROUNDING = 1e-9
+
+
+def interval_of(counts: Sequence[int], off: float) -> tuple[int, int] | None:
+    """Central INSIDE of the further judgments that a campaign takes; None where none was played to its end.
+
+        exp(log m -+ sqrt((log m - log q)^2 + (z off)^2)) - 1
+
+    counts  of campaigns that were played on
+    off     see `off_of`
+
+    m being one more than the median, q one more than the quantile on that side, z the normal quantile. The counts of
+    campaigns that were played on vary by the grades that were drawn; replays are off beyond that.
+    """
+    if not counts:
+        return None
+    low, middle, high = np.quantile(counts, [(1 - INSIDE) / 2, 0.5, (1 + INSIDE) / 2]).tolist()
+    reach = float(ndtri((1 + INSIDE) / 2)) * off
+    below, above = (math.hypot(math.log((middle + 1) / (end + 1)), reach) for end in (low, high))
+    least, most = (middle + 1) * math.exp(-below) - 1, (middle + 1) * math.exp(above) - 1
+    return math.floor(least + ROUNDING), math.ceil(most - ROUNDING)
+
+
+def off_of(selection: Selection, stop: StoppingRule) -> float:
+    """Standard deviation of the logarithm of what a goal takes beyond what campaigns vary: OFF; 0 where it is known."""
+    return 0.0 if isinstance(stop, Judgments) or selection.reached(stop) else OFF
 
 
 @dataclass(frozen=True, slots=True)

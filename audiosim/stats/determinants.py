@@ -10,19 +10,12 @@ The sum of one of A, a and one of B, -b has the determinant -det(A + B) (1 + v' 
 apart the means are. So a pair costs one addition and one elimination.
 """
 
-import math
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.stats.gaussian import upper_triangle
 
-LANES = 64
-TOGETHER = 7  # pivots multiplied before a logarithm is taken: of more a product could leave double precision
-
-Fill = Callable[[Array, Array, int, Array], None]
+ROWS = 256  # for which machine code is called at a time
 
 
 def bordered(means: Array, upper: Array) -> Array:
@@ -45,16 +38,32 @@ def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, man
     mine       (r, p) bordered triangles of a and A
     theirs     (p, c) those of -b and B, upright
     dimension  d
-    many       whether they are worth machine code, see `compiled`
+    many       whether they are worth machine code, which takes a tenth of a second to make
 
     In double precision. What is found for a pair depends on that pair alone.
     """
-    count = theirs.shape[1]
     if not many:
         return _by_arrays(mine, np.ascontiguousarray(theirs), dimension + 1)
-    others = np.pad(theirs, ((0, 0), (0, -count % LANES)), mode="edge")
-    result = np.empty((len(mine), others.shape[1]))
-    compiled()(mine, others, dimension + 1, result)
+    return _by_code(mine, theirs, dimension + 1)
+
+
+def _by_code(mine: Array, theirs: Array, size: int) -> Array:
+    from audiosim.stats.elimination_code import BEYOND, PAIRS_AT_ONCE, PIVOTS_AT_ONCE, elimination  # what loads LLVM
+
+    code, count = elimination(size), theirs.shape[1]
+    columns = np.pad(theirs, ((0, BEYOND), (0, -count % PAIRS_AT_ONCE)), mode="edge")
+    groups = np.ascontiguousarray(columns.reshape(len(columns), -1, PAIRS_AT_ONCE).swapaxes(0, 1))
+    rows, result = np.pad(mine, ((0, 0), (0, BEYOND)), mode="edge"), np.empty((len(mine), len(groups) * PAIRS_AT_ONCE))
+    work = np.zeros((size + 1, size | 1, PAIRS_AT_ONCE))
+    pivots = np.empty((min(len(mine), ROWS), -(-size // PIVOTS_AT_ONCE), PAIRS_AT_ONCE))
+    for top in range(0, len(mine), ROWS):
+        some, part = rows[top : top + ROWS], result[top : top + ROWS]
+        for number, group in enumerate(groups):
+            found = pivots[: len(some)]
+            code(len(some), mine=some, theirs=group, work=work, pivots=found)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                np.log(found, out=found)
+            np.sum(found, axis=1, out=part[:, number * PAIRS_AT_ONCE : (number + 1) * PAIRS_AT_ONCE])
     return result[:, :count]
 
 
@@ -77,57 +86,3 @@ def _by_arrays(mine: Array, theirs: Array, size: int) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             result[number] = np.log(pivots[:-1]).sum(axis=0) + np.log(-pivots[-1])
     return result
-
-
-@cache
-def compiled() -> Fill:
-    """Machine code of the same, by numba, 64 pairs side by side; made when first asked for, in a second or two."""
-    from numba import njit
-
-    translate = njit(nogil=True, error_model="numpy", fastmath={"contract"})
-    eliminate = translate(_eliminate)
-
-    def fill(mine: Array, theirs: Array, size: int, result: Array) -> None:
-        block, matrix = np.empty((len(theirs), LANES)), np.empty((len(theirs), LANES))
-        rest = np.empty((size + 1, LANES))
-        for left in range(0, result.shape[1], LANES):
-            for place in range(len(theirs)):
-                for lane in range(LANES):
-                    block[place, lane] = theirs[place, left + lane]
-            for row in range(len(mine)):
-                for place in range(len(theirs)):
-                    for lane in range(LANES):
-                        matrix[place, lane] = mine[row, place] + block[place, lane]
-                eliminate(matrix, size, rest, result[row, left : left + LANES])
-
-    made: Fill = translate(fill)
-    return made
-
-
-def _eliminate(matrix: Array, size: int, rest: Array, logarithms: Array) -> None:
-    """The logarithm of each lane's determinant, up to sign, by its upper triangle, which is overwritten.
-
-    rest  (size + 1, lanes) memory
-    """
-    product, pivot = rest[size], 0  # rest[k] holds one over the pivot
-    for lane in range(LANES):
-        logarithms[lane], product[lane] = 0.0, 1.0
-    for k in range(size):
-        sign = -1.0 if k == size - 1 else 1.0
-        for lane in range(LANES):
-            rest[k, lane] = 1 / matrix[pivot, lane]
-            product[lane] *= sign * matrix[pivot, lane] if sign * matrix[pivot, lane] > 0 else math.nan
-        if k % TOGETHER == TOGETHER - 1 or k == size - 1:
-            for lane in range(LANES):
-                logarithms[lane] += math.log(product[lane])
-                product[lane] = 1.0
-        for i in range(k + 1, size):
-            for lane in range(LANES):
-                rest[i, lane] = matrix[pivot + i - k, lane] * rest[k, lane]
-        place = pivot + size - k
-        for i in range(k + 1, size):
-            for j in range(i, size):
-                for lane in range(LANES):
-                    matrix[place, lane] -= rest[i, lane] * matrix[pivot + j - k, lane]
-                place += 1
-        pivot += size - k

@@ -3,7 +3,7 @@
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.stats.determinants import bordered, compiled, log_determinants_of_mixtures
+from audiosim.stats.determinants import bordered, log_determinants_of_mixtures
 from audiosim.stats.gaussian import Singles, from_rows
 from audiosim.stats.threads import spread_on_threads
 
@@ -11,7 +11,7 @@ COLUMNS = (
     384  # of a strip, which stays in cache; where half of all pairs is enough a third of them, as corners are wasted
 )
 TOGETHER_ANEW = 128  # pairs evaluated a second time together
-MANY = 500_000  # pairs from which machine code is made for them
+MANY = 50_000  # pairs from which machine code is made for them
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
 SPARE = 1e-8  # divergence from which that is nothing
 
@@ -26,7 +26,7 @@ def jensen_shannon_divergence(
     first      (r, width) rows of Gaussians, see `to_rows`
     second     (c, width) likewise; None: the same, which takes half the time
     dimension  d
-    many       whether to use machine code, which takes a second or two to make; None: from half a million pairs on
+    many       whether to use machine code, which takes a tenth of a second to make; None: from 50,000 pairs on
 
     (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where second is None. C is
     the covariance of the equal mixture of the two, so that this is the entropy of its Gaussian less the
@@ -41,8 +41,6 @@ def jensen_shannon_divergence(
     others = first if second is None else second
     result, own = np.empty((len(first), len(others))), _halves(first, dimension, 1)
     by_machine = len(first) * len(others) >= MANY if many is None else many
-    if by_machine:
-        compiled()
 
     columns = COLUMNS if second is not None else max(1, COLUMNS // 3)
 

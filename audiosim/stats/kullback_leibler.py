@@ -1,19 +1,18 @@
 """The symmetrised Kullback-Leibler divergence of many Gaussians, as matrix products: all pairs, or the nearest."""
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Booleans, Integers, Precision
 from audiosim.errors import InputError
 from audiosim.stats.gaussian import Singles, from_rows, triangles, upper_triangle
 from audiosim.stats.threads import spread_on_threads
 
 Reals = NDArray[np.float32 | np.float64]
 FloatKind = np.dtype[np.float32 | np.float64]
-Precision = Literal["single", "double"]
 
 BLOCK = 640  # rows and columns of a tile: large enough for the product, small enough for the cache
 PADDING = 16

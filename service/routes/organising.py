@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
@@ -25,12 +25,14 @@ from service.wire_organising import (
     InvitationsOut,
     InvitedOut,
     LogOut,
+    PlanOut,
     ProgressOut,
     RemainingOut,
     WithdrawalIn,
 )
 
 Found = TypeVar("Found")
+ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="who judge at the same time")]
 router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 
 # One at a time works, for a second or for some; the others wait, and mostly find it done.
@@ -49,6 +51,16 @@ async def show_remaining(request: Request, one: CollectionDep) -> RemainingOut:
     """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is."""
     current, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).remaining())
     return RemainingOut.from_domain(one, current, found)
+
+
+@router.get("/collections/{collection}/plan")
+async def show_plan(request: Request, one: CollectionDep, listeners: ListenersQuery = 1) -> PlanOut:
+    """Show what the goal takes, which systems judging will not tell apart, and what else could be had.
+
+    What `audiosim plan` says; it takes a while, as campaigns are played on with grades that the model draws.
+    """
+    current, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).plan(listeners))
+    return PlanOut.from_domain(one, current, found)
 
 
 @router.get("/collections/{collection}/assessors")

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from service.access import COOKIE, NOBODY, OPEN, Access, Caller, address_of, presented
+from service.access import COOKIE, Access, address_of
+from service.callers import NOBODY, OPEN, Caller
 from service.exchange import WireRoute
 from service.wire_judging import SessionIn, SessionOut
 
@@ -16,7 +17,9 @@ KEPT_S = 90 * 86_400
 @router.post("/session")
 async def open_session(request: Request, response: Response, asked: Annotated[SessionIn, Body()]) -> SessionOut:
     """Keep a token in a cookie that only this service gets."""
-    caller = _access(request).identify(asked.token, address_of(request.scope))
+    access = _access(request)
+    await access.prepare(asked.token)
+    caller = access.identify(asked.token, address_of(request.scope))
     if caller is not OPEN:
         secure = request.url.scheme == "https"
         response.set_cookie(COOKIE, asked.token, max_age=KEPT_S, httponly=True, samesite="strict", secure=secure)
@@ -25,9 +28,8 @@ async def open_session(request: Request, response: Response, asked: Annotated[Se
 
 @router.get("/session")
 async def show_session(request: Request, response: Response) -> SessionOut:
-    """Show whose token comes with this request; nobody's where none does."""
-    secret, _ = presented(request.headers)
-    return _session(_access(request).identify(secret, address_of(request.scope)), response)
+    """Show who asks, by a token or as a trusted proxy says; nobody where neither tells."""
+    return _session(_access(request).recognise(request.scope), response)
 
 
 @router.delete("/session")

@@ -1,5 +1,6 @@
 """Formats beyond libsndfile's: written by FFmpeg's coders, read back, compared with what was written."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -181,3 +182,21 @@ def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path)
             (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(30_000))
         with pytest.raises(SoundError, match=rf"{name}: cannot be decoded \("):
             read(tmp_path / name)
+
+
+def test_opus_that_libsndfile_gives_up_is_read(music, tmp_path, monkeypatch):
+    # Of what the ffmpeg command writes it takes much for malformed at nine seconds: libsndfile issue 888.
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    wave, path = tmp_path / "x.wav", tmp_path / "x.opus"
+    soundfile.write(wave, np.tile(music(3, rate_hz=RATE_HZ), 4), RATE_HZ)
+    subprocess.run(["ffmpeg", "-v", "error", "-i", wave, "-c:a", "libopus", path], check=True)
+    assert (read(path).duration_s, read(path).notes) == (pytest.approx(12, abs=0.05), ())
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    assert (read(path).duration_s, read(path).notes) == (pytest.approx(12, abs=0.05), ())
+    try:
+        soundfile.read(path)
+    except soundfile.LibsndfileError:
+        monkeypatch.setattr(by_ffmpeg, "which", lambda name: None)
+        with pytest.raises(SoundError, match=r"x\.opus: damaged: only 7\d % of the sound"):
+            read(path)

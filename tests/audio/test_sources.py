@@ -69,6 +69,15 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         find_sounds(tmp_path)
 
 
+def test_a_second_file_of_one_name_may_keep_its_suffix(tmp_path):
+    for name in ("x.flac", "x.mp3", "x.wav", "y.mp3"):
+        (tmp_path / name).touch()
+    found = find_sounds(tmp_path, keep_suffixes=True)
+    assert {name: path.name for name, path in found.items()} == {
+        "x": "x.flac", "x.mp3": "x.mp3", "x.wav": "x.wav", "y": "y.mp3",
+    }  # fmt: skip
+
+
 def test_nothing_found_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"^no sound found in .*, expected files that end in \.aif, .*, \.wav$"):
         find_sounds(tmp_path)

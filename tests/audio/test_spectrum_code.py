@@ -11,7 +11,6 @@ from audiosim.audio.mfcc import mel_filters
 from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.audio.spectra import has_code
 from audiosim.audio.spectrum_code import spectrum_by_code
-from audiosim.audio.vector_code import LANES, Code
 
 OTHERS = [  # other numbers of stages, and octaves at other bins
     Parameters(22_050, 512, 128, 40, 13, descriptors=(MFCC, CONTRAST, BANDS)),
@@ -112,24 +111,3 @@ def test_samples_need_not_lie_side_by_side():
 )
 def test_code_is_for_frames_of_twice_a_power_of_four_that_overlap_by_three_quarters(frame, hop, there):
     assert has_code(frame, hop) == there
-
-
-def test_a_loop_adds_what_it_is_told_to():
-    # Of n rows of sixteen numbers, the roots of the sums and the least and largest of each column.
-    code = Code(["rows", "result"])
-    rows, one = code["rows"], code.constant(-1e30)
-
-    def add(place, found):
-        row = rows.take(place * LANES)
-        return [found[0] + row, row.sorted_with(found[1])[1]]
-
-    total, largest = code.fold(code.whole(0), code.count, [code.constant(0.0), one], add)
-    code["result"].put(0, code.root(total))
-    code["result"].put(LANES, largest)
-    with code.loop(1, 4) as place:
-        code["result"].put(place * LANES + LANES, rows.spread(place) * code.constant(2.0) - rows.take(0))
-    values, result = np.random.default_rng(0).random((7, LANES), np.float32), np.empty((5, LANES), np.float32)
-    code.translated()(7, rows=values, result=result)
-    np.testing.assert_allclose(result[0], np.sqrt(values.sum(axis=0)), rtol=1e-6)
-    np.testing.assert_array_equal(result[1], values.max(axis=0))
-    np.testing.assert_allclose(result[2:], 2 * values[0, 1:4, None] - values[0], rtol=0, atol=1e-6)

@@ -1,11 +1,13 @@
 """The organiser's page in a real Chromium: it shows what the service says, as it changes."""
 
 import csv
+import hashlib
 import io
 import json
 import re
 import shutil
 import time
+import zipfile
 from itertools import count, cycle, product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,7 +22,7 @@ from service.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-CAMPAIGNS = 14
+CAMPAIGNS = 16
 GOAL = 0.79  # soon to be met, so that what remains is simulated in a fraction of the time there is
 PATIENCE_S = 60
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
@@ -189,7 +191,7 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     assert left["low"] > 0
     expect(page.locator("#remaining")).not_to_have_text("…")
     assert page.inner_text("#remaining") == f"about {left['median']}"
-    assert page.inner_text("#remaining-range").startswith(f"{left['low']} to {left['high']} in 8 of 10 simulations")
+    assert page.inner_text("#remaining-range").startswith(f"{left['low']} to {left['high']} with 80 %")
 
 
 def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
@@ -269,6 +271,66 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert rows["bob"][1] == "0"
     (listed,) = campaign.get("campaign")["cannot"]
     assert cells(page, "#cannot") == [[listed["query"], listed["document"], "bob", "the clip is silent"]]
+
+
+def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign):
+    campaign.judge("ann", 6)
+    page = shown(browse(campaign.page, reduced_motion="reduce"))
+    open_tab(page, "Plan")
+    assert page.locator("#plan-found").is_hidden()
+    page.get_by_label("Listeners at the same time").fill("3")
+    page.get_by_role("button", name="Work it out").click()
+    expect(page.locator("#plan-said")).to_contain_text("judgments more")
+    plan = campaign.get("plan?listeners=3")
+    said = page.inner_text("#plan-said")
+    assert f"about {plan['judgments']} judgments more, with 80 % {plan['low']} to {plan['high']}: " in said
+    assert "of each of 3 listeners" in said
+    assert (plan["goal"], plan["judged"], plan["listeners"]) == (f"confidence={GOAL}", 6, 3)
+    assert plan["hours"] == pytest.approx(plan["judgments"] * plan["seconds_per_judgment"] / 3600 / 3)
+    rows = cells(page, "#plan-otherwise")
+    assert [row[0] for row in rows] == [one["what"] for one in plan["otherwise"]]
+    assert rows[0][3] == f"{plan['otherwise'][0]['separated']:.1f} of {plan['otherwise'][0]['pairs']}"
+    assert [row[:2] for row in cells(page, "#plan-unsettled")] == [[one["a"], one["b"]] for one in plan["unsettled"]]
+    assert audit(page) == []
+    page.get_by_label("Listeners at the same time").fill("0")
+    page.get_by_role("button", name="Work it out").click()
+    assert page.eval_on_selector("#plan-listeners", "field => field.validity.rangeUnderflow")
+
+
+def test_the_report_to_publish_is_a_page_that_opens_without_the_service(browse, campaign, chromium, tmp_path):
+    campaign.judge("ann", 12, 60)
+    page = shown(browse(campaign.page))
+    open_tab(page, "Log and files")
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Report to publish").click()
+    assert re.fullmatch(r"demo_\d+-record\.zip", waiting.value.suggested_filename)
+    with zipfile.ZipFile(waiting.value.path()) as archive:
+        archive.extractall(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    sums = dict(reversed(line.split("  ")) for line in (folder / "SHA256SUMS").read_text().splitlines())
+    assert sums == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir() if path.name in sums
+    }
+    context, asked = chromium.new_context(offline=True), []
+    alone = context.new_page()
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.on("console", lambda message: asked.append(message.text))
+    alone.goto((folder / "index.html").as_uri())
+    assert asked == [(folder / "index.html").as_uri()]
+    value = json.loads((folder / "record.json").read_text())
+    assert alone.locator("strong").first.inner_text() == value["sentence"]
+    shown_rows = alone.locator("table").first.locator("tbody tr").all()
+    assert [row.locator("td").first.inner_text() for row in shown_rows] == [one["system"] for one in value["systems"]]
+    assert alone.locator("svg").count() >= 3
+    assert value["judged"] == 12
+    for name, checksum in value["sources"].items():
+        assert f"{checksum}" in alone.content(), name
+    for size in (DESK, PHONE):
+        alone.set_viewport_size(size)
+        assert alone.evaluate("document.documentElement.scrollWidth") == size["width"]
+    for link in alone.locator("a[href]").all():
+        assert (folder / link.get_attribute("href")).is_file()
+    context.close()
 
 
 LOOKS = list(product((DESK, PHONE), ("light", "dark")))

@@ -449,6 +449,17 @@ def test_the_mean_of_drawn_levels_is_known_without_drawing(pool, joined, truth):
     np.testing.assert_allclose(belief.drawn_mean(worth)[open_], drawn[open_], atol=5 * 10 / 2 / np.sqrt(count))
 
 
+def test_grades_drawn_for_scores_differ_as_gains_do_whatever_a_query_s_levels_count_for(pool, joined, truth):
+    # Counts of judged levels are alike for all pairs of a query: by them, the systems' scores would be alike as well.
+    grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
+    belief = estimator(pool, joined()).predict(grades).shaped()
+    counted, alone = replace(belief, worth=2.5), replace(belief, worth=np.inf)
+    open_ = ~belief.judged
+    expected = alone.expectation[open_]
+    np.testing.assert_allclose(counted.drawn_mean(counted.level_grades)[open_], expected, rtol=1e-9)
+    assert np.abs(counted.expectation[open_] - expected).max() > 1
+
+
 @pytest.mark.slow
 def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, truth):
     # Grades of two levels only: each is predicted from the others as often as it was judged, and ten judgments' worth

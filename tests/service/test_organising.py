@@ -1,6 +1,7 @@
 """An organiser's view of a campaign's course, of what is left and of the assessors; and invitations."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from urllib.parse import parse_qs, urlsplit
@@ -12,7 +13,9 @@ from scipy import stats
 
 from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
+from audiosim.plugins import make_estimator
 from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.simulation.effort import effort_from
 from service.campaigns import Judging
 from service.history import History
 from service.outlook import Leisure, Outlook, outlook_of
@@ -133,6 +136,23 @@ def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
     assert (found.counts, found.more_than) == ((), 0)
 
 
+def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
+    outlook = Outlook(one := open_campaign(coarse, "confidence=0.8"))
+    judge(one, 4, np.random.default_rng(6))
+    _, found = outlook.plan()
+    number, judgments = one.campaign.snapshot()
+    selection = replace(one.campaign.selection, batch=10)
+    expected = effort_from(
+        replace(coarse, judgments=judgments), selection, one.judging.stopping_rule, campaigns=10,
+        seconds=found.seconds, listeners=1, deeper=lambda pool: make_estimator(pool, "uniform"),
+        rng=np.random.default_rng([0, number]),
+    )  # fmt: skip
+    assert found.to_dict() == expected.to_dict()
+    current, again = outlook.plan(3)
+    assert current.number == number
+    assert (again.counts, again.listeners) == (found.counts, 3)
+
+
 def test_a_collection_has_one_outlook(coarse):
     one, other = open_campaign(coarse), open_campaign(coarse)
     assert outlook_of(one) is outlook_of(one)
@@ -186,13 +206,25 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     left = http.get(f"{COARSE}/remaining").json()
     assert [left[name] for name in ("draws", "low", "median", "high", "more_than")] == [20, 0, 0, 0, None]
     assert left["unjudged"] == len(build_pool(coarse).pairs) - 7
+    plan = http.get(f"{COARSE}/plan", params={"listeners": 2}).json()
+    assert [plan[name] for name in ("goal", "judged", "judgments", "low", "high", "hours")] == [
+        "judgments=6",
+        7,
+        0,
+        0,
+        0,
+        0,
+    ]
+    assert (plan["listeners"], plan["campaigns"], plan["state"]) == (2, 10, campaign["state"])
+    assert plan["otherwise"][0]["judgments"] == len(build_pool(coarse).pairs)
+    assert http.get(f"{COARSE}/plan", params={"listeners": 0}).status_code == 422
     ann, bob = http.get(f"{COARSE}/assessors").json()["assessors"]
     # Every grade of 0, 1, 2 is as likely as any other: 1 is expected of every pair.
     assert (ann["assessor"], ann["judgments"], ann["to_model"], ann["drift"]) == ("ann", 4, 0.5, 0)
     assert (bob["assessor"], bob["judgments"], bob["to_model"], bob["shared"]) == ("bob", 3, -0.5, 0)
 
 
-@pytest.mark.parametrize("what", ["history", "remaining", "assessors", "invitations"])
+@pytest.mark.parametrize("what", ["history", "remaining", "plan", "assessors", "invitations"])
 def test_a_collection_that_there_is_not_has_nothing_to_show(http, what):
     answer = http.get(f"/v1/collections/other/{what}")
     assert answer.status_code == 404
@@ -242,6 +274,7 @@ def test_an_invitation_lets_its_holder_judge_at_once_and_nothing_else(locked):
         ("GET", f"{COARSE}/ranking"),
         ("GET", f"{COARSE}/history"),
         ("GET", f"{COARSE}/remaining"),
+        ("GET", f"{COARSE}/plan"),
         ("GET", f"{COARSE}/assessors"),
         ("GET", f"{COARSE}/invitations"),
         ("POST", f"{COARSE}/invitations"),

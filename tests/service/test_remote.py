@@ -145,6 +145,7 @@ def test_levels_learned_from_judgments_come_over_the_wire(small):
     found = decode_prior(encode_prior(learned), nothing, learned.maximum, "here").revise(grades)
     assert np.array_equal(found.shape, learned.shape)
     assert found.stretch == learned.stretch
+    np.testing.assert_array_equal(found.means, learned.means)
     assert found.worth == learned.worth
     assert np.array_equal(found.probabilities, learned.probabilities)
 
@@ -207,6 +208,10 @@ WRONG_PRIORS = {
     ),
     "a shape too short": (lambda b: changed_prior(b, shape=np.ones(2)), "its shape must be 9 finite numbers"),
     "a shape without end": (lambda b: changed_prior(b, shape=np.full(9, np.inf)), "its shape must be 9 finite num"),
+    "means that fall": (
+        lambda b: changed_prior(b, means=np.arange(10.0)[::-1].copy()),
+        "its means must be 10 rising grades up to 100, one for each level",
+    ),
     "no stretch": (lambda b: changed_prior(b, stretch=np.array(0.0)), "its stretch must be one finite number above 0"),
     "no width": (lambda b: changed_prior(b, width=np.array(np.inf)), "its width must be one finite number above 0"),
     "no worth": (lambda b: changed_prior(b, worth=np.array(np.nan)), "its worth must be one number above 0"),

@@ -1,5 +1,7 @@
 """Effort that a goal will take: counts that are known beforehand, and the sample size of a paired t-test."""
 
+import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +12,10 @@ from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
+from audiosim.simulation.remaining import interval_of
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):
@@ -20,6 +24,29 @@ def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth)
     assert (found.judged, found.counts, found.judgments, found.interval) == (2, (4, 4, 4), 4, (4, 4))
     assert found.hours == pytest.approx(4 * 90 / 3600 / 2)
     assert found.to_dict()["goal"] == "judgments=6"
+
+
+def test_the_interval_is_wider_than_campaigns_vary_by_how_far_replays_are_off():
+    # By hand: quantiles .1, .5 and .9 of the counts are 100, 200 and 400; 1.2816 is the normal quantile of .9.
+    counts = (100,) * 3 + (200,) * 5 + (400,) * 3
+    below = math.hypot(math.log(201 / 101), 1.2816 * 0.3)
+    above = math.hypot(math.log(401 / 201), 1.2816 * 0.3)
+    expected = (math.floor(201 * math.exp(-below) - 1), math.ceil(201 * math.exp(above) - 1))
+    assert interval_of(counts, 0.3) == expected
+    assert interval_of(counts, 0.0) == (100, 400)
+    assert interval_of((), 0.3) is None
+
+
+@pytest.mark.slow
+def test_the_command_says_what_a_deeper_cutoff_would_tell_apart(run, tmp_path):
+    made = synthetic_collection(np.random.default_rng(8), Design(4, 3, 6, 5, 20))
+    made.save(tmp_path / "made")
+    call = ("plan", tmp_path / "made", "--measure", "CG@2", "--stopping-rule", "judgments=3", "--judgments", "none")
+    code, out, _ = run(*call, "--format", "json")
+    assert code == 0
+    found = json.loads(out)["otherwise"]
+    assert [one["what"] for one in found] == ["as it is", "2 times the queries", "4 times the queries", "cutoff 4"]
+    assert found[-1]["judgments"] == len(build_pool(made, 4).pairs)
 
 
 def test_with_everything_judged_nothing_is_left(tiny, tiny_truth):

@@ -10,6 +10,7 @@ import { follow } from "./live.js";
 import { eventLog } from "./log.js";
 import { showNow } from "./now.js";
 import { invitations, showAssessors, showCannot } from "./people.js";
+import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
 import { showRanking } from "./ranking.js";
 import { scoresChart } from "./scores.js";
@@ -152,7 +153,7 @@ function showRemaining() {
     byId("remaining-range").textContent = "the goal is met";
   } else {
     byId("remaining").textContent = `about ${whole(left.median)}`;
-    byId("remaining-range").textContent = `${whole(left.low)} to ${whole(left.high)} in 8 of 10 simulations, if the model ${left.model} is right${hours}`;
+    byId("remaining-range").textContent = `${whole(left.low)} to ${whole(left.high)} with 80 %, in the opinion of the model ${left.model}${hours}`;
   }
 }
 
@@ -177,6 +178,7 @@ function start(caller) {
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
   invitations(`${PATH}/invitations`);
+  planning(PATH);
   nameIt().catch(showTrouble);
   follow(`${PATH}/events`, {
     change: changed,

@@ -1,12 +1,14 @@
-"""A small language for machine code that does one thing to sixteen numbers at a time, translated by LLVM.
+"""A small language for machine code that does one thing to several numbers at a time, translated by LLVM.
 
 Numbers that lie side by side are taken, added, multiplied and put back together. numba would not see from loops over
 arrays that they may be, takes seconds to translate them, and a quarter of a second to load; llvmlite, which it brings,
 takes a tenth for both. Nothing is kept on disk.
+
+Numbers are taken 64 bytes at a time: sixteen in single, eight in double precision.
 """
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -14,15 +16,17 @@ import numpy as np
 from llvmlite import binding, ir
 from numpy.typing import NDArray
 
-LANES = 16
+from audiosim.arrays import Precision
 
-_FLOAT, _WHOLE, _POINTER = ir.FloatType(), ir.IntType(64), ir.PointerType()
-_VECTOR = ir.VectorType(_FLOAT, LANES)
+SIDE_BY_SIDE: Mapping[Precision, int] = {"single": 16, "double": 8}
+
+_NUMBERS = {"single": ir.FloatType(), "double": ir.DoubleType()}
+_WHOLE, _POINTER = ir.IntType(64), ir.PointerType()
 _FLAGS = ("contract",)  # a product and a sum may be rounded once, together
 
 
 class Lanes(NamedTuple):
-    """Sixteen numbers in single precision."""
+    """Numbers side by side."""
 
     builder: Any
     value: Any
@@ -35,6 +39,9 @@ class Lanes(NamedTuple):
 
     def __mul__(self, other: "Lanes") -> "Lanes":  # type: ignore[override]
         return Lanes(self.builder, self.builder.fmul(self.value, other.value, flags=_FLAGS))
+
+    def __truediv__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.builder, self.builder.fdiv(self.value, other.value))
 
     def sorted_with(self, other: "Lanes") -> tuple["Lanes", "Lanes"]:
         """The smaller and the larger of each pair."""
@@ -55,73 +62,84 @@ class Place(NamedTuple):
     def __sub__(self, other: "Place | int") -> "Place":
         return Place(self.builder, self.builder.sub(self.value, _whole(other)))
 
-    def __mul__(self, other: int) -> "Place":  # type: ignore[override]
+    def __mul__(self, other: "Place | int") -> "Place":  # type: ignore[override]
         return Place(self.builder, self.builder.mul(self.value, _whole(other)))
+
+    def __floordiv__(self, other: int) -> "Place":
+        return Place(self.builder, self.builder.udiv(self.value, _whole(other)))
 
 
 def _whole(number: Place | int) -> Any:
     return number.value if isinstance(number, Place) else ir.Constant(_WHOLE, number)
 
 
-class Numbers(NamedTuple):
-    """Numbers that lie side by side: of single precision, or whole ones."""
+class NumbersInMemory(NamedTuple):
+    """Numbers that lie one after the other: of the code's precision, or whole ones."""
 
     builder: Any
     pointer: Any
+    kind: Any
+    vector: Any
 
-    def after(self, place: Place | int) -> "Numbers":
-        """Those from a place on, of single precision."""
-        return Numbers(self.builder, self._at(place, _FLOAT))
+    def after(self, place: Place | int) -> "NumbersInMemory":
+        """Those from a place on; no whole ones."""
+        return self._replace(pointer=self._at(place))
 
     def take(self, place: Place | int) -> Lanes:
-        """Sixteen from a place on."""
-        return Lanes(self.builder, self.builder.load(self._at(place, _FLOAT), align=4, typ=_VECTOR))
+        """As many as there are lanes, from a place on."""
+        return Lanes(self.builder, self.builder.load(self._at(place), align=4, typ=self.vector))
 
     def put(self, place: Place | int, lanes: Lanes) -> None:
-        """Write sixteen from a place on."""
-        self.builder.store(lanes.value, self._at(place, _FLOAT), align=4)
+        """Write as many from a place on."""
+        self.builder.store(lanes.value, self._at(place), align=4)
 
     def spread(self, place: Place | int) -> Lanes:
-        """The one at a place, sixteen times."""
-        value, nothing = self.builder.load(self._at(place, _FLOAT), typ=_FLOAT), ir.Constant(_VECTOR, ir.Undefined)
+        """The one at a place, in every lane."""
+        value, nothing = self.builder.load(self._at(place), typ=self.kind), ir.Constant(self.vector, ir.Undefined)
         first = self.builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
-        all_first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        count = self.vector.count
+        all_first = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
         return Lanes(self.builder, self.builder.shuffle_vector(first, nothing, all_first))
 
-    def copy(self, place: Place | int, source: "Numbers", at: Place | int) -> None:
+    def copy(self, place: Place | int, source: "NumbersInMemory", at: Place | int) -> None:
         """Write one number of another memory at a place."""
-        self.builder.store(self.builder.load(source._at(at, _FLOAT), typ=_FLOAT), self._at(place, _FLOAT))
+        self.builder.store(self.builder.load(source._at(at), typ=self.kind), self._at(place))
 
     def place(self, place: Place | int) -> Place:
         """Whole number at a place, as the place that it says."""
-        return Place(self.builder, self.builder.load(self._at(place, _WHOLE), typ=_WHOLE))
+        at = self.builder.gep(self.pointer, [_whole(place)], source_etype=_WHOLE)
+        return Place(self.builder, self.builder.load(at, typ=_WHOLE))
 
-    def _at(self, place: Place | int, kind: Any) -> Any:
-        return self.builder.gep(self.pointer, [_whole(place)], source_etype=kind)
+    def _at(self, place: Place | int) -> Any:
+        return self.builder.gep(self.pointer, [_whole(place)], source_etype=self.kind)
 
 
 class Code:
     """A function of a count and of memories, none of which overlaps another, while it is being written."""
 
-    def __init__(self, memories: Sequence[str]) -> None:
-        self._module = ir.Module()
-        kind = ir.FunctionType(ir.VoidType(), [_WHOLE, *[_POINTER] * len(memories)])
-        function = ir.Function(self._module, kind, "code")
+    def __init__(self, memories: Sequence[str], precision: Precision = "single") -> None:
+        self._module, self._kind = ir.Module(), _NUMBERS[precision]
+        self._vector = ir.VectorType(self._kind, SIDE_BY_SIDE[precision])
+        function = ir.Function(
+            self._module, ir.FunctionType(ir.VoidType(), [_WHOLE, *[_POINTER] * len(memories)]), "code"
+        )
         for pointer in function.args[1:]:
             pointer.add_attribute("noalias")
         self._builder = ir.IRBuilder(function.append_basic_block())
         self.count = Place(self._builder, function.args[0])
         self._memories = {
-            name: Numbers(self._builder, pointer) for name, pointer in zip(memories, function.args[1:], strict=True)
+            name: NumbersInMemory(self._builder, pointer, self._kind, self._vector)
+            for name, pointer in zip(memories, function.args[1:], strict=True)
         }
-        self._root = ir.Function(self._module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.sqrt.v{LANES}f32")
+        name = f"llvm.sqrt.v{SIDE_BY_SIDE[precision]}f{32 if precision == 'single' else 64}"
+        self._root = ir.Function(self._module, ir.FunctionType(self._vector, [self._vector]), name)
 
-    def __getitem__(self, name: str) -> Numbers:
+    def __getitem__(self, name: str) -> NumbersInMemory:
         return self._memories[name]
 
     def constant(self, number: float) -> Lanes:
-        """A number, sixteen times."""
-        return Lanes(self._builder, ir.Constant(_VECTOR, [ir.Constant(_FLOAT, number)] * LANES))
+        """A number, in every lane."""
+        return Lanes(self._builder, ir.Constant(self._vector, [ir.Constant(self._kind, number)] * self._vector.count))
 
     def whole(self, number: int) -> Place:
         """Whole number as a place."""
@@ -153,7 +171,7 @@ class Code:
         inside, end = builder.append_basic_block(), builder.append_basic_block()
         builder.branch(inside)
         builder.position_at_end(inside)
-        place, phis = builder.phi(_WHOLE), [builder.phi(_VECTOR) for _ in first]
+        place, phis = builder.phi(_WHOLE), [builder.phi(self._vector) for _ in first]
         yield Place(builder, place), [Lanes(builder, phi) for phi in phis], after
         following = builder.add(place, _whole(step))
         for phi, once, again in zip(
@@ -188,5 +206,5 @@ class Translated:
         self._call = ctypes.CFUNCTYPE(None, ctypes.c_int64, *pointers)(engine.get_function_address("code"))
         self._memories = memories
 
-    def __call__(self, count: int, **arrays: NDArray[np.float32] | NDArray[np.int64]) -> None:
+    def __call__(self, count: int, **arrays: NDArray[np.float32 | np.float64 | np.int64]) -> None:
         self._call(count, *(arrays[name].ctypes.data for name in self._memories))

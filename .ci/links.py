@@ -1,0 +1,36 @@
+"""Check the links of the documentation that lead elsewhere, by Sphinx; without a network nothing is checked, and said.
+
+    python .ci/links.py
+
+Exit code 1 where a page is gone.
+"""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+HOST = ("www.python.org", 443)
+
+
+def online() -> bool:
+    """True if a well-known server answers."""
+    try:
+        socket.create_connection(HOST, timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def main() -> int:
+    """Check the links."""
+    if not online():
+        sys.stdout.write(f"links skipped: {HOST[0]} cannot be reached, so that no link could be checked\n")
+        return 0
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "linkcheck", DOCS, DOCS / "_build" / "links"]
+    return subprocess.run(command, check=False).returncode  # noqa: S603  our own words
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+// What the goal will take, what judging will not settle, and what else could be had: worked out when it is asked for.
+
+import { get } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { count, duration, longName, percent, whole } from "../text.js";
+
+const PATIENCE_MS = 180_000; // campaigns are played on, which takes the service a while
+
+/** Wire the form: the plan of a collection for so many listeners. */
+export function planning(path) {
+  byId("plan-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    byId("plan-make").disabled = true;
+    byId("plan-trouble").hidden = true;
+    byId("plan-said").textContent = "Campaigns are being played on, with grades that the model draws: some seconds, on a large collection a minute…";
+    try {
+      show(await get(`${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners").value)}`, { patienceMs: PATIENCE_MS }));
+      announce("The plan is made");
+    } catch (error) {
+      byId("plan-said").textContent = "";
+      byId("plan-trouble").textContent = `There is no plan: ${error.message}.`;
+      byId("plan-trouble").hidden = false;
+    } finally {
+      byId("plan-make").disabled = false;
+    }
+  });
+}
+
+function show(plan) {
+  byId("plan-said").textContent = said(plan);
+  byId("plan-about").textContent = `Made after ${count(plan.judged, "judged pair")}, by ${count(plan.campaigns, "campaign")} played on with grades that ${plan.model} draws: its own opinion, with an interval widened by how far such plans were off in replays.`;
+  byId("plan-otherwise-frame").hidden = !plan.otherwise.length;
+  byId("plan-unsettled-frame").hidden = !plan.unsettled.length;
+  byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: at the goal every pair of systems is probably in a sure order, or nothing could be played to its end.";
+  byId("plan-found").hidden = false;
+  rows("plan-otherwise", plan.otherwise.map((one) => [one.what, whole(one.queries), whole(one.judgments), `${one.separated.toFixed(1)} of ${whole(one.pairs)}`, `${one.low.toFixed(1)}–${one.high.toFixed(1)}`]));
+  rows("plan-unsettled", plan.unsettled.map((one) => [longName(one.a), longName(one.b), percent(one.confidence), one.queries === null ? "over 10 000" : whole(one.queries)]));
+}
+
+function said(plan) {
+  if (plan.judgments === null) return `The goal (${plan.goal}) takes more than ${count(plan.low, "judgment")}: no campaign that was played on got there in the time.`;
+  const who = plan.listeners === 1 ? "of one listener" : `of each of ${whole(plan.listeners)} listeners`;
+  return `The goal (${plan.goal}) takes about ${count(plan.judgments, "judgment")} more, with 80 % ${whole(plan.low)} to ${whole(plan.high)}: ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
+}
+
+/** Fill a table; a column is set right where its head is. */
+function rows(id, cells) {
+  const heads = [...byId(id).tHead.rows[0].cells];
+  const cell = (value, column) => element(column ? "td" : "th", { class: heads[column].className || null, scope: column ? null : "row" }, value);
+  byId(id).tBodies[0].replaceChildren(...cells.map((row) => element("tr", {}, ...row.map(cell))));
+}

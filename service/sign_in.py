@@ -1,0 +1,165 @@
+"""Sign-in by an institution: a name that a trusted proxy vouches for, or a token of an OpenID Connect issuer.
+
+Either says who somebody is, never what they may do: that is for the grants of whoever runs the service.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from audiosim.errors import InputError
+from service.callers import Caller, DeniedError
+from service.issuer import Issuer
+from service.tokens import NAME_LIMIT, ROLES
+
+ANYBODY = "*"
+GROUP = "group:"
+SEPARATORS = ",;"  # between the groups of a header
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody whom an institution vouches for.
+
+    name    under which they judge
+    groups  that they are in there
+    """
+
+    name: str
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Role that is given to somebody.
+
+    role        in ROLES
+    collection  the only one that it is for; empty: all
+    who         a name, `group:` and a group, or * for everybody whom the institution vouches for
+    """
+
+    role: str
+    collection: str
+    who: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Grant":
+        """Grant of a text such as organiser=olga@example.org, client=group:staff or assessor@demo=*."""
+        what, equals, who = text.partition("=")
+        role, _, collection = what.strip().partition("@")
+        if not equals or not who.strip():
+            raise InputError(f"a grant is ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, got {text!r:.80}")
+        if role not in ROLES:
+            raise InputError(f"unknown role {role!r} in grant {text!r:.80}, expected {', '.join(ROLES)}")
+        return cls(role, collection, who.strip())
+
+    def suits(self, person: Person) -> bool:
+        """True if it is given to a person."""
+        if self.who.startswith(GROUP):
+            return self.who.removeprefix(GROUP) in person.groups
+        return self.who in (ANYBODY, person.name)
+
+
+class SignIn:
+    """Says who asks, where an institution knows, and what they were granted.
+
+    grants         the first that suits somebody counts
+    header         in which a proxy puts the name; None: none does
+    groups_header  in which it puts the groups
+    proxies        addresses and networks of those that are believed; of others the headers count for nothing
+    issuer         of tokens; None: there is none
+    """
+
+    def __init__(
+        self,
+        grants: Iterable[Grant],
+        header: str | None = None,
+        groups_header: str | None = None,
+        proxies: Sequence[str] = (),
+        issuer: Issuer | None = None,
+    ) -> None:
+        self._grants = tuple(grants)
+        self._header, self._groups_header, self._issuer = header, groups_header, issuer
+        self._proxies = [ipaddress.ip_network(one) for one in proxies]
+        if not self._grants:
+            raise InputError("nobody would get in: --grant says who has which role, such as assessor=*")
+        if header and not proxies:
+            raise InputError(f"whoever sends {header} could be anybody: --trusted-proxy says whose is believed")
+
+    def vouched(self, headers: Headers, peer: str) -> Person | None:
+        """The person whom a proxy vouches for; None where it does not, or is none of those that are believed.
+
+        peer  address at the other end of the connection, whatever headers say
+        """
+        if self._header is None or not self._is_proxy(peer):
+            return None
+        said = headers.getlist(self._header)
+        if len(said) > 1:
+            raise DeniedError(400, f"the header {self._header} is there twice: the proxy must replace what it is sent")
+        name = _text(said[0]) if said else ""
+        if not name:
+            return None
+        groups = headers.getlist(self._groups_header) if self._groups_header else []
+        return Person(_checked(name), _split(_text(",".join(groups))))
+
+    async def prepare(self, secret: str) -> None:
+        """Have the keys at hand which tell whether a token is of the issuer."""
+        if self._issuer is not None and self._issuer.may_be_own(secret):
+            await self._issuer.prepare(secret)
+
+    def holder(self, secret: str) -> Person | None:
+        """The person for whom the issuer made a token; None where it is none of the issuer's, or not good."""
+        if self._issuer is None or not self._issuer.may_be_own(secret):
+            return None
+        found = self._issuer.holder(secret)
+        return None if found is None else Person(_checked(found[0]), found[1])
+
+    def admit(self, person: Person) -> Caller:
+        """The caller that a person is, by the first grant that suits them."""
+        for grant in self._grants:
+            if grant.suits(person):
+                return Caller(grant.role, person.name, grant.collection)
+        raise DeniedError(403, f"{person.name:.80} has no role here: --grant gives one")
+
+    def _is_proxy(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return False
+        address = getattr(address, "ipv4_mapped", None) or address
+        return any(address in network for network in self._proxies)
+
+
+class Peered:
+    """An application that knows the other end of each connection, whatever headers say of who asks."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["peer"] = scope["client"][0] if scope.get("client") else ""
+        await self._app(scope, receive, send)
+
+
+def _checked(name: str) -> str:
+    if not name.isprintable() or len(name) > NAME_LIMIT:
+        raise DeniedError(403, f"a name may have up to {NAME_LIMIT} printable characters, got {name!r:.80}")
+    return name
+
+
+def _text(header: str) -> str:
+    """A header as it was meant: UTF-8 where it is that, else Latin-1."""
+    try:
+        return header.encode("latin-1").decode("utf-8").strip()
+    except UnicodeError:
+        return header.strip()
+
+
+def _split(text: str) -> frozenset[str]:
+    for separator in SEPARATORS:
+        text = text.replace(separator, "\n")
+    return frozenset(filter(None, map(str.strip, text.split("\n"))))

@@ -1,0 +1,305 @@
+"""Sign-in by an institution: names that a proxy vouches for, tokens of an issuer; and whoever claims to be either."""
+
+import base64
+import hmac
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from starlette.datastructures import Headers
+
+from audiosim.errors import InputError
+from service.callers import Caller, DeniedError
+from service.sign_in import Grant, Person, SignIn
+
+jwt = pytest.importorskip("jwt", reason="PyJWT is not installed: audiosim[oidc]")
+
+SMALL = "/v1/collections/small"
+GRANTS = ["organiser=olga@example.org", "client@small=group:staff", "assessor=*"]
+
+
+@pytest.mark.parametrize(
+    ("person", "expected"),
+    [
+        (Person("olga@example.org", frozenset({"staff"})), ("organiser", "")),
+        (Person("otto", frozenset({"staff"})), ("client", "small")),
+        (Person("staff"), ("assessor", "")),
+        (Person("group:staff"), ("assessor", "")),
+    ],
+)
+def test_the_first_grant_that_suits_somebody_counts(person, expected):
+    role, collection = expected
+    assert SignIn(map(Grant.parse, GRANTS)).admit(person) == Caller(role, person.name, collection)
+
+
+def test_nobody_gets_in_whom_no_grant_suits():
+    with pytest.raises(DeniedError, match="ann has no role here: --grant gives one"):
+        SignIn([Grant.parse("client=otto")]).admit(Person("ann"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("assessor", "a grant is ROLE=WHO or ROLE@COLLECTION=WHO"),
+        ("assessor=", "a grant is ROLE=WHO"),
+        ("judge=ann", "unknown role 'judge' in grant 'judge=ann', expected assessor, organiser, client"),
+    ],
+)
+def test_a_grant_that_is_none_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        Grant.parse(text)
+
+
+@pytest.mark.parametrize("peer", ["203.0.113.7", "", "testclient", "10.1.0.1", "::1"])
+def test_a_name_from_anybody_but_a_trusted_proxy_counts_for_nothing(peer):
+    asked = SignIn(map(Grant.parse, GRANTS), "X-Remote-User", "X-Groups", ["10.0.0.0/16"])
+    assert asked.vouched(Headers({"X-Remote-User": "olga@example.org"}), peer) is None
+
+
+@pytest.mark.parametrize("peer", ["10.0.3.4", "::ffff:10.0.3.4"])
+def test_a_proxy_says_name_and_groups(peer):
+    asked = SignIn(map(Grant.parse, GRANTS), "X-Remote-User", "X-Groups", ["10.0.0.0/16"])
+    raw = [(b"x-remote-user", "Jürgen".encode()), (b"x-groups", b"staff, music"), (b"x-groups", b"choir")]
+    assert asked.vouched(Headers(raw=raw), peer) == Person("Jürgen", frozenset({"staff", "music", "choir"}))
+    assert asked.vouched(Headers({"X-Remote-User": " "}), peer) is None
+    with pytest.raises(DeniedError, match="the header X-Remote-User is there twice"):
+        asked.vouched(Headers(raw=[(b"x-remote-user", b"olga@example.org"), (b"x-remote-user", b"ann")]), peer)
+
+
+def test_what_would_let_anybody_in_or_nobody_is_refused_at_the_start(run, folders):
+    for options, message in (
+        (
+            ["--login-header", "X-User", "--grant", "assessor=*"],
+            "whoever sends X-User could be anybody: --trusted-proxy",
+        ),
+        (["--login-header", "X-User", "--trusted-proxy", "127.0.0.1"], "nobody would get in: --grant says who"),
+        (["--grant", "assessor=*"], "--grant and --groups-header need --login-header or --oidc-issuer"),
+        (
+            ["--oidc-issuer", "http://login.example.org", "--grant", "assessor=*"],
+            "an issuer is the address of a service",
+        ),
+    ):
+        code, _, said = run("serve", folders[0], "--port", 0, *options)
+        assert (code, said.count("\n")) == (1, 1)
+        assert message in said
+
+
+def lent(server, source, *headers):
+    """Status of a request for the campaign from an address of this machine, with these headers."""
+    parts = urlsplit(server.url)
+    with socket.create_connection((parts.hostname, parts.port), source_address=(source, 0)) as wire:
+        lines = [f"GET {SMALL}/campaign HTTP/1.1", f"Host: {parts.netloc}", "Connection: close", *headers]
+        wire.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = b""
+        while more := wire.recv(65536):
+            answer += more
+    return int(answer.split(b" ", 2)[1])
+
+
+@pytest.mark.slow
+def test_a_server_believes_its_proxy_and_no_other_about_who_signed_in(commanded, folders, tmp_path):
+    options = ["--login-header", "X-Remote-User", "--trusted-proxy", "127.0.0.2"]
+    options += [one for grant in GRANTS for one in ("--grant", grant)]
+    with commanded(folders[:1], tmp_path / "log", *options) as server:
+        olga, ann = "X-Remote-User: olga@example.org", "X-Remote-User: ann"
+        assert lent(server, "127.0.0.2", olga) == 200
+        assert lent(server, "127.0.0.2", ann) == 403
+        assert lent(server, "127.0.0.2") == 401
+        # The same name by anybody else, whatever they say of where they come from.
+        assert lent(server, "127.0.0.1", olga) == 401
+        assert lent(server, "127.0.0.1", olga, "X-Forwarded-For: 127.0.0.2") == 401
+        assert lent(server, "127.0.0.1", olga, "Forwarded: for=127.0.0.2") == 401
+        # The proxy stays the proxy when it says for whom it asks; names of two are nobody's.
+        assert lent(server, "127.0.0.2", olga, "X-Forwarded-For: 203.0.113.7") == 200
+        assert lent(server, "127.0.0.2", olga, ann) == 400
+        # A token of one's own goes before.
+        assert lent(server, "127.0.0.2", olga, "Authorization: Bearer wrong") == 401
+
+
+@pytest.mark.slow
+def test_pages_know_who_signed_in_and_other_sites_cannot_use_it(commanded, folders, tmp_path):
+    options = ["--login-header", "X-Remote-User", "--trusted-proxy", "127.0.0.1", "--grant", "assessor=*"]
+    with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
+        client.headers["X-Remote-User"] = "ann"
+        who = client.get("/v1/session").json()
+        assert (who["name"], who["role"], who["open"]) == ("ann", "assessor", False)
+        asked, here = {"assessor": "ann", "count": 1}, {"Origin": server.url}
+        assert client.post(f"{SMALL}/next", json=asked).status_code == 403  # no page of ours
+        assert client.post(f"{SMALL}/next", json=asked, headers={"Origin": "https://evil.example"}).status_code == 403
+        pair = client.post(f"{SMALL}/next", json=asked, headers=here).json()["pairs"][0]
+        said = {"query": pair["query"], "document": pair["document"], "fine": 70}
+        assert client.post(f"{SMALL}/judgments", json=said, headers=here).json()["assessor"] == "ann"
+        said["assessor"] = "ben"
+        assert client.post(f"{SMALL}/judgments", json=said, headers=here).status_code == 403
+
+
+ISSUER = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        path = Path(sys.argv[1], self.path.rsplit("/", 1)[-1])
+        body = path.read_bytes() if path.is_file() else b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        with Path(sys.argv[1], "asked").open("a") as log:
+            log.write(self.path + "\\n")
+
+    def log_message(self, *_):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Answer)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+class LocalIssuer:
+    """An issuer in a process of its own, whose keys are files in a folder."""
+
+    def __init__(self, folder):
+        self.folder, self.keys = folder, {}
+        folder.mkdir()
+
+    @contextmanager
+    def running(self, port=0):
+        process = subprocess.Popen(
+            [sys.executable, "-c", ISSUER, self.folder, str(port)], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            self.url = f"http://127.0.0.1:{process.stdout.readline().strip()}"
+            about = {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+            (self.folder / "openid-configuration").write_text(json.dumps(about), encoding="utf-8")
+            yield self
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+    def offer(self, *names):
+        """Make keys, where they are new, and offer these alone."""
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        for name in names:
+            self.keys.setdefault(name, rsa.generate_private_key(65537, 2048))
+        public = [
+            {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self.keys[name].public_key())), "kid": name, "use": "sig"}
+            for name in names
+        ]
+        (self.folder / "keys").write_text(json.dumps({"keys": public}), encoding="utf-8")
+
+    def token(self, key, **claims):
+        now = time.time()
+        said = {"iss": self.url, "aud": "audiosim", "sub": "ann", "iat": now, "exp": now + 300} | claims
+        said = {name: value for name, value in said.items() if value is not None}
+        return jwt.encode(said, self.keys[key], "RS256", headers={"kid": key})
+
+    @property
+    def asked(self):
+        """How often its keys were fetched."""
+        path = self.folder / "asked"
+        return path.read_text(encoding="utf-8").count("/keys") if path.exists() else 0
+
+
+def signed_by_hand(token, secret):
+    """The token with a signature that knows no more than what everybody may read: PyJWT would not make it."""
+    head = base64.urlsafe_b64encode(b'{"alg": "HS256", "kid": "one"}').rstrip(b"=")
+    text = head + b"." + token.split(".")[1].encode()
+    return (text + b"." + base64.urlsafe_b64encode(hmac.digest(secret, text, "sha256")).rstrip(b"=")).decode()
+
+
+def status(client, token, path=f"{SMALL}/questions"):
+    return client.get(path, headers={"Authorization": f"Bearer {token}"}).status_code
+
+
+def options_for(issuer):
+    return ["--oidc-issuer", issuer.url, *(one for grant in GRANTS for one in ("--grant", grant))]
+
+
+@pytest.mark.slow
+def test_tokens_of_an_issuer_are_held_against_its_keys_and_claims(commanded, folders, tmp_path):
+    issuer = LocalIssuer(tmp_path / "issuer")
+    issuer.offer("one")
+    with (
+        issuer.running(),
+        commanded(folders[:1], tmp_path / "log", *options_for(issuer)) as server,
+        server.client() as client,
+    ):
+        now = time.time()
+        assert status(client, issuer.token("one")) == 200
+        assert status(client, issuer.token("one"), f"{SMALL}/campaign") == 403  # an assessor
+        assert status(client, issuer.token("one", sub="olga@example.org"), f"{SMALL}/campaign") == 200
+        assert status(client, issuer.token("one", sub="otto", groups=["staff"]), "/v1/models") == 200
+        other = LocalIssuer(tmp_path / "other")
+        other.url = issuer.url
+        other.offer("one")
+        public = (issuer.folder / "keys").read_bytes()
+        bad = {
+            "ended": issuer.token("one", exp=now - 60),
+            "without an end": issuer.token("one", exp=None),
+            "for another service": issuer.token("one", aud="elsewhere"),
+            "by another issuer": issuer.token("one", iss="https://evil.example"),
+            "not yet good": issuer.token("one", nbf=now + 600),
+            "signed by another": other.token("one"),
+            "not signed": jwt.encode(
+                {"iss": issuer.url, "aud": "audiosim", "sub": "ann", "exp": now + 60}, None, "none"
+            ),
+            "signed by the public key": signed_by_hand(issuer.token("one"), public),
+        }
+        assert {name: status(client, token) for name, token in bad.items()} == dict.fromkeys(bad, 401)
+        assert issuer.asked == 1
+        opened = client.post("/v1/session", json={"token": issuer.token("one")}).json()
+        assert (opened["name"], opened["role"]) == ("ann", "assessor")
+
+
+@pytest.mark.slow
+def test_keys_that_an_issuer_changes_are_fetched_again_and_not_for_every_token(commanded, folders, tmp_path):
+    from service import issuer as ours
+
+    issuer = LocalIssuer(tmp_path / "issuer")
+    issuer.offer("one")
+    with (
+        issuer.running(),
+        commanded(folders[:1], tmp_path / "log", *options_for(issuer)) as server,
+        server.client() as client,
+    ):
+        assert [status(client, issuer.token("one")) for _ in range(5)] == [200] * 5
+        before = issuer.token("one")
+        issuer.offer("two")
+        time.sleep(ours.AGAIN_S)
+        assert status(client, issuer.token("two")) == 200
+        assert status(client, before) == 401
+        assert issuer.asked == 2
+        issuer.keys["three"] = issuer.keys["one"]
+        assert [status(client, issuer.token("three")) for _ in range(4)] == [401] * 4
+        assert issuer.asked == 2  # it was just asked
+
+
+@pytest.mark.slow
+def test_an_issuer_that_is_away_stops_neither_the_start_nor_tokens_of_our_own(commanded, folders, tmp_path, run):
+    db = f"sqlite:///{tmp_path / 'campaign.db'}"
+    own = run("token", "create", "--role", "organiser", "--name", "me", "--db", db)[1].split()[-1]
+    issuer = LocalIssuer(tmp_path / "issuer")
+    issuer.offer("one")
+    with issuer.running():
+        token, options = issuer.token("one"), [*options_for(issuer), "--db", db]
+    with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
+        assert status(client, own) == 200
+        assert status(client, token) == 503
+        assert server.says("its keys cannot be had")
+        assert client.get("/health/ready").status_code == 200
+
+
+def test_without_its_extra_an_issuer_is_refused_in_one_line(tmp_path):
+    code = "import sys; sys.modules['jwt'] = None; from service.issuer import Issuer; Issuer('https://a.example', 'us')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stderr.strip().endswith("audiosim[oidc] installs it")
