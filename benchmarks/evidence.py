@@ -92,9 +92,11 @@ def patterns(mirex: Path, splits: int) -> None:
                     judged.setdefault(share, []).append(float(of))
     with Figures("evidence", "patterns") as figures:
         rows = [[", ".join(unknown) or "nothing", *mean_and_error(errors)] for unknown, errors in found.items()]
-        figures.table("unknown, nothing judged", ["unknown", "error", "standard error"], rows)
+        figures.table(
+            f"unknown, nothing judged, {splits} draws of the queries", ["unknown", "error", "standard error"], rows
+        )
         rows = [[f"{share:.0%}", *mean_and_error(errors)] for share, errors in judged.items()]
-        figures.table("judged, all known", ["judged", "error", "standard error"], rows)
+        figures.table(f"judged, all known, {splits} draws of the queries", ["judged", "error", "standard error"], rows)
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

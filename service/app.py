@@ -9,12 +9,15 @@ import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
+from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import audiosim
@@ -26,6 +29,7 @@ from service.access import Access, Guarded
 from service.arriving import Receiver
 from service.campaigns import Judging
 from service.connections import Connection
+from service.document import SERVERS, TAGS, add_access, operation_id
 from service.exchange import describe, failing
 from service.import_store import ImportStore
 from service.keeper import Keeper
@@ -57,6 +61,9 @@ from service.shares import Shares
 from service.sign_in import Peered
 from service.starting import Starting
 from service.wire import ProblemOut
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
@@ -91,6 +98,9 @@ def create_app(
         redoc_url=None,
         responses=failing(ProblemOut, PROBLEM),
         separate_input_output_schemas=False,
+        openapi_tags=TAGS,
+        servers=SERVERS,
+        generate_unique_id_function=operation_id,
         lifespan=_kept,
     )
     served = app.state.served = Served(collections, models, judging, folders)
@@ -118,7 +128,7 @@ def create_app(
     )
     # Routes are tried in this order.
     _include(app, [predictions.quick, *(one.router for one in (*plain, sessions, pages))])
-    describe(app)
+    describe(app, lambda document: add_access(document, app.state.access.locked))
     return app
 
 
@@ -174,6 +184,7 @@ def run_server(
     log: Form = "text",
     proxies: Sequence[str] = (),
     show: Callable[[str], object] | None = None,
+    collector: str | None = None,
 ) -> None:
     """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
 
@@ -183,15 +194,24 @@ def run_server(
     port  0 for any that is free; the start line, on stderr, says which
     log   one line per request on stderr, for people or as JSON
     proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed; nobody's others
+    collector  of OpenTelemetry that is sent a trace of each request; None: there is none
     show  called with the address of the start page when it can be opened, such as `webbrowser.open`
     """
+    telemetry = None
+    if collector is not None:
+        from service.telemetry import Telemetry
+
+        telemetry = Telemetry(collector)
     listening = listen(host, port)
     start_logging(log)
     keep_freed_memory()
     stay_on_one_thread()
     with listening, _stopping_cleanly():
         made = (lambda: make) if isinstance(make, FastAPI) else make
-        _run(lambda: _checked(made, host), listening, log, proxies, show)
+        wrapped = partial(_wrapped, proxies=proxies, traced=None if telemetry is None else telemetry.traced)
+        _run(lambda: _checked(made, host), listening, log, wrapped, show)
+    if telemetry is not None:
+        telemetry.stop()
     LOG.info("stopped")
 
 
@@ -199,7 +219,7 @@ def _run(
     make: Callable[[], FastAPI],
     listening: socket.socket,
     log: Form,
-    proxies: Sequence[str],
+    wrapped: Callable[[ASGIApp], ASGIApp],
     show: Callable[[str], object] | None,
 ) -> None:
     failures: list[BaseException] = []
@@ -225,7 +245,7 @@ def _run(
         failures.append(error)
         server.should_exit = True
 
-    server = _Server(_config(Starting(make, made, failed), proxies))
+    server = _Server(_config(wrapped(Starting(make, made, failed))))
     server.run(sockets=[listening])
     if failures:
         raise failures[0]
@@ -274,9 +294,16 @@ def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
     return app
 
 
-def _config(app: Starting, proxies: Sequence[str]) -> uvicorn.Config:
+def _wrapped(app: ASGIApp, proxies: Sequence[str], traced: Callable[[ASGIApp], ASGIApp] | None) -> ASGIApp:
+    """An application that knows from where it is asked, and through which proxies."""
+    if proxies:
+        app = cast("ASGIApp", ProxyHeadersMiddleware(cast("ASGI3Application", app), list(proxies)))
+    return Peered(app) if traced is None else traced(Peered(app))
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        Peered(ProxyHeadersMiddleware(app, list(proxies)) if proxies else app),  # type: ignore[arg-type]
+        cast("ASGI3Application", app),
         http=Connection,
         ws="none",
         lifespan="on",

@@ -224,7 +224,7 @@ class Client:
     ) -> ImportOut:
         """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 
-        told  called now and then with how far it is; what was taken is safe, also where this breaks off
+        progress  called now and then with how far it is; what was taken is safe, also where this breaks off
         """
         key, path = key or new_key(), path_of(collection, "judgments", "import")
         now = self._there.ask("POST", path, ImportOut, {}, text.encode() if isinstance(text, str) else text, key)

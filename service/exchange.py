@@ -187,8 +187,11 @@ def failing(kind: type[Wire], media_type: str) -> dict[int | str, dict[str, Any]
     return {"default": {"description": "What went wrong", "content": {media_type: {"schema": schema}}}}
 
 
-def describe(app: FastAPI) -> None:
-    """Fill the wire types, and the names of what is served, into the OpenAPI document of an application."""
+def describe(app: FastAPI, complete: Callable[[dict[str, Any]], object]) -> None:
+    """Fill the wire types, and the names of what is served, into the OpenAPI document of an application.
+
+    complete  adds the rest
+    """
     plain = app.openapi
 
     def with_types() -> dict[str, Any]:
@@ -197,6 +200,7 @@ def describe(app: FastAPI) -> None:
             schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
             document.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
             _name_what_is_served(document, app.state.served)
+            complete(document)
         return plain()
 
     # The way that FastAPI's documentation gives for extending the document.

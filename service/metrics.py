@@ -24,7 +24,7 @@ class Metrics:
     """Counts what an application does; `text` is what a scrape gets.
 
     gate       of the predictions
-    standings  of each campaign, by collection
+    states  of each campaign, by collection
     """
 
     def __init__(self, gate: Gate, states: Callable[[], Mapping[str, CampaignState]]) -> None:

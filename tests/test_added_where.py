@@ -91,3 +91,17 @@ def test_training_is_fit_validate_describe():
     calls = sorted((node for node in ast.walk(train) if isinstance(node, ast.Call)), key=lambda node: node.lineno)
     assert [node.func.id for node in calls if getattr(node.func, "id", None) in steps] == steps
     assert all(hasattr(importlib.import_module("audiosim.training.train"), step) for step in steps)
+
+
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", re.findall(r"`((?:audiosim|service)\.[\w.]+)`", GLOSSARY))
+def test_a_module_that_the_glossary_names_is_there(name):
+    assert importlib.import_module(name)
+
+
+def test_the_glossary_is_in_order_and_of_some_25_words():
+    words = re.findall(r"^\*\*([^*]+)\*\*$", GLOSSARY, re.MULTILINE)
+    assert words == sorted(words)
+    assert 25 <= len(words) <= 30

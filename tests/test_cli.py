@@ -113,14 +113,6 @@ def test_next_says_so_when_everything_is_judged(run):
     assert (code, out.strip()) == (0, "none: every pair is judged")
 
 
-@pytest.mark.slow
-def test_simulate_replays_a_campaign(run):
-    result = parsed(run("simulate", DEMO, "--judgments", TRUTH, "--batch", "5", "--format", "json"))
-    assert {"judged", "pool", "confidence", "accuracy", "tau", "curve"} <= set(result)
-    assert result["confidence"] >= 0.95
-    assert len(result["curve"]) == result["judged"] + 1
-
-
 @pytest.mark.parametrize("command", ["estimate", "predict", "next"])
 def test_tables_show_what_json_says(run, command):
     code, out, _ = run(command, DEMO)

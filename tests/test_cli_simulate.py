@@ -429,24 +429,3 @@ def test_any_measure_can_be_estimated_by_draws(ask, some_judged, folder):
 )
 def test_a_wrong_option_of_estimate_is_exit_code_2(run, folder, options):
     assert run("estimate", folder, *options)[0] == 2
-
-
-@pytest.mark.parametrize(
-    ("command", "example"),
-    [
-        ("simulate", "audiosim simulate mirex2011 --repeat 100 --selection-rule doubts"),
-        (
-            "simulate",
-            "audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stopping-rule confidence=0.9",
-        ),
-        ("simulate", "two models or two rules are compared on the same parts"),
-        ("next", "audiosim next mirex2011 -n 20 --judgments none --by-query"),
-        ("estimate", "audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none"),
-        ("predict", "audiosim predict mirex2011 --model mout --judgments none --format csv"),
-    ],
-)
-def test_help_shows_an_example(run, monkeypatch, command, example):
-    monkeypatch.setenv("COLUMNS", "200")
-    code, out, _ = run(command, "--help")
-    assert code == 0
-    assert example in " ".join(re.sub(r"[│`]", " ", out).split())

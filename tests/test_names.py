@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ COMMANDS = "audiosim.cli"  # a command may bear the name of the library function
 LOCAL = {"TypeVar", "ParamSpec", "load", "APIRouter"}  # variables of types, lazy imports, routers: of their module
 
 
+@cache
 def modules():
     """Path and dotted name of every module but `__init__` and `__main__`, which are called after their package."""
     found = (path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
@@ -18,9 +20,6 @@ def modules():
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
     }
-
-
-MODULES = modules()
 
 
 def defined(tree):
@@ -43,7 +42,7 @@ def imported():
     """Module and name of all that modules take from each other by name."""
     return {
         (node.module, alias.name)
-        for tree in MODULES.values()
+        for tree in modules().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
@@ -59,11 +58,11 @@ def twice(named):
 
 @pytest.mark.slow
 def test_no_module_name_stands_twice():
-    assert twice((name.split(".")[-1], name) for name in MODULES if not name.endswith("__")) == {}
+    assert twice((name.split(".")[-1], name) for name in modules() if not name.endswith("__")) == {}
 
 
 def test_no_public_function_or_class_has_the_name_of_another():
-    named = [(name, module) for module, tree in MODULES.items() for name in defined(tree)]
+    named = [(name, module) for module, tree in modules().items() for name in defined(tree)]
     assert (
         twice(
             (name, module)
@@ -77,7 +76,7 @@ def test_no_public_function_or_class_has_the_name_of_another():
 @pytest.mark.slow
 def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
     taken = imported()
-    named = [(name, module) for module, tree in MODULES.items() for name in defined(tree) if name.isupper()]
+    named = [(name, module) for module, tree in modules().items() for name in defined(tree) if name.isupper()]
     assert twice((name, module) for name, module in named if (module, name) in taken) == {}
 
 
@@ -122,7 +121,7 @@ def home_made(name, words):
 def test_names_are_made_of_the_fields_words():
     found = {
         (module, name): HOME_MADE[word]
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         for name in names_in(tree)
         for word in home_made(name, HOME_MADE)
         if not (module in WIRE and name == "goal")
@@ -133,7 +132,7 @@ def test_names_are_made_of_the_fields_words():
 def test_effects_have_standard_deviations_and_no_sizes():
     found = {
         (module, name)
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         if module.startswith(OF_EFFECTS)
         for name in names_in(tree)
         if home_made(name, ("sizes",))
@@ -142,4 +141,4 @@ def test_effects_have_standard_deviations_and_no_sizes():
 
 
 def test_modules_are_called_by_the_fields_words():
-    assert [name for name in MODULES if home_made(name.split(".")[-1], HOME_MADE)] == []
+    assert [name for name in modules() if home_made(name.split(".")[-1], HOME_MADE)] == []

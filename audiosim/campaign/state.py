@@ -90,7 +90,7 @@ class Count:
     """Counts what the lines of a log add up to; whoever notes lines need not be the one who counts them.
 
     Noting is quick, and its caller sees to it that one notes at a time. Counting asks the estimator, which may take
-    its time; any number of threads may ask for it, one does it, and the standing is that of the last line counted.
+    its time; any number of threads may ask for it, one does it, and the state is that of the last line counted.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Count:
         first      the selection then, which learns nothing by itself
         estimator  as it is before it learns from any judgment
         judgments  that the collection came with, of pairs of the pool
-        ready      whether a standing has its weights before anybody sees it, as many ask at once
+        ready      whether a state has its weights before anybody sees it, as many ask at once
         learn      learns a lesson, which may be known already
         """
         self._learn = learn

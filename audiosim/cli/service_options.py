@@ -268,6 +268,15 @@ Adopt = Annotated[
 ]
 Seed = Annotated[int, _option("SEED", "Seed of everything random.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
+Collector = Annotated[
+    str | None,
+    _option(
+        "COLLECTOR",
+        "Collector of OpenTelemetry that is sent a trace of each request, such as http://localhost:4318; needs "
+        "audiosim[telemetry].",
+        metavar="URL",
+    ),
+]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]
 
 

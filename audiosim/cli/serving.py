@@ -118,6 +118,7 @@ def serve(
     sounds: settings.SoundFolders = None,
     adopt: settings.Adopt = False,
     log: settings.Log = settings.LogForm.text,
+    collector: settings.Collector = None,
     open_page: settings.OpenPage = False,
 ) -> None:
     """Serve predictions, judging and rankings over HTTP.
@@ -175,7 +176,7 @@ def serve(
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
         return create_app(loaded, model, judging=judging, folders=folders, access=access)
 
-    run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None)
+    run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None, collector)
 
 
 def _sign_in(

@@ -52,7 +52,7 @@ class Prior:
     """Prior of the pairs of a pool before anything is judged, except for the variance components.
 
     ordinal   belief by the ordinal models
-    layout    of the components; constant, standing and consensus are its trend
+    layout    of the components; constant, system agreement and consensus are its trend
     mean      (n,) expected grade as a share of the highest
     informed  (n,) whether the ordinal model knows anything of the pair
     """

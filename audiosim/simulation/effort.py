@@ -44,7 +44,7 @@ MANY = 10_000
 class Effort:
     """Effort that a goal took in campaigns that were played on with grades drawn from the belief.
 
-    goal      as it is written
+    stopping_rule  as it is written
     judged    pairs judged already
     counts    further judgments of the campaigns that were played to their end, rising
     cut       judgments of the campaign that was under way when the time was up; None where there was time for all

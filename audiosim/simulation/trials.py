@@ -118,7 +118,7 @@ class Followed:
     """Campaigns on random parts of a collection, each seen at the same moments.
 
     parts    at least one
-    goals    each watched for by itself
+    stopping_rules  each watched for by itself
     near     pairs of systems that truly differ by more than this are clear
     courses  one for each part
     """
@@ -162,7 +162,7 @@ def follow(
     """Play a campaign on many parts of a collection, and hold what it says at some moments against the truth.
 
     at     numbers of judged pairs, each campaign goes on to the largest whatever it reaches before
-    goals  each is noted when it is first reached
+    stopping_rules  each is noted when it is first reached
     jobs   processes that play; with more than one the trial must pickle
 
     Parts of one collection share queries and systems: standard errors over them speak of this collection.

@@ -118,7 +118,7 @@ def cross_validate(
     """Predictions for each row of each view by fits to the rows of all other folds.
 
     levels  (l,) that the fits have, rising
-    told    is called after each fold
+    progress  is called after each fold
 
     A row with an unknown feature is predicted by a fit of the terms that are known for it, to all rows of the other
     folds that have these; a row without any, by the shares of the levels. Terms that the other folds cannot tell

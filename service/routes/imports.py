@@ -1,5 +1,7 @@
 """Judgments in, as files: taken at once, written beside the judging."""
 
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
 
 from audiosim.errors import InputError
@@ -10,7 +12,10 @@ from service.routes.judging import KeyHeader
 from service.wire_organising import ImportOut
 
 WAIT_S = 0.5  # for a file that is short
-FILES = {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")}
+FILES: dict[str, Any] = {
+    **{kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")},
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # whichever it is
+}
 
 router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 

@@ -32,7 +32,10 @@ DOCUMENT: dict[str, Any] = {
     JSON: {"schema": {"$ref": COMPONENTS.format(name="DocumentIn")}},
     **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES},
 }
-RUN = {"text/plain": {"schema": {"type": "string"}}}
+RUN = {
+    "text/plain": {"schema": {"type": "string"}},
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+}
 KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing of it is new"}}
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -188,25 +187,6 @@ def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path,
     assert 40 <= len(result.ids) < 100_000
     assert (result.rows == index.rows[5]).all()
     assert extract({"last": album / "a/one.wav"}, into=folder).ids == (*result.ids, "last")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_an_extraction_killed_at_random_moments_goes_on_each_time(index, album, tmp_path):
-    folder = tmp_path / "index"
-    command = [sys.executable, "-c", EXTRACT_FOR_EVER, album / "six.wav", folder, "2", "1"]
-    held = 0
-    for pause in np.random.default_rng(3).uniform(0, 0.5, 4):
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert running.stdout.readline() == b"going\n"
-        time.sleep(pause)
-        running.kill()
-        running.communicate(timeout=30)
-        result = AudioIndex.load(folder)
-        assert len(result) > held
-        assert result.ids == tuple(str(n) for n in range(len(result)))
-        assert (result.rows == index.rows[5]).all()
-        held = len(result)
 
 
 def test_other_parameters_are_refused_by_an_index_on_disk(album, tmp_path):

@@ -1,10 +1,13 @@
 """Machine code for spectra is compared with transforms by numpy in double precision, frame by frame."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audiosim.audio import spectrum_code
 from audiosim.audio.contrast import octave_bins
 from audiosim.audio.frames import spectrum_by_arrays
 from audiosim.audio.mfcc import mel_filters
@@ -111,3 +114,13 @@ def test_samples_need_not_lie_side_by_side():
 )
 def test_code_is_for_frames_of_twice_a_power_of_four_that_overlap_by_three_quarters(frame, hop, there):
     assert has_code(frame, hop) == there
+
+
+def test_threads_may_make_and_use_code_at_once():
+    samples = [noise(40_000, seed) for seed in range(16)]
+    expected = [spectrum_by_code(one, STANDARD_FRAMES)[0] for one in samples]
+    for _ in range(3):
+        spectrum_code._code.cache_clear()
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda one: spectrum_by_code(one, STANDARD_FRAMES)[0], samples))
+        np.testing.assert_array_equal(found, expected)

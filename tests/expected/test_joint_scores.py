@@ -1,4 +1,4 @@
-"""Expected scores where gains hang together, against matrices in full and draws from the field."""
+"""Expected scores where gains are correlated, against matrices in full and draws from the field."""
 
 from dataclasses import replace
 from math import log2

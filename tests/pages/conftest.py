@@ -105,9 +105,9 @@ def http(live: Any) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator["Browser"]:
-    """Debian's Chromium without a window. Not kept beyond a module: Playwright holds this thread's event loop."""
+    """Debian's Chromium without a window. Not kept beyond the pages: Playwright holds this thread's event loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine: apt-get install chromium")

@@ -268,18 +268,6 @@ def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(serv
     check_same_replay(there, here)
 
 
-@pytest.mark.slow
-def test_mirex_2011_is_played_against_a_service_as_it_is_in_one_process(mirex_server, mirex2011):
-    pool = build_pool(mirex2011)
-    truth = pool.spread(mirex2011.grades())
-    there, here = (
-        replay(Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, model), batch=20), truth, 0.95)
-        for model in (f"remote:{mirex_server.url}?model=mjud", "mjud")
-    )
-    assert len(here.asked) > 100
-    check_same_replay(there, here)
-
-
 def test_the_service_keeps_its_own_judgments(server, small):
     pool = build_pool(small)
     with Client(server.url) as client:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from statsmodels.stats.power import TTestPower
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Judgment, Run
@@ -70,6 +69,8 @@ def test_systems_that_a_goal_leaves_open_are_named_by_how_open_they_are(tiny):
 
 
 def test_queries_needed_are_those_of_the_paired_t_test_of_statsmodels():
+    from statsmodels.stats.power import TTestPower  # takes a second, so only where it is needed
+
     rng = np.random.default_rng(4)
     grades = rng.integers(0, 101, (60, 2)) + np.array([8, 0])
     queries = [f"q{i}" for i in range(60)]

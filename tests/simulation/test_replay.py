@@ -1,7 +1,6 @@
 from dataclasses import asdict, replace
 from itertools import combinations
 
-import ir_measures
 import numpy as np
 import pytest
 from scipy import stats
@@ -192,6 +191,8 @@ PEERS = {
 @pytest.mark.parametrize(("written", "theirs"), PEERS.items())
 @pytest.mark.parametrize("ideal", ["ordered", "correlated", "independent"])
 def test_true_scores_are_those_of_ir_measures_with_everything_judged(small, written, theirs, ideal):
+    import ir_measures
+
     collection, pool, truth = small
     expected = expected_scores(parse_measure(written), pool, ideal, draws=3)
     found = true_scores(Selection.start(pool, expected, uniform(pool)), truth)

@@ -4,18 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import null_space
 from scipy.stats import multivariate_normal, norm
-from statsmodels.regression.mixed_linear_model import VCSpec
 
 from audiosim.errors import InputError
 from audiosim.stats import components
 from audiosim.stats.components import estimate_components
 from audiosim.stats.layout import REST, Layout
 from audiosim.stats.size_search import SMALLEST
+
+
+@pytest.fixture(scope="module")
+def sm():
+    """The library statsmodels, which takes a second to load."""
+    import statsmodels.api
+
+    return statsmodels.api
 
 
 def drawn(rng, standard_deviations, scaled=True):
@@ -136,7 +142,7 @@ def test_a_size_may_exceed_every_value_and_be_far_from_where_it_began(form):
 
 
 @pytest.mark.parametrize("form", [0, 1])
-def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodels(form):
+def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodels(form, sm):
     rng = np.random.default_rng(1)
     group, layouts = one_way(15, 6)
     kept = np.sort(rng.permutation(90)[:60])
@@ -150,7 +156,9 @@ def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodel
     assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
 
 
-def test_crossed_effects_have_the_estimates_of_statsmodels():
+def test_crossed_effects_have_the_estimates_of_statsmodels(sm):
+    from statsmodels.regression.mixed_linear_model import VCSpec
+
     rng = np.random.default_rng(2)
     first, second = rng.integers(0, 8, 120), rng.integers(0, 6, 120)
     values = rng.normal(size=8)[first] + 0.6 * rng.normal(size=6)[second] + 0.7 * rng.normal(size=120)
@@ -241,7 +249,7 @@ def test_with_a_trend_the_likelihood_is_that_of_contrasts_free_of_it(blocks, cou
 
 
 @pytest.mark.parametrize("form", [0, 1])
-def test_a_regression_within_groups_has_the_estimates_of_statsmodels(form):
+def test_a_regression_within_groups_has_the_estimates_of_statsmodels(form, sm):
     rng = np.random.default_rng(13)
     group, layouts = one_way(15, 6)
     kept = np.sort(rng.permutation(90)[:60])

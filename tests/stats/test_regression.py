@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 from audiosim import OrdinalRegression
 from audiosim.errors import InputError
@@ -23,6 +22,8 @@ GROUPS = np.repeat(np.arange(30), 10)
 
 @pytest.mark.slow
 def test_scikit_learn_s_own_checks_pass():
+    from sklearn.utils.estimator_checks import check_estimator
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outcomes = check_estimator(OrdinalRegression(), on_fail=None, on_skip=None)
