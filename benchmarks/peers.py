@@ -44,6 +44,8 @@ from audiosim.training.between_collections import learn_between
 BUDGETS = (50, 100, 200)
 SCALES = ("broad", "fine")  # that the thesis has coefficients for
 FEWEST = 3  # judged documents of a system that an interval needs
+PEERS = ("joint", "shrunken", "t", "ppi", "cje", "mjud", "mout")
+HOME = ("mirex2011",)  # the collection that is no foreign one
 PSEUDO = 3.0  # judgments' worth of the mean of all
 Scores = tuple[np.ndarray, np.ndarray]  # (s,) of the systems, and (s,) half widths of 95 % intervals, NaN where none
 
@@ -182,6 +184,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     model, estimates, known = load_model("joint-fine"), between_all(), peers()
+    results: dict[str, dict[tuple[str, int], np.ndarray]] = {}
     with Figures("peers") as figures, threadpool_limits(1):
         for name, collection in real([name for name in options.only.split(",") if name]).items():
             between = learn_between([one for one in estimates if one.source != SOURCES[name]])
@@ -190,11 +193,39 @@ def main() -> None:
             for code, part in enumerate(parts_of(name, collection, options.parts)):
                 for key, values in played(part.of(collection), away, code, known).items():
                     rows.setdefault(key, []).append(values)
-            for (peer, budget), every in sorted(rows.items(), key=lambda item: (item[0][1], item[0][0])):
-                right, holds, half = np.nanmean(every, axis=0)
-                error = np.std([row[0] for row in every], ddof=1) / np.sqrt(len(every)) if len(every) > 1 else 0
-                note = "" if np.isnan(half) else f"95 % intervals hold {holds:.2f}, half width {half:.3f}"
-                figures.add(f"{name}, {budget} judged, {peer}", right, "", note=f"± {error:.3f}  {note}")
+            results[name] = {key: np.array(values) for key, values in rows.items()}
+            print(f"{name}: {len(rows['joint', BUDGETS[0]])} parts", flush=True)
+        tables(figures, results)
+
+
+def tables(figures: Figures, results: Mapping[str, Mapping[tuple[str, int], np.ndarray]]) -> None:
+    """Keep a table of each kind of figure, three to a cell for the budgets.
+
+    results  by collection; of each peer and budget (parts, 3), see `told`
+    """
+    found = [peer for peer in PEERS if any((peer, BUDGETS[0]) in of for of in results.values())]
+    at = ", ".join(map(str, BUDGETS))
+    titles = ("pairs of systems in their true order", "95 % intervals that hold the score", "half width of intervals")
+    for column, (title, digits) in enumerate(zip(titles, (3, 2, 3), strict=True)):
+        rows = []
+        for name, of in results.items():
+            cells = [_cell([of.get((peer, budget)) for budget in BUDGETS], column, digits) for peer in found]
+            rows.append([f"{name}, {len(of['joint', BUDGETS[0]])} parts", *cells])
+        figures.table(f"{title}, at {at} judged", ["", *found], rows)
+    for budget in BUDGETS:
+        above = {name: (of["joint", budget] - of["shrunken", budget])[:, 0] for name, of in results.items()}
+        foreign = [values for name, values in above.items() if name not in HOME]
+        if foreign:
+            error = np.sqrt(sum(values.var(ddof=1) / len(values) for values in foreign)) / len(foreign)
+            mean = np.mean([values.mean() for values in foreign])
+            said = f"joint above shrunken means, foreign collections, {budget} judged"
+            figures.add(said, mean, "", 0.08, f"± {error:.3f}", least=True)
+
+
+def _cell(values: list[np.ndarray | None], column: int, digits: int) -> str:
+    """Means over the parts, one for each budget; empty where there are none."""
+    means = [np.nan if one is None else np.nanmean(one[:, column]) for one in values if one is not None]
+    return " ".join("" if np.isnan(mean) else f"{mean:.{digits}f}" for mean in means)
 
 
 if __name__ == "__main__":
