@@ -45,8 +45,7 @@ def test_what_was_added_stands_in_its_own_file_and_in_the_list_of_what_is_regist
         path
         for path, tree in TREES.items()
         for node in ast.walk(tree)
-        if (isinstance(node, ast.ImportFrom) and node.module == module and value in {one.name for one in node.names})
-        or (isinstance(node, ast.Attribute) and node.attr == value)
+        if isinstance(node, ast.ImportFrom) and node.module == module and value in {one.name for one in node.names}
     }
     assert used - {own} == set()
 
