@@ -79,8 +79,8 @@ def test_another_process_finds_what_was_computed_and_computes_nothing(collection
 def test_many_are_computed_by_machine_code_to_the_same_end(collection, monkeypatch):
     slowly = heard(collection, monkeypatch)
     (collection.sounds / neighbourhood.FILE).unlink()
-    asked, plain = [], determinants.compiled
-    monkeypatch.setattr(jensen_shannon, "compiled", lambda: asked.append(1) or plain())
+    asked, plain = [], determinants._by_code
+    monkeypatch.setattr(determinants, "_by_code", lambda *given: asked.append(1) or plain(*given))
     monkeypatch.setattr(jensen_shannon, "MANY", 400)
     fast = heard(collection, monkeypatch)
     assert asked

@@ -74,6 +74,8 @@ def test_a_generated_client_asks_judges_and_ranks(locked, client_package):
     nobody = client_package.Client(server.url, timeout=httpx.Timeout(60))
     refused = call("campaign", "show_ranking").sync_detailed("demo", client=nobody)
     assert refused.status_code == 401
+    for one in (client, nobody):
+        one.get_httpx_client().close()
 
 
 def document(locked):
