@@ -46,28 +46,6 @@ def played(some_hundreds, joined):
 
 
 @pytest.mark.slow
-def test_grades_drawn_for_scores_are_as_far_off_as_true_ones(some_hundreds, joined):
-    # Unjudged pairs of 12 planted collections: the variance of draws beside the mean squared error of their mean.
-    pool = build_pool(some_hundreds)
-    estimator = estimator_of(pool, joined())
-    prior = estimator.predict(np.full(len(pool.pairs), np.nan)).prior
-    stated, found = [], []
-    for seed in range(TIMES):
-        rng = np.random.default_rng(seed)
-        grades = drawn_grades(rng, prior)
-        seen = np.where(rng.random(len(grades)) < 0.5, grades, np.nan)
-        belief = estimator.relearned(seen).predict(seen)
-        drawn = np.empty((400, len(grades)))
-        for rows, values in belief.draw(rng, 400):
-            drawn[:, rows] = values
-        open_ = ~belief.judged
-        stated.append(drawn[:, open_].var(axis=0).mean())
-        found.append(np.mean((drawn[:, open_].mean(axis=0) - grades[open_]) ** 2))
-    # 12 samples of 141 pairs leave the ratio a standard error of about .04.
-    assert 0.9 < np.mean(stated) / np.mean(found) < 1.15
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("written", MEASURES)
 def test_expected_scores_are_those_of_collections_drawn_from_the_prior(played, written):
     # 12 collections of 282 pairs, of which 200 are judged at random. Cutting grades at the ends of the scale is no part

@@ -50,7 +50,7 @@ def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
 
 @pytest.mark.slow
 def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
-    found = worth(informed, shares=[0.2], splits=1, target=0.9)
+    found = worth(informed, shares=[0.2], splits=1, target=0.98)  # lower ones are met at once by either
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["judge"].rmse_low > 0.05
     assert pieces["judge"].log_score_low > 0
