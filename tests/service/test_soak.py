@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/status")
 SOAK_S = float(os.environ.get("AUDIOSIM_SOAK_S", "0"))
 EARLY, LATE = 1500, 3500  # requests; what 250 need, and learning from all pairs, is what 8,000 need, but for .5 %
 EARLY_S = min(60.0, SOAK_S / 2)
-GROWTH = 1.05 if SOAK_S else 1.01  # the log itself is kept in memory, 25 requests to a judgment once all are judged
+GROWTH = 1.05 if SOAK_S else 1.02  # the log itself is kept in memory, 25 requests to a judgment once all are judged
 SMALL, COARSE = "/v1/collections/small", "/v1/collections/coarse"
 
 
