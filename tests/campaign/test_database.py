@@ -34,7 +34,10 @@ def rows(path):
 
 
 def test_two_collections_share_a_database_without_mixing(database, said):
-    with closing(DatabaseStore(database, "first of two")) as one, closing(DatabaseStore(database, "second of two")) as two:
+    with (
+        closing(DatabaseStore(database, "first of two")) as one,
+        closing(DatabaseStore(database, "second of two")) as two,
+    ):
         assert [one.append(said()), two.append(said(document="b")), one.append(said(document="c"))] == [1, 1, 2]
         assert [event.document for _, event in one.read()] == ["a", "c"]
         assert [event.document for _, event in two.read()] == ["b"]
