@@ -225,15 +225,22 @@ def options_for(issuer):
     return ["--oidc-issuer", issuer.url, *(one for grant in GRANTS for one in ("--grant", grant))]
 
 
-@pytest.mark.slow
-def test_tokens_of_an_issuer_are_held_against_its_keys_and_claims(commanded, folders, tmp_path):
-    issuer = LocalIssuer(tmp_path / "issuer")
-    issuer.offer("one")
+@contextmanager
+def served_with(issuer, commanded, folders, tmp_path):
+    """A client of a server that believes the tokens of an issuer, which runs."""
     with (
         issuer.running(),
         commanded(folders[:1], tmp_path / "log", *options_for(issuer)) as server,
         server.client() as client,
     ):
+        yield client
+
+
+@pytest.mark.slow
+def test_tokens_of_an_issuer_are_held_against_its_keys_and_claims(commanded, folders, tmp_path):
+    issuer = LocalIssuer(tmp_path / "issuer")
+    issuer.offer("one")
+    with served_with(issuer, commanded, folders, tmp_path) as client:
         now = time.time()
         assert status(client, issuer.token("one")) == 200
         assert status(client, issuer.token("one"), f"{SMALL}/campaign") == 403  # an assessor
@@ -267,11 +274,7 @@ def test_keys_that_an_issuer_changes_are_fetched_again_and_not_for_every_token(c
 
     issuer = LocalIssuer(tmp_path / "issuer")
     issuer.offer("one")
-    with (
-        issuer.running(),
-        commanded(folders[:1], tmp_path / "log", *options_for(issuer)) as server,
-        server.client() as client,
-    ):
+    with served_with(issuer, commanded, folders, tmp_path) as client:
         assert [status(client, issuer.token("one")) for _ in range(5)] == [200] * 5
         before = issuer.token("one")
         issuer.offer("two")

@@ -1,7 +1,7 @@
 """Databases as older versions of audiosim made them: judges a little with the code of an older commit, and dumps it.
 
-    git worktree add /tmp/older COMMIT
-    PYTHONPATH=/tmp/older python tests/campaign/older/make.py URL /tmp/older/fixtures/demo
+    git worktree add ../older COMMIT
+    PYTHONPATH=../older python tests/campaign/older/make.py URL ../older/fixtures/demo
 
 Layout 1 is of the commit before 2b9b3e3, layout 2 of 851eabc. An SQLite database is then written as text by `.dump`,
 and PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines: these are the files beside this script.
