@@ -181,9 +181,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
             time.sleep(60)
         return task
 
-    # Dask itself tries a task on as many machines more before it says that they were lost; 3 unless told otherwise.
-    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
-    started = loopback(3)
+    started = loopback(5)
     monkeypatch.setattr(cluster, "ROUNDS", 1)
     results = list(
         cluster.spread_on_cluster(
