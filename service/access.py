@@ -54,6 +54,7 @@ RULES = tuple(
         ("POST", ONE + "/(next|judgments|undo)", ASSESSOR),
         ("GET|HEAD", ONE + "/answers", ASSESSOR),
         ("GET|HEAD", r"/v1/documents/.+/(sound|peaks)", ASSESSOR),
+        ("POST", r"/v2/repository/models/.*", ORGANISER),
         ("GET|HEAD|POST", r"/v2(/.*)?", CLIENT),
         ("GET|HEAD", r"/metrics", CLIENT),
     )
