@@ -1,9 +1,9 @@
-# Reference distributions of scores, by R's stats, truncnorm, fitdistrplus and goftest.
+# Reference distributions of scores, by R's stats, truncnorm and fitdistrplus.
 #
 #   Rscript tests/reference/distributions.R tests/reference
 #
 # Writes FOLDER/distributions.csv (quantity, at, value); scores are the rows of quantity score.
-# Debian: r-base-core r-cran-truncnorm r-cran-fitdistrplus r-cran-goftest.
+# Debian: r-base-core r-cran-truncnorm r-cran-fitdistrplus.
 folder <- commandArgs(TRUE)[1]
 lines <- "quantity,at,value"
 note <- function(quantity, at, value) lines <<- c(lines, sprintf("%s,%s,%.15g", quantity, at, value))

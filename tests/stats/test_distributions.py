@@ -34,7 +34,7 @@ def reference():
     return found
 
 
-# From R's stats, truncnorm, fitdistrplus and goftest; distributions.R beside it wrote the file.
+# From R's stats, truncnorm and fitdistrplus; distributions.R beside it wrote the file.
 R = reference()
 SCORES = np.array(list(R["score"].values()))
 TRUNCATED = TruncatedNormal(0.35, 0.3)
