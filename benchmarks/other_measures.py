@@ -69,7 +69,7 @@ def played(name: str, collection: Collection, model: Model, parts: int, at: Sequ
 
 
 def tables(figures: Figures, results: Mapping[str, Sequence[Row]], at: Sequence[int]) -> None:
-    """Keep for each measure how far scores are off on the whole, what intervals hold, and stated less true confidence."""
+    """Keep for each measure how far scores are off on the whole, what intervals hold, and excess of confidence."""
     head = ["", *(f"{count} judged" for count in at)]
     for measure in MEASURES:
         for title, cell in (("expected less true scores", _bias), ("95 % intervals", _held), ("excess", _excess)):
