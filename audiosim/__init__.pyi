@@ -33,3 +33,4 @@ from .users.study import Criterion as Criterion
 from .users.study import build_examples as build_examples
 
 __version__: str
+from .web import Client as Client

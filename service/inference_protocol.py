@@ -2,7 +2,8 @@
 
 A model takes each of its features as an FP64 tensor of shape [n] or [n, 1]; null, or NaN in bytes, is unknown.
 It answers with `expectation` and `variance` [n], `probabilities` [n, levels] and `levels` [levels], all FP64.
-https://github.com/kserve/open-inference-protocol, with its binary tensor data extension.
+https://github.com/kserve/open-inference-protocol, with its extensions for binary tensor data and for the index of
+models (extension_binary_data.md and extension_model_repository.md of the Triton Inference Server).
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from service.wire import MOST_ROWS
 
 DATATYPE = "FP64"
 BYTES = 8
-EXTENSIONS = ["binary_tensor_data"]
+EXTENSIONS = ["binary_tensor_data", "model_repository"]
 OUTPUTS = ("expectation", "variance", "probabilities", "levels")
 
 RequestParameters = dict[str, bool | int | float | str]
@@ -122,6 +123,32 @@ class ReadyOut(Wire):
 
     name: str
     ready: bool
+
+
+class IndexIn(Wire):
+    """Whether only models that may be asked are wanted, or all."""
+
+    ready: bool = False
+
+
+class IndexedModel(Wire):
+    """A model of the index: READY where it may be asked, else UNAVAILABLE, and why."""
+
+    name: str
+    version: str
+    state: str
+    reason: str
+
+    @classmethod
+    def from_domain(cls, model: Model, unloaded: bool) -> "IndexedModel":
+        state, reason = ("UNAVAILABLE", "unloaded") if unloaded else ("READY", "")
+        return cls(model.name, model.version, state, reason)
+
+
+class LoadIn(Wire):
+    """A wish to load a model, or to unload it."""
+
+    parameters: RequestParameters = field(default_factory=dict)
 
 
 class ErrorOut(Wire):

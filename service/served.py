@@ -297,7 +297,8 @@ class Served:
     """All that a service serves.
 
     collections  by identifier
-    models       by name: the published ones, and those of the collections' model files
+    known        models by name: the published ones, and those of the collections' model files
+    unloaded     names of models that are not answered for
     """
 
     def __init__(
@@ -320,17 +321,48 @@ class Served:
             c.identifier: ServedCollection(c, models.get(c.identifier), judging, folders.get(c.identifier))
             for c in collections
         }
-        self._files = [name for name in models.values() if name.endswith(".json")]
-        self.models = self._load_models()
+        self._files = {name: file for name, file in models.items() if file.endswith(".json")}
+        self._shipped = {name: load_model(name) for name in model_names()}
+        self._own = {name: load_model(file) for name, file in self._files.items()}
+        self.known = self._models_by_name()
+        self.unloaded: frozenset[str] = frozenset()
 
-    def _load_models(self) -> dict[str, Model]:
-        return {model.name: model for model in map(load_model, [*model_names(), *self._files])}
+    def _models_by_name(self) -> dict[str, Model]:
+        return self._shipped | {model.name: model for model in self._own.values()}
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The models that are answered for, by name."""
+        return {name: model for name, model in self.known.items() if name not in self.unloaded}
 
     def reload(self, name: str) -> ServedCollection:
         """Serve a collection by its model file as it is now; where that is wrong, all stays as it was."""
-        fresh, models = self.collection(name).reloaded(), self._load_models()
-        self.collections[name], self.models = fresh, models
-        return fresh
+        self.collection(name)
+        self._serve_anew([name])
+        return self.collections[name]
+
+    def _serve_anew(self, names: Sequence[str]) -> None:
+        own = {name: load_model(self._files[name]) for name in names if name in self._files}
+        fresh = {name: self.collections[name].reloaded() for name in names}
+        self._own |= own
+        self.known = self._models_by_name()
+        self.collections |= fresh
+
+    def load(self, model: str) -> None:
+        """Read a model's file anew, for all collections that it predicts; where it is wrong, all stays as it was."""
+        self._check_known(model)
+        self._serve_anew([name for name, own in self._own.items() if own.name == model])
+        self._check_known(model)  # its file may be another model's now
+        self.unloaded -= {model}
+
+    def unload(self, model: str) -> None:
+        """Answer for a model no longer; collections that it predicts go on."""
+        self._check_known(model)
+        self.unloaded |= {model}
+
+    def _check_known(self, model: str) -> None:
+        if model not in self.known:
+            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.known)}")
 
     def collection(self, name: str) -> ServedCollection:
         """The collection of a name."""
@@ -340,9 +372,10 @@ class Served:
 
     def model(self, name: str) -> Model:
         """The model of a name, with its scale."""
-        if name not in self.models:
-            raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(self.models)}")
-        return self.models[name]
+        self._check_known(name)
+        if name in self.unloaded:
+            raise NotServedError(f"model {name} is not loaded")
+        return self.known[name]
 
 
 def _check_names(names: Sequence[str], models: Mapping[str, str]) -> None:

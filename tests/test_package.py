@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import audiosim
+from audiosim import Collection
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -89,33 +90,90 @@ def required(wheel):
     return list(found.values())
 
 
-@pytest.mark.slow
-def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(tmp_path):
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    python("-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT, cwd=tmp_path, env=clean)
-    (wheel,) = tmp_path.glob("audiosim-*.whl")
-    bare = tmp_path / "bare"
-    venv.create(bare)
-    programs = bare / ("Scripts" if os.name == "nt" else "bin")
-    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(bare), "platbase": str(bare)}))
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    python("-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder, env=CLEAN)
+    (wheel,) = folder.glob("audiosim-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def bare(wheel):
+    """Folders of programs and of packages of an environment that has the wheel and what it requires alone."""
+    root = wheel.parent / "bare"
+    venv.create(root)
+    programs = root / ("Scripts" if os.name == "nt" else "bin")
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(root), "platbase": str(root)}))
     # What the wheel requires is linked, not unpacked once more: `make test` has just installed it, by the same pins.
     for distribution in required(wheel):
         for name in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
             if not (site / name).exists():
                 (site / name).symlink_to(distribution.locate_file(name))
     assert not (site / "pytest").exists()
-    pip = ["-m", "pip", "--python", bare, "--disable-pip-version-check"]
-    python(*pip, "install", "--quiet", "--no-compile", "--no-deps", "--no-index", wheel, cwd=tmp_path, env=clean)
-    assert "No broken requirements" in python(*pip, "check", cwd=tmp_path, env=clean).stdout
+    pip = ["-m", "pip", "--python", root, "--disable-pip-version-check"]
+    python(*pip, "install", "--quiet", "--no-compile", "--no-deps", "--no-index", wheel, cwd=root, env=CLEAN)
+    assert "No broken requirements" in python(*pip, "check", cwd=root, env=CLEAN).stdout
+    return programs, site
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(bare, tmp_path):
+    programs, _ = bare
     ran = subprocess.run(
         [programs / "audiosim", "demo", "demo", "--format", "json"],
         capture_output=True,
         text=True,
         check=True,
         cwd=tmp_path,
-        env=clean,
+        env=CLEAN,
     )
     summary = json.loads(ran.stdout)
     assert summary["confidence"] >= 0.95
     assert summary["accuracy"] > 0.8
     assert len(summary["systems"]) >= 7
+
+
+@pytest.mark.slow
+def test_the_wheel_takes_no_name_but_its_own(wheel):
+    # Of two packages that have files of one name pip keeps the last, whichever that is, and removes both with one.
+    names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert names == {"audiosim", f"audiosim-{audiosim.__version__}.dist-info"}
+
+
+ASKED = """
+import sys
+from importlib.metadata import entry_points
+
+import service
+from audiosim import Client, Collection, estimate
+
+assert service.NAME == "theirs"
+(remote,) = entry_points(group="audiosim.estimators", name="remote")
+assert remote.load().__module__ == "audiosim.service.client"
+with Client(sys.argv[1]) as client:
+    print(client.next("demo", assessor="ann").pairs[0].query)
+"""
+
+
+@pytest.mark.slow
+def test_the_wheel_serves_beside_another_package_called_service(bare, tmp_path):
+    programs, site = bare
+    for name in ("__init__", "app", "client"):
+        (site / "service").mkdir(exist_ok=True)
+        (site / "service" / f"{name}.py").write_text("NAME = 'theirs'\n", encoding="utf-8")
+    command = [programs / "audiosim", "serve", ROOT / "fixtures" / "demo", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, env=CLEAN, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = next((line for line in server.stderr if "serving demo at" in line), "")
+        (url,) = re.findall(r"at (http://\S+);", said)
+        asked = [programs / "python", "-c", ASKED, url]
+        ran = subprocess.run(asked, cwd=tmp_path, env=CLEAN, capture_output=True, text=True, check=True)
+        server.terminate()
+        server.stderr.read()
+    assert server.returncode == 0
+    assert ran.stdout.strip() in Collection.load(ROOT / "fixtures" / "demo").runs[0].rankings

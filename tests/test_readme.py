@@ -19,7 +19,7 @@ FIRST, *OTHERS = (
     text
     for name in sorted(TEXTS, key="README.md".__ne__)
     for text in re.findall(r"```python\n(.*?)```", TEXTS[name], re.DOTALL)
-    if "service.client" not in text
+    if "import Client" not in text
 )
 COMMANDS = {command for text in TEXTS.values() for command in re.findall(r"`audiosim ([a-z]+)", text)}
 LINKS = [(name, link) for name, text in TEXTS.items() for link in re.findall(r"\]\(([^)#:]+)\)", text)]

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,29 @@ def test_the_notebook_on_evidence_shows_what_is_kept_of_it():
     shown = json.dumps([cell["outputs"] for cell in cells])
     for name in (name for name in RESULTS if name.split()[0] == "evidence"):
         assert name in shown
+
+
+def test_paths_of_commands_are_found_again():
+    # Commands in results.json name the last part of a path alone; here each leads to where its file belongs.
+    pytest.importorskip("IPython")
+    anew = runpy.run_path(str(ROOT / "validation" / "figures_anew.py"))
+    picture, kept = str(ROOT / "docs" / "calibration.png"), str(anew["WORK"] / "kept")
+    words = ["--keep", kept, "--plot", picture, "--figures", "home"]
+    found = anew["commands"]("python benchmarks/calibration.py --keep kept --plot calibration.png --figures home")
+    assert found == [["benchmarks/calibration.py", *words]]
+    played = str(anew["WORK"] / "never played")
+    assert anew["commands"]("python benchmarks/verdicts.py 'never played' --only stops") == [
+        ["benchmarks/campaigns.py", played],
+        ["benchmarks/verdicts.py", played, "--only", "stops"],
+    ]
+
+
+def test_a_notebook_that_is_not_there_is_said():
+    pytest.importorskip("nbclient")
+    command = [sys.executable, ROOT / "validation" / "execute.py", "speeed", "--kept"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "no notebook speeed; there are confidence, evidence, published_numbers, sound, speed" in ran.stderr
 
 
 @pytest.mark.slow

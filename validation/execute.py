@@ -1,12 +1,16 @@
 """Execute the notebooks of this folder, each in a kernel of its own, and keep them with what they showed.
 
-    python validation/execute.py           makes every figure anew: hours
-    python validation/execute.py --kept    shows the figures that are kept: a minute
+    python validation/execute.py [NAME...]           makes every figure anew: many hours
+    python validation/execute.py [NAME...] --resume  the same, with the campaigns that an earlier run has played
+    python validation/execute.py [NAME...] --kept    shows the figures that are kept: a minute
 
-Executed notebooks go to docs/_build/validation. Exit code 1 where one fails.
+NAME is that of a notebook, such as sound; all of them without it. Executed notebooks go to docs/_build/validation. Exit
+code 1 where one fails.
 """
 
+import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,11 +37,21 @@ def execute(path: Path) -> str | None:
 
 
 def main() -> int:
-    """Execute all of them."""
-    if "--kept" in sys.argv:
+    """Execute all of them, or those that were named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    notebooks = sorted(path.stem for path in HERE.glob("*.ipynb"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(notebooks))
+    parser.add_argument("--kept", action="store_true", help="show the figures that are kept")
+    parser.add_argument("--resume", action="store_true", help="go on with the campaigns that were played")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(notebooks):
+        parser.error(f"no notebook {', '.join(sorted(unknown))}; there are {', '.join(notebooks)}")
+    if options.kept:
         os.environ["AUDIOSIM_FIGURES"] = "kept"
+    elif not options.resume:
+        shutil.rmtree(EXECUTED / "played", ignore_errors=True)
     failed = 0
-    for path in sorted(HERE.glob("*.ipynb")):
+    for path in (HERE / f"{name}.ipynb" for name in options.names or notebooks):
         wrong = execute(path)
         failed += wrong is not None
         print(f"{path.name}: {'done' if wrong is None else wrong}", flush=True)

@@ -74,6 +74,15 @@ def test_each_role_gets_what_is_its_own(ask):
     }
 
 
+def test_every_client_reads_the_index_of_models_and_the_organiser_alone_loads_one(ask):
+    paths = [f"/v2/repository/{one}" for one in ("index", "models/mout-fine/load", "models/mout-fine/unload")]
+    status = {
+        who: [ask("POST", path, who).status_code for path in paths] for who in ("client", "assessor", "organiser")
+    }
+    assert status == {"client": [200, 403, 403], "assessor": [403, 403, 403], "organiser": [200, 200, 200]}
+    assert ask("POST", paths[1], "organiser").status_code == 200
+
+
 def test_an_assessor_judges_under_his_own_name_alone(ask):
     (pair,) = ask("POST", f"{SMALL}/next", "assessor", json={"count": 1}).json()["pairs"]
     said = {"query": pair["query"], "document": pair["document"], "fine": 10}

@@ -106,7 +106,7 @@ def test_tritons_client_finds_the_server_and_its_models(client):
     assert client.is_model_ready("mout-fine")
     assert client.is_model_ready("mout-fine", load_model("mout-fine").version)
     assert not client.is_model_ready("nobody")
-    assert client.get_server_metadata()["extensions"] == ["binary_tensor_data"]
+    assert client.get_server_metadata()["extensions"] == ["binary_tensor_data", "model_repository"]
 
 
 @pytest.mark.parametrize("version", ["", load_model("mout-fine").version])

@@ -1,0 +1,5 @@
+"""The web service from Python: `Client`, and the estimator that asks a service what it would predict."""
+
+from service.client import Client, remote
+
+__all__ = ["Client", "remote"]
