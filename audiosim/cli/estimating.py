@@ -158,13 +158,13 @@ def compare(
     grades, expected = collection.grades(), expected_scores(what, pool)
     order = pool.locate_judged(grades)
     found = two_systems_of_pool(expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order)
-    print_result(form, *_told(found, condition), lambda: verdict_view(found, condition))
+    print_result(form, *_verdict_values(found, condition), lambda: verdict_view(found, condition))
     if condition is not None and not found.holds(condition):
         sys.stderr.write(f"audiosim: not shown at {100 * confidence:g} %: {condition}\n")
         raise typer.Exit(1)
 
 
-def _told(found: TwoSystems, condition: Condition | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The verdict as one value and as rows, with the condition where there is one."""
     value = found.to_dict()
     if condition is not None:

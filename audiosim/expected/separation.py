@@ -113,8 +113,8 @@ def judgments_to_separate(
     across = gains.across(slopes)
     covariance = _row(across, better) - _row(across, worse)
     open_ = ~belief.judged & (gains.variance > 0)
-    told = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
-    order = np.argsort(-told, kind="stable")[: int((told > 0).sum())]
+    reduction = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
+    order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
     whole = _variance_of(expected, belief, better, worse)
     if not len(order) or whole <= 0:
         return None
