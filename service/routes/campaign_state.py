@@ -12,7 +12,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
-from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Verdicts
 from service.access import caller_of
 from service.exchange import CollectionDep, ServedDep, WireRoute, answer, kept
@@ -48,8 +47,8 @@ async def show_ranking(one: CollectionDep, rankings: RankingsDep, measure: Measu
     wanted = one.measure(measure)
 
     def rank() -> dict[str, Any]:
-        number, ranking = one.ranking(measure)
-        return {"collection": one.collection.identifier, "state": number} | _fields(ranking)
+        number, verdicts = one.verdicts(measure)
+        return {"collection": one.collection.identifier, "state": number} | _fields(verdicts)
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
@@ -57,9 +56,9 @@ async def show_ranking(one: CollectionDep, rankings: RankingsDep, measure: Measu
 
 
 @lru_cache(maxsize=KEPT)
-def _fields(ranking: Ranking) -> dict[str, Any]:
-    """Verdicts on a ranking: they take a while to draw, and many ask."""
-    return Verdicts(ranking).to_dict()
+def _fields(verdicts: Verdicts) -> dict[str, Any]:
+    """Verdicts as they are told: they take a while to draw, and many ask."""
+    return verdicts.to_dict()
 
 
 @router.get("/collections/{collection}/campaign")
