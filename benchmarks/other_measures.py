@@ -42,7 +42,7 @@ def measures_of(collection: Collection, cutoff: int) -> list[str]:
 
 
 def looks(part: Collection, start: Selection, at: Sequence[int]) -> Iterator[Row]:
-    """What a campaign says at some moments, by each measure, beside the truth."""
+    """Statements of a campaign at some moments, by each measure, beside the truth."""
     grades = start.pool.spread(part.grades())
     written = measures_of(part, start.pool.cutoff)
     expected = {word: expected_scores(parse_measure(word), start.pool, draws=DRAWS) for word in written}
