@@ -14,18 +14,20 @@ import numpy as np
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.expected.verdicts import TwoSystems
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import AnyOf, Confidence
+from audiosim.selection.stopping import AnyOf
+from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.showing import notebook_html
 from audiosim.simulation import Replay, replay
 from audiosim.users.answers import Answers, read_answers
@@ -271,7 +273,7 @@ def satisfaction(
 
 
 def _measure(measure: str | Measure) -> Measure:
-    return find_measure(measure) if isinstance(measure, str) else measure
+    return find_measure(measure) if isinstance(measure, str) else as_measure(measure)
 
 
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
@@ -281,11 +283,11 @@ def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> Relevanc
 
 
 def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
-    if isinstance(stop, int | float):
-        return Confidence(stop)
     if isinstance(stop, str):
         return find_stopping_rule(stop)
-    if isinstance(stop, StoppingRule):
-        return stop
+    if not isinstance(stop, Sequence):
+        return as_stopping_rule(stop)
+    if not stop:
+        raise InputError("expected a stopping rule such as 'every=0.95', got none")
     rules = tuple(find_stopping_rule(text) for text in stop)
     return AnyOf(rules) if len(rules) > 1 else rules[0]

@@ -71,6 +71,17 @@ def test_a_stop_is_a_confidence_a_goal_or_several(judged):
     assert ends == [2, 3, 1]
     with pytest.raises(InputError, match="unknown stopping rule 'soon'"):
         audiosim.simulate(judged, stop="soon")
+    with pytest.raises(InputError, match="expected a stopping rule such as 'every=0.95', got none"):
+        audiosim.simulate(judged, stop=[])
+    with pytest.raises(InputError, match="expected a confidence such as 0.95, or a stopping rule .*, got None"):
+        audiosim.simulate(judged, stop=None)
+
+
+def test_one_measure_at_a_time_is_asked_for(judged):
+    message = r"expected one measure such as 'CG@5', got \['nDCG@5'\]"
+    for function in (audiosim.evaluate, audiosim.reliability, audiosim.simulate, audiosim.next_pairs):
+        with pytest.raises(InputError, match=message):
+            function(judged, measure=["nDCG@5"])
 
 
 def test_an_estimator_of_one_s_own_predicts(tiny):

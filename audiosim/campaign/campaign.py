@@ -370,7 +370,7 @@ class Campaign:
 
     def _event(self, said: Judgment | Event) -> Event:
         now = write_time(self._clock())
-        event = judgment_event(said, self._collection.scale, now) if isinstance(said, Judgment) else said
+        event = said if isinstance(said, Event) else judgment_event(said, self._collection.scale, now)
         return replace(event, assessor=self.known_as(event.assessor))
 
     def _lease(self, pair: Pair, assessor: str) -> Event:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from audiosim.corpus.judgments import GRADES
-from audiosim.corpus.model import SCALES, Judgment, Pair, Scale
+from audiosim.corpus.model import SCALES, Judgment, Pair, Scale, check_judgment
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
@@ -150,7 +150,7 @@ class Record(NamedTuple):
 def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
     """The event that a judgment is; one without a time is made now."""
     column = scale.name if scale.name in GRADES else "grade"
-    grades = {column: judgment.grade}
+    grades = {column: check_judgment(judgment).grade}
     return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
 
 

@@ -101,10 +101,15 @@ def _first_paragraph(module: str, function: str) -> str:
     return (ast.get_docstring(named[0] if named else source) or "").split("\n\n")[0]
 
 
+SUMMARY = """Rank music-similarity systems honestly from as few human judgments as will do.
+
+`audiosim COMMAND --help` has examples. They use the folder that `audiosim demo my-demo` makes, so you can try them.
+"""
+
 app = typer.Typer(
     name="audiosim",
     cls=OnDemand,
-    help="Rank music-similarity systems honestly from as few human judgments as will do.",
+    help=SUMMARY,
     no_args_is_help=True,
     **SETTINGS,
 )
@@ -122,7 +127,7 @@ def common(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Rank music-similarity systems honestly from as few human judgments as will do."""
+    """Set what all commands share."""
 
 
 # Options by the names they have up to the next version.

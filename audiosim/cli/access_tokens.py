@@ -11,7 +11,7 @@ from audiosim.report.views import rows_view
 
 app = typer.Typer(
     help="Create, list and revoke the tokens that control access to a service.\n\n"
-    "Example: `audiosim token create --role assessor --name ann --db sqlite:///campaign.db`",
+    "Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db`",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -47,7 +47,7 @@ def create(
 ) -> None:
     """Create a token and print it, once: only its hash is stored.
 
-    Example: `audiosim token create --role assessor --name ann --db sqlite:///campaign.db --expires 30`
+    Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db --expires 30`
     """
     from service.tokens import TokenStore
 
@@ -64,7 +64,7 @@ def create(
 def list_tokens(database: Database, form: As = Format.table) -> None:
     """List the owners of all tokens and when each expires; the tokens themselves are not stored.
 
-    Example: `audiosim token list --db sqlite:///campaign.db`
+    Example: `audiosim token list --db sqlite:///my-demo/campaign.db`
     """
     from service.tokens import TokenStore
 
@@ -90,7 +90,7 @@ def revoke(
 ) -> None:
     """Revoke a token; a running service notices within seconds.
 
-    Example: `audiosim token revoke ann --db sqlite:///campaign.db`
+    Example: `audiosim token revoke ann --db sqlite:///my-demo/campaign.db`
     """
     from service.tokens import TokenStore
 

@@ -57,7 +57,7 @@ def predict(
 ) -> None:
     """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level.
 
-    Example: `audiosim predict mirex2011 --model mout --judgments none --format csv`
+    Example: `audiosim predict my-demo --model mout --judgments none --format csv`
     """
     collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from, same_artist, scale)
     grades = pool.spread(collection.grades())
@@ -96,7 +96,7 @@ def estimate(
     Expected scores are exact for CG, DCG and other sums of gains, and approximate to first order for nDCG and RBP. All
     other measures are simulated from the probabilities of the levels; the standard error of the simulation is reported.
 
-    Example: `audiosim estimate mirex2011 --model mout --measure CG@5 --judgments none`
+    Example: `audiosim estimate my-demo --measure nDCG@5`
     """
     what = find_measure(measure)
     collection, pool, estimator = open_collection(
@@ -134,9 +134,9 @@ def compare(
 ) -> None:
     """Compare two systems: the difference of their scores, its interval, and whether they can be told apart.
 
-    Examples: `audiosim compare mirex2011 PS1 CL1`
+    Examples: `audiosim compare my-demo timbre-full fusion`
 
-    `audiosim compare mirex2011 new old --fail-unless "new not worse by 0.02" --confidence 0.9` (in a release script)
+    In a release script: `audiosim compare my-demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
     """
     what = find_measure(measure)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
@@ -175,7 +175,7 @@ def next_pairs(
     The weight is the value that the selection rule gives to a pair. With `--selection-rule differences` on CG it is the
     number of pairs of systems whose difference depends on the judgment.
 
-    Example: `audiosim next mirex2011 -n 20 --judgments none --by-query`
+    Example: `audiosim next my-demo -n 20 --by-query`
     """
     what = find_measure(measure)
     collection, pool, estimator = open_collection(

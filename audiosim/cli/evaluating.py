@@ -104,11 +104,11 @@ def evaluate(
     they rank the systems: tau, rho and the RMSE of the differences. Intervals are of 95 %. P-values are adjusted
     for all pairs by Holm and by Benjamini and Hochberg; Tukey's already are.
 
-    Examples: `audiosim evaluate mirex2011 --measure CG@5 --measure nDCG@5 --test friedman`
+    Examples: `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure nDCG@5 --test friedman`
 
-    `audiosim evaluate mirex2011 --measure "AP@5" --scale binary-40 --users 15`
+    `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure AP@5 --scale binary-40 --users 15`
 
-    `audiosim evaluate mirex2011 --fits`
+    `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
     """
     collection = _judged(load_collection(folder, judgments, system_from, same_artist, scale), measures, complete)
     if fits:
@@ -190,11 +190,11 @@ def report(
     missing, it shows expected scores instead, by the first measure. A bundle holds the page, tables, judgments,
     calibration, agreement, method, checksums and CITATION.cff; it too is by the first measure.
 
-    Examples: `audiosim report mirex2011 --measure CG@5 --measure nDCG@5 -o mirex2011.html`
+    Examples: `audiosim report my-demo --measure CG@5 -o my-demo.html`
 
-    `audiosim report mirex2011 --evidence` (takes some minutes)
+    `audiosim report my-demo --judgments my-demo/truth.qrels --evidence -o my-demo.html` (takes some minutes)
 
-    `audiosim report mirex2011 --judgments sqlite:///campaign.db -o mirex2011.zip`
+    `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
     """
     from audiosim.corpus.formats import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
@@ -293,13 +293,13 @@ def reliability(
 ) -> None:
     """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
 
-    Examples: `audiosim reliability mirex2011 --measure CG@5 --measure GAP@5`
+    Examples: `audiosim reliability my-demo --judgments my-demo/truth.qrels --measure CG@5 --measure GAP@5`
 
-    `audiosim reliability mine --assessors`
+    `audiosim reliability mine --assessors` (a collection that several people have judged)
 
-    `audiosim reliability mine --while-judging`
+    `audiosim reliability my-demo --judgments my-demo/truth.qrels --while-judging`
 
-    `audiosim reliability mirex2011 --split-half --test wilcoxon`
+    `audiosim reliability my-demo --judgments my-demo/truth.qrels --split-half --test wilcoxon`
     """
     kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
     given = [name for name, wanted in kinds.items() if wanted]

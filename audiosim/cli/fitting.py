@@ -90,7 +90,7 @@ def train(
     For a joint model it also reports the variance components, and the coverage of intervals of query and system means.
     The model file works wherever a command takes --model.
 
-    Example: `audiosim train mirex2011 --features output --folds 10 -o mine.json --report mine.html`
+    Example: `audiosim train my-demo --judgments my-demo/truth.qrels --features output --folds 6 -o mine.json`
     """
     if output.suffix != ".json":
         raise InputError(f"{output}: the name of a model file must end in .json")

@@ -36,9 +36,9 @@ def join(
     In a folder the run is added under `arrivals/`; a running service picks it up within a second. A service at an
     address may need an organiser's token, in AUDIOSIM_TOKEN.
 
-    Examples: `audiosim join mirex2011 new-system.trec --team NEW`
+    Examples: `audiosim join my-demo new-system.trec --team NEW`
 
-    `audiosim join https://judge.example.org/v1/collections/mirex2011 new-system.trec`
+    `audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec`
     """
     found = _sent(target, run, system, team) if "://" in target else _added(Path(target), run, system, team)
     print_result(form, found, found["systems"], lambda: rows_view(found["systems"]))

@@ -33,7 +33,7 @@ def backup(
 ) -> None:
     """Back up the logs of all campaigns of a database, even while it serves; tokens are left out.
 
-    Example: `audiosim backup --db sqlite:///campaign.db -o monday.jsonl`
+    Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
     """
     from audiosim.campaign.archive import back_up
 
@@ -46,7 +46,7 @@ def verify_logs(
 ) -> None:
     """Check every line of a backup or a database against its hash chain.
 
-    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///campaign.db`
+    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///my-demo/campaign.db`
     """
     from audiosim.campaign.archive import verify
 
@@ -60,7 +60,7 @@ def restore(
 ) -> None:
     """Restore the logs of a backup into a database that lacks these campaigns, and verify them.
 
-    Example: `audiosim restore monday.jsonl --db postgresql://me@host/name`
+    Example: `audiosim restore monday.jsonl --db sqlite:///restored.db`
     """
     from audiosim.campaign.archive import restore as restore_logs
 
@@ -79,7 +79,7 @@ def migrate(
     All of it happens in one transaction, or nothing does. Of an SQLite file a copy is kept beside it, as it was; back
     up PostgreSQL first, and stop the services that use it.
 
-    Example: `audiosim migrate --db sqlite:///campaign.db`
+    Example: `audiosim migrate --db sqlite:///my-demo/campaign.db`
     """
     from audiosim.campaign.schema import LATEST, layout_of_database
     from audiosim.campaign.schema import migrate as migrate_tables
@@ -120,7 +120,7 @@ def import_judgments(
     Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
     AUDIOSIM_TOKEN.
 
-    Example: `audiosim import http://127.0.0.1:8000/v1/collections/demo monday.csv`
+    Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
     from audiosim.report.screen import progress
     from service.address import parse_address

@@ -52,7 +52,7 @@ def plan(
     Campaigns are simulated to the goal with grades drawn from the model: the answer is as good as the model. Pairs of
     systems that remain tied are listed with the number of queries that would separate them.
 
-    Example: `audiosim plan mirex2011 --stopping-rule confidence=0.95 --listeners 6 --judgments none`
+    Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what = find_measure(measure)
     collection = load_collection(folder, judgments)

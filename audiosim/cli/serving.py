@@ -131,12 +131,12 @@ def serve(
     held a token, tokens are always required. An institution's own sign-in replaces them if a proxy says who asks
     (--login-header), or if its OpenID Connect issuer makes the tokens (--oidc-issuer); --grant says who may do what.
 
-    Examples: `audiosim serve mirex2011 --db sqlite:///campaign.db`
+    Examples: `audiosim serve my-demo --db sqlite:///my-demo/campaign.db`
 
     `AUDIOSIM_DB=postgresql://me@host/name audiosim serve --config service.toml --host 0.0.0.0 --allowed-host
     judge.example.org`
 
-    `audiosim simulate mirex2011 --model remote:http://127.0.0.1:8000` (in another process)
+    A program that asks it: `audiosim estimate my-demo --model remote:http://127.0.0.1:8000`
     """
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging

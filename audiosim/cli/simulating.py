@@ -98,13 +98,13 @@ def simulate(
     at the moments of --at. The parts depend only on --seed, on their number and sizes, and on --held-out, so two models
     or two rules are compared on the same parts.
 
-    Examples: `audiosim simulate mirex2011 --model mjud --target 0.95 --batch 1`
+    Examples: `audiosim simulate my-demo --judgments my-demo/truth.qrels --model mjud --target 0.95 --batch 1`
 
-    `audiosim simulate mirex2011 --repeat 100 --selection-rule doubts`
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --repeat 20 --selection-rule doubts`
 
-    `audiosim simulate mirex2011 --repeat 100 --learn judgment --at 0,100,200 --stopping-rule confidence=0.9`
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --repeat 20 --learn judgment --at 0,50,100`
 
-    `audiosim simulate mirex2011 --compare --stopping-rule judgments=200`
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --compare --stopping-rule judgments=100`
     """
     if compare and repeats is not None:
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")

@@ -62,18 +62,18 @@ def extract(
 ) -> None:
     """Describe each recording by a Gaussian of its MFCC frames, and save the descriptions as an index.
 
-    Files that are already in the index and have not changed are passed over. Bad files are listed, one line each,
-    and the rest is done: one that crashes its decoder, or takes it more than 120 s and 4 s per megabyte, too.
-    An interruption loses nothing that is done; the same command goes on from there. Where INDEX is the sounds.index of
-    a collection, closeness of the recordings that its systems retrieved is computed too, for its first ranking.
+    Files that are already in the index and have not changed are skipped. Bad files are listed, one line each, and the
+    others are described; a file is also bad if it crashes its decoder, or takes more than 120 s and 4 s per megabyte.
+    After an interruption the same command goes on where it stopped. If INDEX is the sounds.index of a collection, the
+    closeness of the recordings that its systems retrieved is computed too, for its first ranking.
 
-    Example: `audiosim extract music/ -o sounds.index`
+    Example: `audiosim extract my-demo/sounds -o sounds.index`
 
-    Again, without what is gone: `audiosim extract documents.tsv -o sounds.index --prune`
+    Again, without what is gone: `audiosim extract my-demo/documents.tsv -o sounds.index --prune`
 
-    As in the papers: `audiosim extract music/ -o mfcc.index --frames mfcc`
+    As in the papers: `audiosim extract my-demo/sounds -o mfcc.index --frames mfcc`
 
-    With librosa's chroma: `audiosim extract music/ -o chroma.index --frames mfcc,chroma`
+    With librosa's chroma: `audiosim extract my-demo/sounds -o chroma.index --frames mfcc,chroma`
 
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
@@ -165,9 +165,9 @@ def neighbours(
     Silent recordings are left out. json and csv give the divergence, in nats, and the mutual proximity; table
     gives the run.
 
-    Example: `audiosim neighbours sounds.index -k 5 --system KL --not-same-artist documents.tsv -o runs/KL.trec`
+    Example: `audiosim neighbours my-demo/sounds.index --not-same-artist my-demo/documents.tsv -o nearest.trec`
 
-    In shards: `audiosim neighbours shards/*.index --queries queries.tsv -o runs/nearest.trec`
+    In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
     from audiosim.audio.shards import neighbours_in
     from audiosim.corpus.formats import read_documents, read_queries, run_lines, write_run
@@ -232,7 +232,7 @@ def init(
     Recordings that may be there twice are named; choose which to keep. Nothing in FOLDER is changed. The same command
     goes on where it was stopped, and takes in what is new.
 
-    Example: `audiosim init music/ -o campaign/`
+    Example: `audiosim init my-demo/sounds -o campaign/`
     """
     from audiosim.audio.music_folder import collect
     from audiosim.relevance.evidence_effects import prepare_closeness

@@ -31,7 +31,7 @@ from audiosim.users.study import Criterion, build_examples
 
 app = typer.Typer(
     help="Prepare a study of people: pairs of lists to show them, balanced over measures and scales.\n\n"
-    "Example: `audiosim study sample mirex2011 --measure CG@5 --measure Q@5 -o answers.tsv`",
+    "Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --measure Q@5 -o answers.tsv`",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -42,7 +42,7 @@ app = typer.Typer(
 def study() -> None:
     """Prepare a study of people: pairs of lists to show them, balanced over measures and scales.
 
-    Example: `audiosim study sample mirex2011 --measure CG@5 --measure Q@5 -o answers.tsv`
+    Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --measure CG@5 --measure Q@5 -o answers.tsv`
     """
 
 
@@ -89,7 +89,7 @@ def satisfaction(
 
     Examples: `audiosim satisfaction answers.tsv --measure CG@5`
 
-    `audiosim satisfaction answers.tsv --scale broad --prior mirex2011 --prior-scale graded-3`
+    `audiosim satisfaction answers.tsv --scale fine --prior mine` (a collection that is judged in full)
     """
     read = read_answers(answers, scale)
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
@@ -135,7 +135,7 @@ def sample_study(
     FILE has an empty column `answer`: fill it and run `audiosim satisfaction FILE`. Differences in score that no two
     lists can have, or of which too few were found, are listed.
 
-    Example: `audiosim study sample mirex2011 --measure CG@5 --scale graded-4 --wanted 100 -o answers.tsv`
+    Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
     collection = load_collection(folder, judgments, system_from, same_artist)
     own = collection.scale

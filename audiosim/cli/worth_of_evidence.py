@@ -44,7 +44,7 @@ def worth(
     whose interval contains 0 may be worth nothing. On a collection that the model knows, models are learned on other
     queries.
 
-    Example: `audiosim worth mirex2011 --judged 0,0.1 --no-replays`
+    Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
     """
     shares = _shares(judged)
     collection = load_collection(folder, judgments)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import NamedTuple
 
 from audiosim.errors import InputError
@@ -90,7 +91,7 @@ class Document:
 class Judgment:
     """Judgment of one pair by one assessor.
 
-    grade     on the collection's scale
+    grade     on the collection's scale, a finite number; NumPy's become Python's
     assessor  empty where nobody is named
     time      ISO 8601, empty where unknown
     """
@@ -101,9 +102,24 @@ class Judgment:
     assessor: str = ""
     time: str = ""
 
+    def __post_init__(self) -> None:
+        if type(self.grade) not in (float, int):
+            if not isinstance(self.grade, Real) or isinstance(self.grade, bool):
+                raise InputError(f"expected a number as grade of document {self.document}, got {self.grade!r}")
+            object.__setattr__(self, "grade", float(self.grade))
+        if not math.isfinite(self.grade):
+            raise InputError(f"expected a finite number as grade of document {self.document}, got {self.grade}")
+
     @property
     def pair(self) -> Pair:
         return Pair(self.query, self.document)
+
+
+def check_judgment(said: object) -> Judgment:
+    """The judgment itself, if it is one."""
+    if not isinstance(said, Judgment):
+        raise InputError(f"expected a judgment such as Judgment('q1', 'd7', grade=70), got {said!r}")
+    return said
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,13 +223,19 @@ def _lines(fields: Mapping[str, Any]) -> list[str]:
 def load_model(name: "str | Path | Model") -> Model:
     """The model of a name in models/, such as "mout-fine", or of a file that ends in .json; a model is itself.
 
-    Raises FormatError where the file is not a model or its checksum does not match.
+    The scale may be left out of a name where there is one alone: "joint" is "joint-fine". Raises FormatError where the
+    file is not a model or its checksum does not match.
     """
     if isinstance(name, Model):
         return name
     path = Path(name) if str(name).endswith(".json") else shipped.folder("models") / f"{name}.json"
     if not path.is_file():
         known = model_names()
+        of_scales = [one for one in known if one.startswith(f"{name}-")]
+        if len(of_scales) == 1:
+            return load_model(of_scales[0])
+        if of_scales:
+            raise InputError(f"model {str(name)!r} is there for several scales, expected {' or '.join(of_scales)}")
         expected = f"a .json file or one of {', '.join(known)}{did_you_mean(str(name), known)}"
         raise InputError(f"unknown model {str(name)!r}, expected {expected}")
     return _parse(path)

@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.model import Judgment, Pair, check_judgment
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, check_ranking, expected_scores, rank
@@ -20,8 +20,8 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.model_check import check_model
 from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
-from audiosim.selection.stopping import Confidence
 from audiosim.selection.stopping_definition import StoppingRule
+from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.stats.multivariate import Moments
 
 
@@ -158,13 +158,12 @@ class Selection:
         """(n,) what the judgment of each pair was worth when the rule was last asked."""
         return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
 
-    def reached(self, stop: float | StoppingRule) -> bool:
+    def reached(self, stop: float | str | StoppingRule) -> bool:
         """True if judging may stop: a stopping rule is met, or no judgment is worth anything any more.
 
-        stop  the rule, or a mean confidence
+        stop  the rule, its text such as "every=0.95", or a mean confidence
         """
-        stop = stop if isinstance(stop, StoppingRule) else Confidence(stop)
-        return stop.reached(self) or not self.weights[~self.belief.judged].any()
+        return as_stopping_rule(stop).reached(self) or not self.weights[~self.belief.judged].any()
 
     def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:
         """The unjudged pairs most worth judging, best first; fewer where fewer are left.
@@ -201,7 +200,7 @@ class Selection:
 
     def tell(self, judgment: Judgment) -> "Selection":
         """The selection after one more judgment; a second one by the same assessor replaces the first."""
-        self.pool.scale.check(judgment.grade)
+        self.pool.scale.check(check_judgment(judgment).grade)
         return self._logged((*self._own_log, judgment), judgment.pair)
 
     def withdraw(self, pair: Pair, assessor: str) -> "Selection":

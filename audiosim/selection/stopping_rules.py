@@ -1,10 +1,17 @@
 """Stopping rules by name: each is a definition in `stopping` or `success`, beside the rule that it makes."""
 
 from collections.abc import Mapping
+from numbers import Real
 
 from audiosim.errors import InputError
 from audiosim.selection import stopping, success
-from audiosim.selection.stopping_definition import RULE_WRITTEN, StoppingDefinition, StoppingRule, number_of
+from audiosim.selection.stopping_definition import (
+    RULE_WRITTEN,
+    StoppingDefinition,
+    StoppingRule,
+    number_of,
+    target_above,
+)
 
 STOPPING_RULES: Mapping[str, StoppingDefinition] = {
     one.name: one
@@ -25,3 +32,14 @@ def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STO
         raise InputError(f"unknown stopping rule {text!r}, expected {examples}")
     definition = known[parts["name"]]
     return definition.make(definition.parse(text, parts["parameters"]), number_of("target", parts["target"]))
+
+
+def as_stopping_rule(stop: object) -> StoppingRule:
+    """The stopping rule that a rule, its text or a mean confidence stands for."""
+    if isinstance(stop, StoppingRule):
+        return stop
+    if isinstance(stop, str):
+        return parse_stopping_rule(stop)
+    if isinstance(stop, Real):
+        return stopping.Confidence(target_above("confidence", float(stop)))
+    raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {stop!r}")

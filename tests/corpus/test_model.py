@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from audiosim.corpus.collection import Collection
@@ -68,3 +70,23 @@ def test_the_grade_of_a_pair_is_the_mean_of_the_last_that_each_assessor_gave():
     judgments = tuple(Judgment("q", "a", grade, assessor) for assessor, grade in said)
     collection = Collection("x", "x", BROAD, 5, (Run("S", {"q": ("a",)}),), judgments=judgments)
     assert collection.grades() == {("q", "a"): 1.5}
+
+
+@pytest.mark.parametrize("grade", [np.int64(30), np.float32(30), np.uint8(30), Fraction(30)])
+def test_a_grade_of_another_kind_of_number_is_python_s(grade):
+    assert Judgment("q", "a", grade).grade == 30
+    assert type(Judgment("q", "a", grade).grade) is float
+
+
+@pytest.mark.parametrize(
+    ("grade", "message"),
+    [
+        ("70", r"^expected a number as grade of document a, got '70'$"),
+        (np.array(3), r"^expected a number as grade of document a, got array\(3\)$"),
+        (True, r"^expected a number as grade of document a, got True$"),
+        (np.float64("nan"), r"^expected a finite number as grade of document a, got nan$"),
+    ],
+)
+def test_a_grade_is_a_finite_number(grade, message):
+    with pytest.raises(InputError, match=message):
+        Judgment("q", "a", grade)

@@ -279,6 +279,14 @@ def test_an_unknown_model_is_refused_with_the_names_there_are():
         load_model("mouth")
 
 
+def test_the_scale_of_a_name_may_be_left_out_where_there_is_one():
+    assert load_model("joint").name == "joint-fine"
+    with pytest.raises(
+        InputError, match="^model 'mout' is there for several scales, expected mout-broad or mout-fine$"
+    ):
+        load_model("mout")
+
+
 def a_model(**changes):
     fields = {"name": "m", "scale": "broad", "levels": (0.0, 1.0), "terms": ("fSYS",), "coefficients": (1.0,)}
     return Model(**(fields | {"thresholds": (0.0,), "fallback": None, "source": "here"} | changes))

@@ -153,6 +153,33 @@ def test_judging_may_stop_at_a_mean_confidence_or_at_any_goal(tiny):
     assert not selection.reached(Judgments(1))
 
 
+def test_a_goal_may_be_written(tiny):
+    selection = start(tiny)
+    assert selection.reached("judgments=0")
+    assert not selection.reached("judgments=1")
+    assert selection.reached("confidence(floor=0)=0.1")
+    assert selection.reached(np.float32(0.95)) == selection.reached(0.95)
+
+
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        ("evry=0.95", "^unknown stopping rule 'evry=0.95', expected confidence=0.95, every=0.95, "),
+        (None, "^expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got None$"),
+        (math.nan, "^the target of confidence must be above 0, got nan$"),
+    ],
+)
+def test_what_is_no_goal_is_refused(tiny, stop, message):
+    with pytest.raises(InputError, match=message):
+        start(tiny).reached(stop)
+
+
+def test_what_is_no_judgment_is_refused(tiny):
+    message = r"^expected a judgment such as Judgment\('q1', 'd7', grade=70\), got \('q1', 'a', 70\)$"
+    with pytest.raises(InputError, match=message):
+        start(tiny).tell(("q1", "a", 70))
+
+
 def test_systems_that_retrieve_the_same_are_not_worth_a_judgment(tiny):
     twins = start(replace(tiny, runs=(tiny.runs[0], Run("twin", tiny.runs[0].rankings))))
     assert twins.confidence == 0.5

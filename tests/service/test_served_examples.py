@@ -1,0 +1,71 @@
+"""Examples of the help texts that need a service, and its options for rankings, each against a server of its own."""
+
+import re
+import shlex
+
+import pytest
+
+from audiosim.corpus.formats import write_run
+from audiosim.corpus.model import Run
+
+
+def ranking(server, collection="small"):
+    with server.client() as http:
+        return http.get(f"/v1/collections/{collection}/ranking").json()
+
+
+def test_a_served_ranking_goes_by_the_distribution_asked_for(commanded, folders, tmp_path):
+    stated = {}
+    for which in ("t", "normal"):
+        options = ("--model", "mout", "--distribution", which)
+        with commanded(folders[:1], tmp_path / which, *options) as server:
+            stated[which] = ranking(server)
+    # Student's t has the heavier tails, so its confidence is nearer to one half; expected scores are the same.
+    assert stated["t"]["confidence"] < stated["normal"]["confidence"]
+    scores = [[row["expectation"] for row in one["systems"]] for one in stated.values()]
+    assert scores[0] == scores[1]
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Collection in which one of two results is the query's own recording."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    write_run(folder / "runs.trec", [Run("S", {"q": ("q", "b", "c")}), Run("T", {"q": ("b", "c")})])
+    return folder
+
+
+@pytest.mark.parametrize(("choice", "pool", "noted"), [("keep", 3, False), ("drop", 2, True), (None, 3, True)])
+def test_a_server_keeps_or_drops_results_by_the_query_s_own_artist(commanded, own, tmp_path, choice, pool, noted):
+    options = ("--model", "uniform", *(("--same-artist", choice) if choice else ()))
+    with commanded([own], tmp_path / "log", *options) as server:
+        assert ranking(server, "own")["pool"] == pool
+        said = server.log.read_text("utf-8")
+    assert ("1 result is the query's own recording" in said) == noted
+
+
+@pytest.mark.parametrize("option", [("--distribution", "gamma"), ("--same-artist", "maybe")])
+def test_an_unknown_choice_is_a_wrong_call(run, own, option):
+    code, _, said = run("serve", own, *option)
+    assert code == 2
+    assert re.search(f"Invalid value for '{option[0]}'.*'{option[1]}' is not one of", " ".join(said.split()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec",
+        "audiosim estimate my-demo --model remote:http://127.0.0.1:8000",
+        "audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv",
+    ],
+)
+def test_an_example_that_asks_a_server_runs(commanded, run, own, tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    demo = own.rename(tmp_path / "my-demo")
+    write_run(tmp_path / "new-system.trec", [Run("new", {"q": ("c", "b")})])
+    (demo / "judgments.csv").write_text("query,document,fine\nq,b,70\n", encoding="utf-8")
+    # As the example of `serve`, but on a port that is free.
+    with commanded([demo], tmp_path / "log", "--db", "sqlite:///my-demo/campaign.db", "--judgments", "none") as server:
+        words = shlex.split(text.replace("http://127.0.0.1:8000", server.url))
+        code, out, said = run(*words[1:])
+    assert code == 0, said + out

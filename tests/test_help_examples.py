@@ -1,0 +1,133 @@
+"""The examples in the help texts: every command has one, and each runs as it stands where my-demo is.
+
+my-demo is here what `audiosim demo my-demo` makes, with eight of its queries, so that all examples run in seconds.
+"""
+
+import csv
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+
+from audiosim import Campaign, Collection, Judgment, cli
+from audiosim.campaign import DatabaseStore
+from audiosim.corpus.formats import write_judgments_csv
+from audiosim.demo import prepare_demo
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+# tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo; a cluster is nowhere.
+ELSEWHERE = re.compile(r"audiosim (serve|demo)|http://|s3://")
+LONG = ("--evidence", "--repeat", "--compare", "chroma", "--folds", "audiosim plan", "audiosim worth", "reproduce")
+QUERIES = 8
+
+
+def commands(group=None, name="audiosim"):
+    """Name and command of all that can be called."""
+    group = group or typer.main.get_command(cli.app)
+    context = typer.Context(group, info_name=name)
+    for one in group.list_commands(context):
+        command = group.get_command(context, one)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, f"{name} {one}")
+        else:
+            yield f"{name} {one}", command
+
+
+def examples(command):
+    """What stands in backquotes after the word Example."""
+    said = command.help.partition("Example")[2]
+    return [" ".join(text.split()) for text in re.findall(r"`([^`]*audiosim [^`]+)`", said)]
+
+
+COMMANDS = dict(commands())
+HERE = [text for command in COMMANDS.values() for text in examples(command) if not ELSEWHERE.search(text)]
+MARKED = [pytest.param(text, marks=pytest.mark.slow if any(one in text for one in LONG) else ()) for text in HERE]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_an_example_of_itself(name):
+    assert any(f"{name} " in text for text in examples(COMMANDS[name]))
+
+
+def small_demo(folder):
+    """What `audiosim demo` makes, with fewer queries, and sixty judgments."""
+    prepare_demo(folder, str)
+    queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
+    for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if line.split()[0] in queries), encoding="utf-8")
+    truth = Collection.load(folder, folder / "truth.qrels").grades()
+    log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", "demo")
+    campaign = Campaign(Collection.load(folder), None, "CG@5", log)
+    for pair in campaign.ask(60):
+        campaign.tell(Judgment(*pair, grade=truth[pair], assessor="simulated"))
+    write_judgments_csv(folder / "judgments.csv", campaign.judgments())
+    log.close()
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, made_once):
+    """A folder with my-demo in it, to run an example in."""
+    shutil.copytree(made_once("small-demo", small_demo), tmp_path / "my-demo")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def mine(place):
+    """Collection that two people have judged in full."""
+    shutil.copytree(place / "my-demo" / "runs", place / "mine" / "runs")
+    truth = [line.split() for line in (place / "my-demo" / "truth.qrels").read_text("utf-8").splitlines()]
+    with (place / "mine" / "judgments.csv").open("w", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["query", "document", "fine", "assessor"])
+        for number, (query, _, document, grade) in enumerate(truth):
+            rows.writerow([query, document, grade, "ann"])
+            rows.writerow([query, document, min(100, max(0, int(float(grade)) + number % 21 - 10)), "bob"])
+
+
+def answered(place, run):
+    """Study with an answer to every example."""
+    run(*shlex.split("study sample my-demo --judgments my-demo/truth.qrels --wanted 20 -o answers.tsv"))
+    path = place / "answers.tsv"
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    for number, row in enumerate(rows):
+        row["answer"] = ["a", "b", "good", "bad"][number % 4]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0], delimiter="\t")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def prepare(place, run, words):
+    """What the example takes to be there beside my-demo."""
+    if "mine" in words:
+        mine(place)
+    if words[1] == "satisfaction":
+        answered(place, run)
+    if "monday.jsonl" in words and words[1] != "backup":
+        run(*shlex.split("backup --db sqlite:///my-demo/campaign.db -o monday.jsonl"))
+    if words[1:3] == ["token", "revoke"]:
+        run(*shlex.split("token create --role assessor --name ann --db sqlite:///my-demo/campaign.db"))
+    if "new-system.trec" in words:
+        shutil.copy(place / "my-demo" / "runs" / "harmony.trec", place / "new-system.trec")
+    if any(word.startswith("shards/") for word in words):
+        shutil.copytree(place / "my-demo" / "sounds.index", place / "shards" / "one.index")
+    if "data" in words:
+        if not DATA.is_dir():
+            pytest.skip("the published data is not beside the checkout")
+        (place / "data").symlink_to(DATA)
+
+
+@pytest.mark.parametrize("text", MARKED)
+def test_an_example_runs(text, place, run):
+    words = shlex.split(text)
+    prepare(place, run, words)
+    spread = [str(path) for word in words[1:] for path in (sorted(Path().glob(word)) if "*" in word else [word])]
+    code, _, said = run(*spread)
+    assert code == 0, said
+    for output in (words[place + 1] for place, word in enumerate(words) if word in ("-o", "--output")):
+        assert Path(output).exists()
