@@ -15,10 +15,11 @@ from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
-from audiosim.expected.verdicts import TwoSystems
+from audiosim.expected.separation import two_systems_of_pool
+from audiosim.expected.two_systems import TwoSystems, check_level, check_two
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
@@ -220,10 +221,11 @@ def compare(
     """
     collection, measure = as_collection(collection), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    grades = pool.spread(collection.grades())
-    estimator = _learned(pool, model, collection)
-    ranking = estimate_pool(expected_scores(measure, pool), estimator, grades, distribution)
-    return TwoSystems(ranking, a, b, confidence)
+    check_two(pool.systems, a, b)
+    check_level(confidence)
+    grades, estimator, expected = collection.grades(), _learned(pool, model, collection), expected_scores(measure, pool)
+    order = pool.locate_judged(grades)
+    return two_systems_of_pool(expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order)
 
 
 def simulate(

@@ -18,8 +18,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.separation import verdicts_of_pool
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
@@ -94,7 +95,7 @@ class Publication:
     """
 
     collection: Collection
-    ranking: Ranking
+    verdicts: Verdicts
     scores: Array
     satisfied: Array | None
     threshold: float
@@ -109,9 +110,9 @@ class Publication:
         return self.ranking.judged == self.ranking.pool
 
     @property
-    def verdicts(self) -> Verdicts:
-        """Groups, ranks and the best on these queries."""
-        return Verdicts(self.ranking)
+    def ranking(self) -> Ranking:
+        """The ranking on these queries."""
+        return self.verdicts.ranking
 
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first: on these queries, and on queries of this kind.
@@ -216,14 +217,14 @@ def record_of(
     start = built_in(pool, model)
     estimator = after_grades(pool, start, grades)
     expected = expected_scores(measure, pool)
-    ranking = estimate_pool(expected, estimator, spread, distribution, pool.locate_judged(grades))
+    verdicts = verdicts_of_pool(expected, estimator, spread, distribution, pool.locate_judged(grades))
     rng = np.random.default_rng(0) if rng is None else rng
     belief = estimator.predict(spread)
     scores, satisfied = _completed(collection, pool, measure, belief, 1 if whole else imputations, rng)
     curve = () if whole else tuple(confidences(pool, measure, start, collection.judgments, distribution=distribution))
     return Publication(
         collection,
-        ranking,
+        verdicts,
         scores,
         satisfied,
         threshold,

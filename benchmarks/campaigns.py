@@ -40,7 +40,7 @@ from audiosim.training.train import train
 WIDER = (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0)  # factors that stated deviations are tried with
 MOMENTS = (50, 100, 200, 400, 800, 1600)
 EVERY = 20  # judgments apart, moments of the scores are kept
-UNTIL, UNTIL_AT = 0.98, 1.5  # confidence that ends a campaign, with deviations so many times as large
+UNTIL, UNTIL_AT = 0.98, 1.2  # confidence that ends a campaign, with deviations so many times as large
 BATCH = 20
 HOME = "mirex2011 at home"  # halves, with a model of the other half
 UNLIKE: Mapping[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {

@@ -78,6 +78,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="collections, with commas")
     options = parser.parse_args()
     model, estimates = load_model("joint-fine"), between_all()
+    results: dict[str, dict[str, np.ndarray]] = {}
     with Figures("single_grades") as figures, threadpool_limits(1):
         for name, collection in real([name for name in options.only.split(",") if name]).items():
             between = learn_between([one for one in estimates if one.source != SOURCES[name]])
@@ -89,13 +90,27 @@ def main() -> None:
                 pool = build_pool(part.of(collection))
                 for amount, found in measured(pool, pool.spread(part.of(collection).grades()), away, code):
                     rows.setdefault(amount, []).append(found)
-            for amount, every in rows.items():
-                predicted = np.array(every)
-                for place, what in enumerate(("RMSE", "log score")):
-                    own, other = predicted[:, place], predicted[:, place + 2]
-                    error = np.std(own - other, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0
-                    note = f"{np.mean(own - other):+.4f} ± {error:.4f} to the running mean"
-                    figures.add(f"{name}, {amount} judged, {what}", float(own.mean()), "", float(other.mean()), note)
+            results[name] = {amount: np.array(every) for amount, every in rows.items()}
+            print(f"{name}: {options.parts} parts", flush=True)
+        for place, what in enumerate(("RMSE", "log score")):
+            named = {
+                _above(of, place): [name, *(_cell(every, place) for every in of.values())]
+                for name, of in results.items()
+            }
+            head = ["", *(f"{amount} judged" for amount in next(iter(results.values())))]
+            table = [named[worst] for worst in sorted(named, reverse=True)]
+            figures.table(f"{what}: model, running mean, their difference", head, table)
+
+
+def _above(of: dict[str, np.ndarray], place: int) -> float:
+    """Most by which the model is worse than the running mean, of shares of each query judged."""
+    return max(float((every[:, place] - every[:, place + 2]).mean()) for name, every in of.items() if "%" in name)
+
+
+def _cell(every: np.ndarray, place: int) -> str:
+    own, other = every[:, place], every[:, place + 2]
+    error = np.std(own - other, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0
+    return f"{own.mean():.3f}, {other.mean():.3f}: {np.mean(own - other):+.3f} ± {error:.3f}"
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
-from starlette.requests import Request, cookie_parser
+from fastapi.security.utils import get_authorization_scheme_param
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from audiosim.campaign.event import utc_now
@@ -94,10 +95,11 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(netloc: str) -> str:
-    """The name or number in `host:port`, lower case, without the brackets of IPv6."""
-    if netloc.startswith("["):
-        return netloc[1:].partition("]")[0].lower()
-    return netloc.rpartition(":")[0].lower() if ":" in netloc else netloc.lower()
+    """The name or number in `host:port`, lower case, without the brackets of IPv6; empty where it is none."""
+    try:
+        return urlsplit(f"//{netloc}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def client_of(address: str) -> str:
@@ -190,6 +192,11 @@ class Access:
         """True if a token is needed and there is none that is good: nobody gets in."""
         return self.locked and not self._sign_in and not any(token.valid(self._now()) for token in self._known)
 
+    @property
+    def tokens(self) -> TokenStore | None:
+        """The tokens, where one is needed to come in: the first would lock out the organiser, who has none."""
+        return self._store if self.locked else None
+
     def reload(self) -> None:
         """Read the tokens anew; requests that come in the meantime go by what was known."""
         self._read = self._clock()
@@ -213,19 +220,17 @@ class Access:
         if self._sign_in is not None and secret is not None:
             await self._sign_in.prepare(secret)
 
-    def vouched(self, scope: Scope) -> Person | None:
+    def vouched(self, request: Request) -> Person | None:
         """The person whom a proxy vouches for with a request that brings no token of its own; None where nobody is."""
-        headers = Headers(scope=scope)
-        if self._sign_in is None or "authorization" in headers:
+        if self._sign_in is None or "authorization" in request.headers:
             return None
-        return self._sign_in.vouched(headers, scope["state"].get("peer", ""))
+        return self._sign_in.vouched(request.headers, getattr(request.state, "peer", ""))
 
-    def recognise(self, scope: Scope) -> Caller:
+    def recognise(self, request: Request) -> Caller:
         """Caller of a request: by the token it brings, else as a proxy says, else by a cookie."""
-        person = self.vouched(scope)
-        if person is not None and self._sign_in is not None:
+        if self._sign_in is not None and (person := self.vouched(request)) is not None:
             return self._sign_in.admit(person)
-        return self.identify(presented(Headers(scope=scope))[0], address_of(scope))
+        return self.identify(presented(request)[0], address_of(request))
 
     def identify(self, secret: str | None, address: str) -> Caller:
         """Owner of a token; without one, nobody, or everybody where there are no tokens.
@@ -277,47 +282,45 @@ class Guarded:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: ASGIApp = self._app
+        answer = self._app
         if scope["type"] == "http":
             try:
-                await self._access.prepare(presented(Headers(scope=scope))[0])
-                self._check(scope)
+                await self._check(Request(scope))
             except DeniedError as denied:
                 answer = refusal(scope, denied.status_code, denied.detail, denied.headers)
         await answer(scope, receive, send)
 
-    def _check(self, scope: Scope) -> None:
-        headers, access = Headers(scope=scope), self._access
-        method, path, netloc = scope["method"], scope["path"], headers.get("host", "")
+    async def _check(self, request: Request) -> None:
+        headers, access, path = request.headers, self._access, request.scope["path"]
+        (secret, in_cookie), netloc = presented(request), headers.get("host", "")
+        await access.prepare(secret)
         if not path.startswith(HEALTH):  # who asks for it knows the machine, not its names
             access.check_name(netloc)
-        by_browser = presented(headers)[1] or access.vouched(scope) is not None
-        if method not in SAFE:
+        by_browser = in_cookie or access.vouched(request) is not None
+        if request.method not in SAFE:
             check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
-        public = roles_for(method, path)[0] is PUBLIC
-        caller = NOBODY if public and access.locked else access.recognise(scope)
+        public = roles_for(request.method, path)[0] is PUBLIC
+        caller = NOBODY if public and access.locked else access.recognise(request)
         if caller is NOBODY and not public:
             raise DeniedError(401, "this needs a token: Authorization: Bearer TOKEN", {"WWW-Authenticate": MISSING})
-        check_allowed(caller, method, path)
-        scope["state"].update(caller=caller, role=caller.role)
+        check_allowed(caller, request.method, path)
+        request.scope["state"].update(caller=caller, role=caller.role)
 
 
-def presented(headers: Headers) -> tuple[str | None, bool]:
+def presented(request: Request) -> tuple[str | None, bool]:
     """The token that a request brings, and whether in a cookie."""
-    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    scheme, secret = get_authorization_scheme_param(request.headers.get("authorization"))
     if scheme.lower() == "bearer":
         return secret.strip(), False
-    cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
-    return cookie, cookie is not None
+    return request.cookies.get(COOKIE), COOKIE in request.cookies
 
 
-def address_of(scope: Scope) -> str:
+def address_of(request: Request) -> str:
     """Address that a request comes from."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
+    return request.client.host if request.client else ""
 
 
 def caller_of(request: Request) -> Caller:
     """Caller of a request, as found out before the request came here."""
-    caller: Caller = request.scope["state"]["caller"]
+    caller: Caller = request.state.caller
     return caller

@@ -35,16 +35,12 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         before = self.cycle
         super().data_received(data)
-        if self.cycle is before and (before is None or before.response_complete):
-            self._wait_for_head(len(data))
-        else:
-            self._head_bytes = 0
-            self._calm()
-
-    def _wait_for_head(self, more: int) -> None:
-        self._head_bytes += more
+        waits = self.cycle is before and (before is None or before.response_complete)
+        self._head_bytes = self._head_bytes + len(data) if waits else 0
         if self._head_bytes > MOST_HEAD_BYTES:
             self._end(TOO_LARGE)
+        elif not waits:
+            self._calm()
         elif self._patience is None:
             self._patience = self.loop.call_later(self.head_s, self._give_up)
 

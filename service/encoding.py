@@ -15,7 +15,7 @@ NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
     """The JSON of a `wire.PredictionsOut`; a NaN is null."""
-    names = [*predicted.models, None]
+    names, spoken = [*predicted.models, None], [*predicted.evidence, None]  # ABSENT is -1, the last of each
     fields: dict[str, Any] = {
         "model": {"name": predicted.name, "version": predicted.version},
         "judgments": predicted.judgments,
@@ -23,24 +23,18 @@ def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
         "expectation": predicted.expectation,
         "variance": predicted.variance,
         "status": list(map(STATUSES.__getitem__, predicted.status.tolist())),
-        # ABSENT is -1, the last of the names.
         "models": list(map(names.__getitem__, predicted.model.tolist())),
+        "evidence": list(map(spoken.__getitem__, predicted.spoke.tolist())),
     }
-    spoken = [*predicted.evidence, None]
-    fields["evidence"] = list(map(spoken.__getitem__, predicted.spoke.tolist()))
     if "probabilities" in include:
-        fields["levels"] = predicted.levels
-        fields["probabilities"] = _rows(predicted.probabilities)
+        fields |= {"levels": predicted.levels, "probabilities": _rows(predicted.probabilities)}
     return orjson.dumps(fields, option=NUMPY)
 
 
-def _rows(rows: Array) -> Any:
-    """(n, k) rows, for orjson to write; null for a row that starts with NaN."""
-    if len(rows) <= BLOCK:
-        return _block(rows)
-    starts = range(0, len(rows), BLOCK)
-    blocks = (orjson.dumps(_block(rows[start : start + BLOCK]), option=NUMPY)[1:-1] for start in starts)
-    return orjson.Fragment(b"[" + b",".join(blocks) + b"]")
+def _rows(rows: Array) -> orjson.Fragment:
+    """(n, k) rows as JSON; null for a row that starts with NaN."""
+    blocks = (orjson.dumps(_block(rows[start : start + BLOCK]), option=NUMPY) for start in range(0, len(rows), BLOCK))
+    return orjson.Fragment(b"[" + b",".join(block[1:-1] for block in blocks) + b"]")
 
 
 def _block(rows: Array) -> Any:

@@ -75,26 +75,32 @@ class WireRoute(APIRoute):
         return handle_bytes
 
 
+def kept(name: str) -> Any:
+    """Dependency on what an application keeps under a name."""
+
+    async def find(request: Request) -> object:
+        return getattr(request.app.state, name)
+
+    return Depends(find)
+
+
 # These are coroutines so that FastAPI runs them at once, and not in a thread.
 async def read_body(request: Request) -> bytes:
     """The body, which `service.limits` has kept within limits."""
     return await request.body()
 
 
-async def served_by(request: Request) -> Served:
-    """All that the application serves."""
-    served: Served = request.app.state.served
-    return served
+ServedDep = Annotated[Served, kept("served")]
 
 
-async def named_collection(request: Request, collection: str) -> ServedCollection:
+async def named_collection(served: ServedDep, collection: str) -> ServedCollection:
     """The collection that the address names."""
-    return (await served_by(request)).collection(collection)
+    return served.collection(collection)
 
 
-async def named_model(request: Request, model: str) -> Model:
+async def named_model(served: ServedDep, model: str) -> Model:
     """The model that the address names."""
-    return (await served_by(request)).model(model)
+    return served.model(model)
 
 
 class ModelRoute(WireRoute):
@@ -107,7 +113,7 @@ class ModelRoute(WireRoute):
         kind, endpoint = get_type_hints(self.endpoint)["asked"], self.endpoint
 
         async def handle(request: Request) -> Response:
-            model = await named_model(request, request.path_params["model"])
+            model = request.app.state.served.model(request.path_params["model"])
             response = await endpoint(request, model, kind.taken(await request.body()))
             assert isinstance(response, Response)
             return response
@@ -116,7 +122,6 @@ class ModelRoute(WireRoute):
 
 
 BodyDep = Annotated[bytes, Depends(read_body)]
-ServedDep = Annotated[Served, Depends(served_by)]
 CollectionDep = Annotated[ServedCollection, Depends(named_collection)]
 ModelDep = Annotated[Model, Depends(named_model)]
 ModelQuery = Annotated[str | None, Query(alias="model", description="another model for the collection's scale")]

@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +18,7 @@ from service.problems import refusal
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18
 Result = TypeVar("Result")
+TOGETHER = "the service is busy: the requests in flight are too large together; ask again later"
 PREDICTING = ("/predictions", "/prior", "/infer")
 
 
@@ -67,29 +69,28 @@ class Gate:
     """
 
     def __init__(self, at_work: int, waiting: int, what: str = "predictions") -> None:
-        self._free, self._alone = asyncio.Semaphore(at_work), asyncio.Semaphore(1)
+        self._free, self._alone = CapacityLimiter(at_work), CapacityLimiter(1)
         self._most_waiting, self._what = waiting, what
-        self.at_work = self.waiting = 0
+
+    @property
+    def at_work(self) -> int:
+        """Number of those at work."""
+        return int(self._free.borrowed_tokens)
+
+    @property
+    def waiting(self) -> int:
+        """Number of those that wait."""
+        return self._free.statistics().tasks_waiting + self._alone.statistics().tasks_waiting
 
     @asynccontextmanager
     async def turn(self, large: bool = False) -> AsyncIterator[None]:
         """Wait for one's turn, and hold it."""
-        needed = [self._alone, self._free] if large else [self._free]
-        if self.waiting >= self._most_waiting and any(one.locked() for one in needed):
+        full = not self._free.available_tokens or (large and not self._alone.available_tokens)
+        if full and self.waiting >= self._most_waiting:
             detail = f"the service is busy: {self.waiting} {self._what} are waiting already; ask again later"
             raise RefusedError(503, detail, unread=False)
-        async with AsyncExitStack() as held:
-            self.waiting += 1
-            try:
-                for one in needed:
-                    await held.enter_async_context(one)
-            finally:
-                self.waiting -= 1
-            self.at_work += 1
-            try:
-                yield
-            finally:
-                self.at_work -= 1
+        async with self._alone if large else nullcontext(), self._free:
+            yield
 
 
 class Shared:
@@ -130,103 +131,75 @@ class Limited:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        chunks: list[bytes] = []
+        body = bytearray()
         try:
-            try:
-                if self._check_head(scope):
-                    await self._read(receive, chunks)
-                    receive = _replayed(b"".join(chunks), receive)
-                await self._work(scope, receive, send, sum(map(len, chunks)))
-            finally:
-                self._held -= sum(map(len, chunks))
+            if self._check_head(scope):
+                await self._read(receive, body)
+                receive = _replayed(bytes(body), receive)
+            predicts = scope["method"] == "POST" and scope["path"].endswith(PREDICTING)
+            async with self._gate.turn(len(body) > LARGE_BYTES) if predicts else nullcontext():
+                await self._app(scope, receive, send)
         except RefusedError as refused:
-            await _refuse(refused, scope, receive, send, self._limits)
-
-    async def _work(self, scope: Scope, receive: Receive, send: Send, size: int) -> None:
-        predicts = scope["method"] == "POST" and scope["path"].endswith(PREDICTING)
-        async with self._gate.turn(size > LARGE_BYTES) if predicts else nullcontext():
-            await self._app(scope, receive, send)
+            await self._refuse(refused, scope, receive, send)
+        finally:
+            self._held -= len(body)
 
     def _check_head(self, scope: Scope) -> bool:
         """True if a body follows; what is wrong already is refused."""
-        limits, size, follows = self._limits, 0, False
+        limits, headers = self._limits, Headers(scope=scope)
+        length = headers.get("content-length", "0")
         if len(scope["query_string"]) > limits.target_bytes or len(scope["raw_path"]) > limits.target_bytes:
             raise RefusedError(414, f"a path and a query may have {limits.target_bytes} bytes at most, each")
-        for name, value in scope["headers"]:
-            size += len(name) + len(value)
-            if name == b"content-length":
-                follows = follows or value != b"0"
-                if int(value) > limits.body_bytes:
-                    raise self._too_large()
-            elif name == b"transfer-encoding":
-                follows = True
-            elif name == b"content-encoding" and value.lower() != b"identity":
-                raise RefusedError(415, "a body must be sent as it is, without a content encoding")
-        if size > limits.header_bytes:
+        if int(length) > limits.body_bytes:
+            raise self._too_large()
+        if any(value.lower() != "identity" for value in headers.getlist("content-encoding")):
+            raise RefusedError(415, "a body must be sent as it is, without a content encoding")
+        if sum(len(name) + len(value) for name, value in headers.raw) > limits.header_bytes:
             raise RefusedError(431, f"the headers may have {limits.header_bytes} bytes at most")
-        return follows
+        return length != "0" or "transfer-encoding" in headers
 
-    async def _read(self, receive: Receive, chunks: list[bytes]) -> None:
-        clock, limits, size = asyncio.get_running_loop().time, self._limits, 0
-        end = clock() + limits.body_s
+    async def _read(self, receive: Receive, body: bytearray) -> None:
+        clock, limits, more = asyncio.get_running_loop().time, self._limits, True
         try:
-            async with asyncio.timeout(limits.silence_s) as patience:
-                while True:
+            async with asyncio.timeout(limits.body_s), asyncio.timeout(limits.silence_s) as silence:
+                while more:
                     message = await receive()
-                    size += self._take(message, chunks)
-                    if size > limits.body_bytes:
-                        raise self._too_large(unread=message.get("more_body", False))
-                    if not message.get("more_body"):
-                        return
-                    patience.reschedule(min(clock() + limits.silence_s, end))
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    chunk, more = message.get("body", b""), message.get("more_body", False)
+                    body += chunk
+                    self._held += len(chunk)
+                    if len(body) > limits.body_bytes:
+                        raise self._too_large(unread=more)
+                    if self._held > limits.held_bytes:
+                        raise RefusedError(503, TOGETHER)
+                    silence.reschedule(clock() + limits.silence_s)
         except TimeoutError:
-            raise RefusedError(
-                408, f"a body may not pause for {limits.silence_s:g} s or take {limits.body_s:g} s"
-            ) from None
-
-    def _take(self, message: Message, chunks: list[bytes]) -> int:
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        chunk = message.get("body", b"")
-        chunks.append(chunk)
-        self._held += len(chunk)
-        if self._held > self._limits.held_bytes:
-            raise RefusedError(
-                503, "the service is busy: the requests in flight are too large together; ask again later"
-            )
-        return len(chunk)
+            detail = f"a body may not pause for {limits.silence_s:g} s or take {limits.body_s:g} s"
+            raise RefusedError(408, detail) from None
 
     def _too_large(self, unread: bool = True) -> RefusedError:
-        return RefusedError(413, f"a body may have {self._limits.body_bytes} bytes at most", unread=unread)
+        return RefusedError(413, f"a body may have {self._limits.body_bytes} bytes at most", unread)
+
+    async def _refuse(self, refused: RefusedError, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer at once and close; but listen a while, as many senders read no answer before they have sent all."""
+        answer = refusal(scope, refused.status_code, refused.detail, refused.headers)
+        await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
+        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+        heard, more = 0, refused.unread and refused.status_code != 408
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.linger_s):
+                while more and heard <= 4 * self._limits.body_bytes:
+                    message = await receive()
+                    heard, more = heard + len(message.get("body", b"")), message.get("more_body", False)
+        await send({"type": "http.response.body", "body": b""})
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """A body that was read, for an application to read again; then whatever comes next."""
-    rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    rest: list[Message] = [{"type": "http.request", "body": body}]
 
     async def replay() -> Message:
         return rest.pop() if rest else await receive()
 
     return replay
-
-
-async def _refuse(refused: RefusedError, scope: Scope, receive: Receive, send: Send, limits: Limits) -> None:
-    """Answer at once and close; but listen for a while, as many senders read no answer before they have sent all."""
-    answer = refusal(scope, refused.status_code, refused.detail, refused.headers)
-    await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": True})
-    if refused.unread and refused.status_code != 408:
-        await _hear_out(receive, limits)
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _hear_out(receive: Receive, limits: Limits) -> None:
-    heard, more = 0, True
-    try:
-        async with asyncio.timeout(limits.linger_s):
-            while more and heard <= 4 * limits.body_bytes:
-                message = await receive()
-                heard += len(message.get("body", b""))
-                more = bool(message.get("more_body"))
-    except TimeoutError:
-        return

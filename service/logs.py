@@ -5,7 +5,6 @@ import sys
 import time
 import traceback
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Literal, TextIO
 
 import msgspec
@@ -40,12 +39,11 @@ class RequestLog:
 
 def text_line(seen: Seen, moment: float) -> str:
     """A request as a person reads it, in the form of the other lines."""
-    seconds, part = divmod(moment, 1)
+    at = datetime.fromtimestamp(moment).isoformat(" ", "milliseconds").replace(".", ",")
     role = f" {seen.role}" if seen.role else ""
     return (
-        f"{_local(int(seconds))},{int(part * 1000):03} {_level(seen).upper()} service: request {seen.request_id}: "
-        f"{seen.method} {seen.route} {seen.status} in {seen.seconds * 1000:.1f} ms, "
-        f"{seen.bytes} bytes to {seen.remote}{role}\n"
+        f"{at} {_level(seen).upper()} service: request {seen.request_id}: {seen.method} {seen.route} {seen.status} "
+        f"in {seen.seconds * 1000:.1f} ms, {seen.bytes} bytes to {seen.remote}{role}\n"
     )
 
 
@@ -77,8 +75,3 @@ def _level(seen: Seen) -> str:
 
 def _utc(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat()
-
-
-@lru_cache(1)
-def _local(second: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))

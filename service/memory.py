@@ -14,12 +14,8 @@ def keep_freed_memory() -> None:
     It otherwise gives the large arrays of a prediction back to the system after each request, and gets them again,
     page by page, for the next: of the time for 5,000 rows of features that is a third.
     """
-    if sys.platform != "linux":
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
-        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
+    _malloc("mallopt", M_MMAP_THRESHOLD, LARGE_BYTES)
+    _malloc("mallopt", M_TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def give_back_freed_memory() -> None:
@@ -27,6 +23,9 @@ def give_back_freed_memory() -> None:
 
     After something rare that takes much: a model that has learned predicts all anew, and some 60 MB are free then.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)
+    _malloc("malloc_trim", 0)
+
+
+def _malloc(name: str, *numbers: int) -> None:
+    if sys.platform == "linux" and (call := getattr(ctypes.CDLL(None), name, None)) is not None:
+        call(*numbers)

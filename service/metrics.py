@@ -23,7 +23,7 @@ ROUTE = ("route",)
 class Metrics:
     """Counts what an application does; `text` is what a scrape gets.
 
-    gate       of the predictions
+    gate    of the predictions
     states  of each campaign, by collection
     """
 

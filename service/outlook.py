@@ -19,6 +19,7 @@ REMAINING_S = 2.0
 PLAN_S = 20.0
 SLICE_S = 0.005
 COARSE = 10
+PLANNED_BATCH = 20  # as `audiosim plan` has it
 
 
 class Leisure:
@@ -84,7 +85,7 @@ class Outlook:
             if self._plan is None or self._plan[0].number != current.number:
                 rng = np.random.default_rng([one.judging.settings.seed, current.number])
                 _, judgments = campaign.snapshot()
-                chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
+                chosen = replace(current.selection, batch=max(PLANNED_BATCH, current.selection.batch))
                 found = effort_from(
                     replace(one.collection, judgments=judgments),
                     chosen,

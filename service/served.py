@@ -15,8 +15,9 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import ExpectedScores, estimate_pool, expected_scores
-from audiosim.expected.ranking import Ranking
+from audiosim.expected.estimation import ExpectedScores, expected_scores
+from audiosim.expected.separation import verdicts_of_pool, with_next
+from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.any_pair import Known
@@ -24,6 +25,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.published import Model, load_model, model_names
 from audiosim.relevance.relearning import after_grades, following
+from audiosim.selection import Selection
 from service.campaigns import Judging
 from service.learning import Remembering
 from service.predicted import State
@@ -173,6 +175,7 @@ class ServedCollection:
         self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._rankings = lru_cache(maxsize=KEPT)(self._rank)
+        self._own_verdicts = lru_cache(maxsize=1)(self._verdicts_now)
         self._cutoff = cutoff
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
 
@@ -240,7 +243,7 @@ class ServedCollection:
         pool = build_pool(self.collection, predictor.pool.cutoff, more)
         return Predictor(pool, make_estimator(pool, model), self.campaign, within=predictor)
 
-    def ranking(self, text: str | None = None) -> tuple[int, Ranking]:
+    def verdicts(self, text: str | None = None) -> tuple[int, Verdicts]:
         """The number of the state of the judgments, and what `audiosim estimate` says of it.
 
         text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
@@ -249,7 +252,7 @@ class ServedCollection:
         self.campaign.refresh()
         number, selection, _ = self.campaign.current_state
         if measure == selection.measure:
-            return number, selection.checked
+            return number, self._own_verdicts(selection)
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, tuple(mean_grades(judgments).items()))
@@ -261,11 +264,15 @@ class ServedCollection:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         return measure
 
-    def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...]) -> Ranking:
+    @staticmethod
+    def _verdicts_now(selection: Selection) -> Verdicts:
+        return with_next(Verdicts(selection.checked), selection.expected, selection.belief)
+
+    def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...]) -> Verdicts:
         predictor, grades = self.predictor(None, measure.cutoff), dict(observed)
         pool, distribution = predictor.pool, self.campaign.selection.distribution
         expected, learned, order = self._expected(measure), predictor.learned(grades), pool.locate_judged(grades)
-        return estimate_pool(expected, learned, pool.spread(grades), distribution, order)
+        return verdicts_of_pool(expected, learned, pool.spread(grades), distribution, order)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

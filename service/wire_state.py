@@ -17,7 +17,7 @@ class SystemOut(Wire, omit_defaults=True):
     """A system's expected score with its 95 % interval; `error` where grades were drawn to get it.
 
     Systems that share a letter of `group` cannot be told apart; each may have the ranks from `rank_low`, the best, to
-    `rank_high`; `best` is the probability that it is the best of all.
+    `rank_high`; `best` is the probability that it is the best of all, `top` that it is among the best `top_k`.
     """
 
     system: str
@@ -29,6 +29,7 @@ class SystemOut(Wire, omit_defaults=True):
     rank_low: int | None = None
     rank_high: int | None = None
     best: float | None = None
+    top: float | None = None
     error: float | None = None
 
 
@@ -42,11 +43,20 @@ class DifferenceOut(Wire):
     confidence: float
 
 
+class SeparationOut(Wire):
+    """Two systems that cannot be told apart, and how many more judgments would probably change that."""
+
+    a: str
+    b: str
+    judgments: int
+
+
 class RankingOut(Wire, omit_defaults=True):
     """The ranking as `audiosim estimate` has it, in one state of the campaign.
 
     `basis` is "predicted, nothing judged", or the number of judgments that it rests on. `groups` of systems cannot be
-    told apart, at the `family_wise` level and `about` the panel of assessors; `sentence` says the result. `fit` says
+    told apart, at the `family_wise` level and `about` the panel of assessors; `nearest` to it are two, where known;
+    `sentence` says the result. `fit` says
     whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED. Where it fails, `fit_against`
     says what speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they
     rest on what collections in general are like, and on the judgments.
@@ -63,8 +73,10 @@ class RankingOut(Wire, omit_defaults=True):
     pairs: list[DifferenceOut]
     groups: list[list[str]] = field(default_factory=list)
     family_wise: float | None = None
+    top_k: int | None = None
     about: str = ""
     sentence: str = ""
+    nearest: SeparationOut | None = None
     basis: str | int = PREDICTED
     fit: str = "NOT CHECKED"
     fit_evidence: float = 1.0

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -52,7 +53,25 @@ def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
     code, out, err = run(*call, "--fail-unless", "timbre-full better by 0.9")
     assert code == 1
     assert "timbre-full is better than random" in out
+    assert "Not shown at 95 %: timbre-full better by 0.9 (probability 0.000).\nAll 600 pairs judged.\n" in out
     assert err == f"{LACKING}audiosim: not shown at 95 %: timbre-full better by 0.9\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (["rhythm", "nobody"], "A and B: unknown system 'nobody', expected one of"),
+        (["rhythm", "rhythm"], "A and B: expected two systems to compare, got rhythm twice"),
+        (["rhythm", "harmony", "--confidence", "95"], "--confidence: the confidence must be between .5 and 1, got 95"),
+        (["rhythm", "harmony", "--fail-unless", "rhythm bettter"], "--fail-unless: expected a condition such as"),
+        (["rhythm", "harmony", "--fail-unless", "better by x"], "--fail-unless: the size in 'better by x' must be a"),
+    ],
+)
+def test_a_release_script_can_tell_wrong_usage_of_compare_from_a_condition_that_fails(run, call, message):
+    code, out, err = run("compare", DEMO, *call, "--format", "json")
+    assert (code, out) == (2, "")
+    assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", err).split())
 
 
 @pytest.mark.slow

@@ -376,7 +376,7 @@ def some_judged(folder, tmp_path):
 RANKING = {
     "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence",
     "fit_against", "fit_instead", "widened",
-    "groups", "family_wise", "about", "sentence",
+    "groups", "family_wise", "about", "sentence", "nearest", "top_k",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -25,10 +25,13 @@ from audiosim.cli.options import (
     known_pairs,
     open_collection,
     print_result,
+    usage_of,
 )
-from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.estimation import expected_scores
 from audiosim.expected.sampled import DRAWS
-from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
+from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
+from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
+from audiosim.expected.verdicts import TOP
 from audiosim.functions import predicted_rows
 from audiosim.plugins import find_measure, find_selection_rule
 from audiosim.report.views import ranking_view, rows_view, verdict_view
@@ -86,6 +89,9 @@ def estimate(
         int, typer.Option(help="Number of simulated draws of grades, for measures without a formula.", min=2)
     ] = DRAWS,
     distribution: DistributionName = "t",
+    top: Annotated[
+        int, typer.Option(metavar="K", help="Say how probable it is that a system is among the best K.", min=1)
+    ] = TOP,
     system_from: NamedBy = None,
     same_artist: FromOwnArtist = None,
     scale: ArtificialScale = None,
@@ -105,10 +111,9 @@ def estimate(
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
     order = pool.locate_judged(grades)
-    ranking = estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
-    verdicts = Verdicts(ranking)
+    verdicts = verdicts_of_pool(expected, estimator, pool.spread(grades), distribution, order, top)
     value = verdicts.to_dict()
-    print_result(form, value, value["systems"], lambda: ranking_view(ranking, verdicts=verdicts))
+    print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts=verdicts))
 
 
 def compare(
@@ -132,27 +137,40 @@ def compare(
     scale: ArtificialScale = None,
     form: As = Format.table,
 ) -> None:
-    """Compare two systems: the difference of their scores, its interval, and whether they can be told apart.
+    """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
 
     Examples: `audiosim compare my-demo timbre-full fusion`
 
     In a release script: `audiosim compare my-demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
+
+    Add the run of a new system to the folder: judgments are of documents, so that those of last week count for it.
+    Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
     """
     what = find_measure(measure)
-    condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
+    condition = None
+    with usage_of("--confidence"):
+        check_level(confidence)
+    with usage_of("--fail-unless"):
+        condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, scale=scale)
-    grades = collection.grades()
+    with usage_of("A and B"):
+        check_two(pool.systems, a, b)
+    grades, expected = collection.grades(), expected_scores(what, pool)
     order = pool.locate_judged(grades)
-    ranking = estimate_pool(expected_scores(what, pool), estimator, pool.spread(grades), distribution, order)
-    found = TwoSystems(ranking, a, b, confidence)
-    value = found.to_dict()
-    shown = condition is None or found.holds(condition)
-    if condition is not None:
-        value |= {"condition": condition.words, "holds": shown}
-    print_result(form, value, [value], lambda: verdict_view(found))
-    if not shown:
+    found = two_systems_of_pool(expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order)
+    print_result(form, *_verdict_values(found, condition), lambda: verdict_view(found, condition))
+    if condition is not None and not found.holds(condition):
         sys.stderr.write(f"audiosim: not shown at {100 * confidence:g} %: {condition}\n")
         raise typer.Exit(1)
+
+
+def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The verdict as one value and as rows, with the condition where there is one."""
+    value = found.to_dict()
+    if condition is not None:
+        said = {"probability": found.probability(condition), "holds": found.holds(condition)}
+        value |= {"condition": condition.words, **said}
+    return value, [value]
 
 
 def next_pairs(

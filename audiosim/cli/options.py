@@ -3,7 +3,8 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +18,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.corpus.same_artist import SameArtist
-from audiosim.errors import FormatError
+from audiosim.errors import FormatError, InputError
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
@@ -206,6 +207,15 @@ def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
                 f"nothing is known of {what} {getattr(pair, what)}: no run, metadata, index or evidence names it",
             )
     return tuple(pairs)
+
+
+@contextmanager
+def usage_of(option: str) -> Iterator[None]:
+    """Tell what is wrong with an option as wrong usage: exit code 2, which a script can tell from wrong data."""
+    try:
+        yield
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def print_result(

@@ -136,7 +136,17 @@ def estimate_pool(
     grades  (n,) NaN where unjudged
     order   (k,) places of the judged pairs, in the order in which they were judged; that of the pool where None
     """
-    belief = estimator.predict(grades)
+    return rank_belief(expected, estimator, estimator.predict(grades), distribution, order)
+
+
+def rank_belief(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    belief: Belief,
+    distribution: DifferenceDistribution = "t",
+    order: Integers | None = None,
+) -> Ranking:
+    """Rank the systems of a pool by what its estimator believes, given the judgments; see `estimate_pool`."""
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
     ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
     order = np.flatnonzero(belief.judged) if order is None else order

@@ -89,6 +89,12 @@ class Ranking:
         better, worse = np.triu_indices(len(self.systems), 1)
         return self.order[better], self.order[worse]
 
+    def place_of(self, a: str, b: str) -> int:
+        """Place of two systems among the pairs, whichever is better."""
+        (i, j), (first, second) = sorted(map(self.systems.index, (a, b))), self.pairs
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        return int(np.flatnonzero((low == i) & (high == j))[0])
+
     @cached_property
     def differences(self) -> tuple[Array, Array]:
         """(p,) expectation and (p,) variance of the difference of each pair, better minus worse.
@@ -198,6 +204,8 @@ class Ranking:
         """The basis of the scores in words: a prediction where nothing is judged, and called one."""
         if not self.judged:
             return f"{PREDICTED}: all {self.pool:,} pairs are as {self.model} expects them"
+        if self.judged == self.pool:
+            return f"all {self.pool:,} pairs judged"
         return f"{self.judged:,} of {self.pool:,} pairs judged, the others predicted by {self.model}"
 
     @property

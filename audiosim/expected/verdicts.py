@@ -1,6 +1,5 @@
 """Statements about all systems at once: which can be told apart, the ranks each may have, and which are best."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
@@ -12,14 +11,33 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.showing import notebook_html
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+    pass
 
 DRAWS = 10_000  # the error of a 95 % quantile's level is then .002
 SHOWN = 4  # systems that a sentence names one by one
+TOP = 3  # systems at the top, of which a system may be one
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """Two systems that cannot be told apart, and how many judgments would probably change that.
+
+    judgments  at least 1, of the pairs that say most of their difference; see `judgments_to_separate`
+    """
+
+    a: str
+    b: str
+    judgments: int
+
+    def __str__(self) -> str:
+        many = f"{self.judgments:,} more judgments" if self.judgments > 1 else "one more judgment"
+        return f"{many} would probably separate {self.a} and {self.b}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The separation as plain values, ready for JSON."""
+        return {"a": self.a, "b": self.b, "judgments": self.judgments}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +47,21 @@ class Verdicts:
     ranking  of s systems, with the joint distribution of their scores
     level    probability, in (0, 1), that all statements about pairs of systems hold at once (family-wise)
     seed     of the draws of scores: the same ranking always gets the same verdicts
+    k        of `top`, at least 1; all systems where there are no more
+    nearest  the two systems nearest to being told apart; None where that is not known, see `next_separation`
     """
 
     ranking: Ranking
     level: float = 0.95
     seed: int = 0
+    k: int = TOP
+    nearest: Separation | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise InputError(f"the family-wise level must be between 0 and 1, got {self.level:g}")
+        if self.k < 1:
+            raise InputError(f"the number of systems at the top must be at least 1, got {self.k}")
 
     @cached_property
     def _deviations(self) -> Array:
@@ -134,23 +158,32 @@ class Verdicts:
     @property
     def sentence(self) -> str:
         """The result in a sentence or two, for people."""
-        names, pairs = self.ranking.systems, len(self.ranking.pairs[0])
+        names = self.ranking.systems
         if len(names) == 1:
             return f"{names[0]} is the only system."
-        separated = int(self.better.sum())
-        at = f"at a family-wise {100 * self.level:g} %"
+        at, pairs, separated = f"at a family-wise {100 * self.level:g} %", len(self.ranking.pairs[0]), self.better.sum()
+        nearest = "" if self.nearest is None else f"; {self.nearest}"
         if not separated:
-            return f"No two of the {len(names)} systems can be told apart {at}."
-        leaders = [names[system] for system in self.groups[0]]
+            return f"No two of the {len(names)} systems can be told apart {at}{nearest}."
+        leaders = self.groups[0]
+        tied = max((group for group in self.groups if not set(group) & set(leaders)), key=len, default=())
+        said = self._leading([names[system] for system in leaders])
+        if len(tied) > 1:
+            said += f"; {_listed([names[system] for system in tied])} cannot be told apart"
+        return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{nearest}."
+
+    @staticmethod
+    def _leading(leaders: list[str]) -> str:
         if len(leaders) == 1:
-            lead = f"{leaders[0]} is the best system"
-        else:
-            lead = f"{_listed(leaders)} lead and cannot be told apart"
-        return f"{lead}; {separated} of {pairs} pairs of systems can be told apart {at}."
+            return f"{leaders[0]} is the best system"
+        return f"{_listed(leaders)} lead and cannot be told apart"
 
     def system_rows(self) -> list[dict[str, Any]]:
-        """One row per system, best first: system, group (letters), rank_low, rank_high, best (probability)."""
+        """One row per system, best first: system, group (letters), rank_low, rank_high, and the probabilities of being
+        the best, `best`, and among the best k, `top`.
+        """
         low, high = self.ranks
+        top = self.top(min(self.k, len(self.ranking.systems)))
         return [
             {
                 "system": self.ranking.systems[i],
@@ -158,6 +191,7 @@ class Verdicts:
                 "rank_low": int(low[i]),
                 "rank_high": int(high[i]),
                 "best": float(self.best[i]),
+                "top": float(top[i]),
             }
             for i in self.ranking.order.tolist()
         ]
@@ -166,13 +200,16 @@ class Verdicts:
         """The ranking as plain values, ready for JSON, with groups, ranks and what it is about.
 
         groups   names of the systems that cannot be told apart, a list for each group
+        top_k    at most how many systems `top` of a system is about
+        nearest  a, b and judgments; null where not known
         about    panel: the statements are about grades by the same assessors, not by listeners in general
         """
         beside = {row.pop("system"): row for row in self.system_rows()}
         value = self.ranking.to_dict()
         value["systems"] = [row | beside[row["system"]] for row in value["systems"]]
-        said = {"groups": self.group_rows(), "family_wise": self.level, "about": "panel", "sentence": self.sentence}
-        return value | said
+        said = {"groups": self.group_rows(), "family_wise": self.level, "top_k": self.k, "about": "panel"}
+        nearest = None if self.nearest is None else self.nearest.to_dict()
+        return value | said | {"sentence": self.sentence, "nearest": nearest}
 
     def group_rows(self) -> list[list[str]]:
         """The names of the systems of each group."""
@@ -196,158 +233,3 @@ def _listed(names: list[str]) -> str:
     if len(names) > SHOWN + 1:
         return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition on two systems, such as "A not worse by 0.02" or "A better".
-
-    size   of the difference: the first must be better by more than this; below 0 it may be worse by as much
-    words  as it was written
-    """
-
-    size: float
-    words: str
-
-    def __str__(self) -> str:
-        return self.words
-
-    @classmethod
-    def parse(cls, text: str, first: str, second: str) -> "Condition":
-        """The condition that is written so: `[A] better [by SIZE]` or `[A] not worse [by SIZE]`.
-
-        first, second  the systems compared; the condition may begin with the name of the first
-        """
-        words = text.removeprefix(f"{first} ").removesuffix(f" than {second}").strip()
-        for start, sign in (("not worse", -1.0), ("better", 1.0)):
-            if words == start:
-                return cls(0.0, text)
-            if words.startswith(f"{start} by "):
-                return cls(sign * _size(words.removeprefix(f"{start} by "), text), text)
-        expected = f'"{first} not worse by 0.02", "{first} better" or "{first} better by 0.01"'
-        raise InputError(f"expected a condition such as {expected}, got {text!r}")
-
-
-def _size(word: str, text: str) -> float:
-    try:
-        size = float(word)
-    except ValueError:
-        size = math.nan
-    if not 0 <= size < math.inf:
-        raise InputError(f"the size in {text!r} must be a number, 0 or more, got {word!r}")
-    return size
-
-
-@dataclass(frozen=True, eq=False)
-class TwoSystems:
-    """A verdict on two systems of a ranking.
-
-    ranking  of several systems
-    a, b     names of two of them
-    level    of the interval, and the confidence that a verdict needs, in (.5, 1)
-    """
-
-    ranking: Ranking
-    a: str
-    b: str
-    level: float = 0.95
-
-    def __post_init__(self) -> None:
-        for name in (self.a, self.b):
-            if name not in self.ranking.systems:
-                known = ", ".join(self.ranking.systems)
-                raise InputError(f"unknown system {name!r}, expected one of {known}")
-        if self.a == self.b:
-            raise InputError(f"expected two systems to compare, got {self.a} twice")
-        if not 0.5 < self.level < 1:
-            raise InputError(f"the confidence must be between .5 and 1, got {self.level:g}")
-
-    @cached_property
-    def _moments(self) -> tuple[float, float]:
-        """Expectation and variance of the score of `a` less that of `b`."""
-        first, second = self.ranking.pairs
-        i, j = self.ranking.systems.index(self.a), self.ranking.systems.index(self.b)
-        expectation, variance = self.ranking.differences
-        place = int(np.flatnonzero(((first == i) & (second == j)) | ((first == j) & (second == i)))[0])
-        sign = 1.0 if first[place] == i else -1.0
-        return sign * float(expectation[place]), float(variance[place])
-
-    @property
-    def expectation(self) -> float:
-        """Expected difference of the mean scores, `a` less `b`."""
-        return self._moments[0]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Central interval of the difference, of the level."""
-        half = self.ranking.quantile(self.level) * math.sqrt(self._moments[1])
-        return self.expectation - half, self.expectation + half
-
-    def above(self, size: float) -> float:
-        """P(`a` is better than `b` by more than `size`), in [0, 1]; a known tie with it gives 1/2."""
-        return self.ranking.cumulative(self.expectation - size, self._moments[1])
-
-    @property
-    def confidence(self) -> float:
-        """Probability of the likelier order, in [1/2, 1]."""
-        above = self.above(0.0)
-        return max(above, 1 - above)
-
-    @property
-    def verdict(self) -> str:
-        """better, worse, or not told apart, at the level."""
-        if self.confidence < self.level:
-            return "not told apart"
-        return "better" if self.expectation > 0 else "worse"
-
-    def holds(self, condition: Condition) -> bool:
-        """True if a condition is shown at the level."""
-        return self.above(condition.size) >= self.level
-
-    @property
-    def sentence(self) -> str:
-        """The verdict for people."""
-        low, high = self.interval
-        between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
-        if self.verdict == "not told apart":
-            return f"{self.a} and {self.b} cannot be told apart: {between}, confidence {self.confidence:.3f}."
-        return f"{self.a} is {self.verdict} than {self.b}: {between}, confidence {self.confidence:.3f}."
-
-    def __repr__(self) -> str:
-        return self.sentence
-
-    def _repr_html_(self) -> str:
-        """The verdict as notebooks show it."""
-        return notebook_html(self.sentence, self.to_frame())
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The verdict as a pandas table of one row."""
-        import pandas as pd
-
-        return pd.DataFrame([self.to_dict()])
-
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The expected difference with its interval, and the 0 that it is held against; new axes where None."""
-        from audiosim.drawing import draw_intervals
-
-        low, high = self.interval
-        across = f"{self.ranking.measure}: {self.a} less {self.b}, {100 * self.level:g} %"
-        axes = draw_intervals([self.verdict], [low], [self.expectation], [high], across, axes)
-        axes.axvline(0, color="0.4", linestyle="--")
-        return axes
-
-    def to_dict(self) -> dict[str, Any]:
-        """The verdict as plain values, ready for JSON."""
-        low, high = self.interval
-        return {
-            "a": self.a,
-            "b": self.b,
-            "measure": str(self.ranking.measure),
-            "expectation": self.expectation,
-            "low": low,
-            "high": high,
-            "confidence": self.confidence,
-            "verdict": self.verdict,
-            "judged": self.ranking.judged,
-            "pool": self.ranking.pool,
-        }

@@ -20,6 +20,7 @@ from audiosim.relevance.level_chances import (
     level_means,
     log_likelihood,
     nearest_level,
+    shape_errors,
     shape_of,
     with_counts,
 )
@@ -169,7 +170,7 @@ class Belief:
         """(n, l - 1) ends of the levels of correlated gains, in deviations from the mean; see `probabilities`."""
         mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
         judged = np.flatnonzero(self.judged)
-        mean[judged], spread[judged] = self.prior.held_out(judged, self.grades[judged] / self.maximum)
+        mean[judged], spread[judged] = self._held_out
         below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
         own = expectation(self.marginals, self.levels) / self.maximum
         shape = np.zeros(len(self.levels) - 1) if self.shape is None else self.shape
@@ -179,13 +180,10 @@ class Belief:
         return np.asarray((ends - mean[:, None]) / (self.stretch * np.sqrt(spread))[:, None])
 
     @cached_property
-    def _drawn_ends(self) -> Array:
-        """(n, l - 1) ends of the levels for draws of a normal distribution, in deviations from the mean.
-
-        Once a shape was learned under the heavier tails of `probabilities`, they leave as much to each level; before,
-        the tails are left out. Counts of judged levels, which are alike for all pairs of a query, tell none apart.
-        """
-        return self._ends if self.shape is None else np.asarray(ndtri(stdtr(FREEDOM, self._ends)))
+    def _held_out(self) -> tuple[Array, Array]:
+        """(k,) mean and (k,) variance of the gains of the judged pairs, each given all judgments but its own."""
+        judged = np.flatnonzero(self.judged)
+        return self.prior.held_out(judged, self.grades[judged] / self.maximum)
 
     @cached_property
     def expectation(self) -> Array:
@@ -214,7 +212,7 @@ class Belief:
         judged = np.flatnonzero(self.judged)
         plain = replace(self, shape=None, stretch=1.0, worth=np.inf, means=None)
         ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
-        mean, spread = self.prior.held_out(judged, self.grades[judged] / self.maximum)
+        mean, spread = self._held_out
         ratio, wanted = (own / np.sqrt(spread))[:, None], self.maximum * float(mean.mean())
         level = nearest_level(self.levels, self.grades[judged])
         means = level_means(self.levels, level, self.grades[judged], WEIGHT)
@@ -316,19 +314,35 @@ class Belief:
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Grades drawn, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
 
-        A value drawn of a correlated gain is put on the scale where the level probabilities have it.
+        A value drawn of a correlated gain is put on the scale where the level probabilities have it. Once a shape was
+        learned, under the tails of Student's t: deviations are so many times as large in all of a query as those of a
+        drawn query are, sqrt(FREEDOM / chi squared), and the ends of the levels are as unsure as judgments leave them.
         """
         if not self.prior.correlated:
             every = np.arange(len(self.grades))
             yield every, self.grades_at(every, rng.random((count, len(every))))
             return
+        own, block = rng.spawn(1)[0], self.prior.block
+        moved, times = np.zeros((count, len(self.levels) - 1)), np.ones((count, int(block.max(initial=0)) + 1))
+        if self.shape is not None:
+            times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
+            moved = own.standard_normal(moved.shape) @ self._shape_errors.T
+            moved -= moved.mean(axis=0)  # so that as good as drawn on the whole stays as good as expected
         mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
+        reach = np.sqrt(self.prior.variance) / (self.stretch * deviation)
         for rows, values in self.gains.draw(rng, count):
             level = np.zeros(values.shape, dtype=np.int64)
-            standard = (values - mean[rows]) / deviation[rows]
-            for end in self._drawn_ends[rows].T:
-                level += standard > end
+            standard = (values - mean[rows]) / deviation[rows] * times[:, block[rows]]
+            for end, by in zip(self._ends[rows].T, moved.T, strict=True):
+                level += standard > end + by[:, None] * reach[rows]
             yield rows, np.where(self.judged[rows], self.grades[rows], self.level_grades[level])
+
+    @cached_property
+    def _shape_errors(self) -> Array:
+        """(l - 1, l - 1) root of the covariance of the shape, as the judged pairs leave it; see `shape_errors`."""
+        judged = np.flatnonzero(self.judged)
+        ratio = np.sqrt(self.prior.variance[judged] / self._held_out[1]) / self.stretch
+        return shape_errors(self._ends[judged], ratio[:, None], np.diff(self.level_grades), WEIGHT)
 
     def drawn_mean(self, values: Array) -> Array:
         """(n,) the mean, over draws, of what the level of each pair is worth, as `draw` has it.
@@ -337,7 +351,8 @@ class Belief:
         """
         if not self.prior.correlated:
             return self.probabilities @ values
-        return np.asarray(values[-1] - ndtr(self._drawn_ends) @ np.diff(values))
+        reached = ndtr(self._ends) if self.shape is None else stdtr(FREEDOM, self._ends)
+        return np.asarray(values[-1] - reached @ np.diff(values))
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:
         """(count, m) grades of some pairs: of a judged one its own, of any other the level that a chance falls on.

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from audiosim.arrays import Array, Booleans
+from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.errors import InputError
 from audiosim.features.table import needs_judgments
@@ -233,21 +233,36 @@ class JointEstimator:
             return self._relearned(grades)
 
     def _relearned(self, grades: Array) -> "JointEstimator":
-        from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
-
-        places, held = np.flatnonzero(~np.isnan(grades)), self._held
-        layout = self._with_trend().part(places)
-        centre = {name: max(size, SMALL) for name, size in held.centre.items()} | {COVARIATES: 1.0}
-        spread = {**held.spread, COVARIATES: HELD}
-        off = grades[places] / self._start.maximum - held.mean[places]
-        found = estimate_components([layout], [off], centre, spread)
-        left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
-        other = self._having(
-            grades, held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
-        )
+        places = np.flatnonzero(~np.isnan(grades))
+        other = self._having(grades, self.learned_deviations(places, grades[places] / self._start.maximum))
         shaped = other._start.revise(grades).shaped()
         other._start = other._start.shaped_as(shaped)
         return other
+
+    def learned_deviations(self, places: Integers, gains: Array) -> dict[str, float]:
+        """Standard deviations to predict with, by name, of these gains and of the model together.
+
+        places  (k,) of the judged pairs
+        gains   (k,) as shares of the highest
+        """
+        from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
+
+        held, layout = self._held, self._with_trend().part(places)
+        centre = {name: max(size, SMALL) for name, size in held.centre.items()} | {COVARIATES: 1.0}
+        spread = {**held.spread, COVARIATES: HELD}
+        found = estimate_components([layout], [gains - held.mean[places]], centre, spread)
+        left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
+        return held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
+
+    @property
+    def prior(self) -> Prior:
+        """Prior of the pairs before anything is judged, except for the standard deviations."""
+        return self._prior
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """Prior uncertainty about trend and standard deviations."""
+        return self._held
 
     def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
         other = copy(self)

@@ -1,7 +1,7 @@
 """Chances of the levels of single grades, of ends on the scale of the gains and of counts of judged levels."""
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import gammaln, stdtr
 
 from audiosim.arrays import Array, Integers
 
@@ -10,6 +10,7 @@ REACH = 4.0  # deviations that the end of a level may be off
 HALVINGS = 30
 WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equal likelihood the first
 FURTHER = 1.01  # times the mean squared error of expected grades that levels of the query may cost
+SPARSE = 1e-3  # density at the end of a level that none is taken to fall below
 LEAST = 1e-9  # chance of a level that none is taken to fall below
 
 
@@ -96,3 +97,36 @@ def shape_of(ends: Array, ratio: Array, target: Array) -> Array:
         shape[level] = (low + high) / 2
         reached = np.maximum(reached, ends[:, level] + ratio[:, 0] * shape[level])
     return shape
+
+
+def shape_errors(ends: Array, ratio: Array, steps: Array, weight: float) -> Array:
+    """(l - 1, l - 1) root R of the covariance R R' of a shape that k judged pairs tell, beside what is held before.
+
+        Cov[F_l, F_m] = (min(F_l, F_m) - F_l F_m) / (weight + k + 1)
+
+    F_l being the share of pairs of level l or lower: that of a Dirichlet distribution, which the mean density of the
+    pairs at each end brings to the shape. What moves the mean grade is taken out: that is known as gains are.
+
+    ends    (k, l - 1) of the levels of each pair, in deviations
+    ratio   (k, 1) by how much the ends of each pair move with the shape
+    steps   (l - 1,) by how much the grade of each level exceeds that of the one before
+    weight  judgments' worth of what is held before
+
+    0 where no pair is judged: the shape comes from elsewhere.
+    """
+    if not len(ends):
+        return np.zeros((len(steps), len(steps)))
+    reached = stdtr(FREEDOM, ends).mean(axis=0)
+    density = np.maximum(SPARSE, (ratio * t_density(ends)).mean(axis=0))
+    covariance = np.minimum.outer(reached, reached) - np.outer(reached, reached)
+    covariance /= np.outer(density, density) * (weight + len(ends) + 1)
+    moves = steps * density
+    kept = np.eye(len(steps)) - moves / moves.sum()
+    values, vectors = np.linalg.eigh(kept @ covariance @ kept.T)
+    return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
+
+
+def t_density(deviations: Array) -> Array:
+    """Density of Student's t of FREEDOM degrees of freedom."""
+    highest = np.exp(gammaln((FREEDOM + 1) / 2) - gammaln(FREEDOM / 2)) / np.sqrt(np.pi * FREEDOM)
+    return np.asarray(highest * (1 + deviations**2 / FREEDOM) ** (-(FREEDOM + 1) / 2))

@@ -8,8 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.expected.ranking import Ranking
-from audiosim.expected.verdicts import TwoSystems, Verdicts
-from audiosim.report.screen import PlainTable
+from audiosim.expected.two_systems import Condition, TwoSystems
+from audiosim.expected.verdicts import Verdicts
+from audiosim.report.screen import PlainTable, Setting
 
 if TYPE_CHECKING:
     from audiosim.demo import DemoResult
@@ -26,7 +27,7 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     """
     rows = ranking.system_rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    beside = () if verdicts is None else (("Ranks", "right"), ("Group", "left"))
+    beside = _verdict_columns(verdicts)
     table = PlainTable(
         "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "whole"), *beside, ("", "bar")
     )
@@ -34,13 +35,12 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     for place, (row, more) in enumerate(zip(rows, said, strict=True), start=1):
         interval = f"{row['low']:.3f} – {row['high']:.3f}"
         drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
-        ranks = (_ranks(more["rank_low"], more["rank_high"]), more["group"]) if more else ()
+        ranks = _verdict_cells(more) if more else ()
         table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
     sure = int((ranking.confidences >= 0.95).sum())
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
-    fit = ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
-    notes = ["" if verdicts is None else verdicts.sentence, fit, _drawn(ranking), note]
+    notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking), note]
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 
 
@@ -80,14 +80,36 @@ def _otherwise(found: "Effort") -> RenderableType:
     return Group(Text(f"\n{head}", style="bold"), table)
 
 
+def _verdict_columns(verdicts: Verdicts | None) -> tuple[tuple[str, Setting], ...]:
+    if verdicts is None:
+        return ()
+    top = min(verdicts.k, len(verdicts.ranking.systems))
+    return ("Ranks", "right"), ("Group", "left"), ("P(best)", "right"), (f"P(top {top})", "right")
+
+
+def _verdict_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return _ranks(row["rank_low"], row["rank_high"]), row["group"], f"{row['best']:.2f}", f"{row['top']:.2f}"
+
+
 def _ranks(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} – {high}"
 
 
-def verdict_view(found: TwoSystems) -> RenderableType:
-    """The verdict on two systems, and on how many judgments it rests."""
-    ranking = found.ranking
-    return Group(Text(f"{ranking.measure}: {found.sentence}"), Text(_rests_on(ranking)))
+def verdict_view(found: TwoSystems, condition: Condition | None = None) -> RenderableType:
+    """The verdict on two systems, whether a condition is shown, and on how many judgments that rests."""
+    ranking, lines = found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
+    if condition is not None:
+        shown = "Shown" if found.holds(condition) else "Not shown"
+        lines.append(
+            f"{shown} at {100 * found.level:g} %: {condition} (probability {found.probability(condition):.3f})."
+        )
+    lines += [_rests_on(ranking), _fit(ranking)]
+    return Group(*(Text(line) for line in lines if line))
+
+
+def _fit(ranking: Ranking) -> str:
+    """Whether the model fits, as a sentence; empty where nothing rests on it, or nothing is judged."""
+    return ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
 
 
 def _rests_on(ranking: Ranking) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,10 +12,10 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.relevance.belief import FEW, Belief
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Judgments
+from audiosim.selection.stopping import Confidence, Judgments
 
 REMAINING_DRAWS = 20
-STEP = 20  # of what a long campaign has judged, one part is judged at once
+STEP = 4  # of what a long campaign has judged, one part is judged at once
 INSIDE = 0.8  # of the campaigns, in the interval that is told
 OFF = (
     0.35  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/verdicts.py
@@ -124,7 +125,7 @@ def played(
     A step is one judgment, and one in STEP of those made so far where that is more than FEW and than a batch: a long
     campaign is told as well, and many times faster. Where the goal is met in such a step is found by halving it.
     """
-    count = 0
+    count, stop = 0, stop if isinstance(stop, StoppingRule) else Confidence(stop)
     while not selection.reached(stop):
         several = count // STEP > max(FEW, selection.batch) or selection.batch > FEW
         step = max(selection.batch, count // STEP)
@@ -134,7 +135,7 @@ def played(
                 return selection, count, False
             after = selection.judge_all(places, grades[places])
             if after.reached(stop):
-                after, places = _first_reached(selection, places, grades, stop)
+                after, places = _first_reached(selection, after, places, grades, stop)
             selection, count = after, count + len(places)
             continue
         for place in places.tolist():
@@ -147,12 +148,16 @@ def played(
 
 
 def _first_reached(
-    selection: Selection, places: Integers, grades: Array, stop: float | StoppingRule
+    selection: Selection, after: Selection, places: Integers, grades: Array, stop: StoppingRule
 ) -> tuple[Selection, Integers]:
-    """The selection after as many of the pairs as the goal takes, and their places; after all of them it is met."""
+    """The selection after as many of the pairs as the goal takes, and their places; `after` all of them it is met.
+
+    Where it is the goal that is met, and not that nothing is worth judging, no pair needs to be weighed to see it.
+    """
+    met = stop.reached if stop.reached(after) else partial(Selection.reached, stop=stop)
     least, most = 0, len(places)
     while most - least > 1:
         middle = (least + most) // 2
-        met = selection.judge_all(places[:middle], grades[places[:middle]]).reached(stop)
-        least, most = (least, middle) if met else (middle, most)
+        enough = met(selection.judge_all(places[:middle], grades[places[:middle]]))
+        least, most = (least, middle) if enough else (middle, most)
     return selection.judge_all(places[:most], grades[places[:most]]), places[:most]

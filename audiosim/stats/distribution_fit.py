@@ -1,33 +1,14 @@
 """Distributions fitted to scores, by moments and by likelihood; and how well they fit."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import cast
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, digamma, polygamma
-from scipy.stats import cramervonmises, cramervonmises_2samp
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.stats.distributions import Beta, Distribution, Empirical, Normal, TruncatedNormal, check_sample
 
 STEPS = 200  # of Newton's method, which takes about ten
-
-
-@dataclass(frozen=True, slots=True)
-class Goodness:
-    """Goodness of fit of a distribution to scores that it was not fitted to.
-
-    omega_squared     (4.7): sum over scores x of (share of scores <= x, less the distribution's cdf at x)^2
-    cramer_von_mises  the classical statistic, which takes the middle of each step
-    p_value           of the latter; of the two-sample statistic where the distribution is empirical
-    """
-
-    omega_squared: float
-    cramer_von_mises: float
-    p_value: float
 
 
 def fit_normal(scores: ArrayLike) -> Normal:
@@ -110,57 +91,10 @@ def beta_gradient(shapes: Array, logs: Array) -> Array:
     return gradient
 
 
-def goodness_of_fit(distribution: Distribution, scores: ArrayLike) -> Goodness:
-    """Compare a distribution with scores it was not fitted to, by Cramer and von Mises.
-
-    distribution  fitted to other queries: on those it was fitted to, p comes out far too high, see `refit_p_value`
-    scores        (n,) new ones, n at least 2
-
-    The p-value supposes a continuous distribution. Csorgo & Faraway (1996), doi:10.1111/j.2517-6161.1996.tb02077.x;
-    of two samples, Anderson (1962), doi:10.1214/aoms/1177704477, with middle ranks for ties.
-    """
-    sample = np.sort(check_sample(scores, 2))
-    found = cramervonmises(sample, cast(Callable[..., float], distribution.cdf))
-    tested = cramervonmises_2samp(distribution.scores, sample) if isinstance(distribution, Empirical) else found
-    return Goodness(omega_squared(distribution, sample), cramer_von_mises(distribution, sample), float(tested.pvalue))
-
-
-def cramer_von_mises(distribution: Distribution, scores: ArrayLike) -> float:
-    """The classical statistic of scores (n,).
-
-    1 / (12 n) + sum over i of ((2 i - 1) / (2 n) - cdf(x_(i)))^2;  x_(1) <= ... <= x_(n)
-    """
-    sample = np.sort(check_sample(scores, 1))
-    middles = (np.arange(len(sample)) + 0.5) / len(sample)
-    return float(1 / (12 * len(sample)) + np.sum((middles - distribution.cdf(sample)) ** 2))
-
-
 def omega_squared(distribution: Distribution, scores: ArrayLike) -> float:
     """The squared distances of a distribution from the empirical one of scores (n,), summed over them, (4.7)."""
     sample = np.sort(check_sample(scores, 1))
     return float(np.sum((Empirical(sample).cdf(sample) - distribution.cdf(sample)) ** 2))
-
-
-def refit_p_value(
-    fit: Callable[[Array], Distribution], scores: ArrayLike, rng: np.random.Generator, samples: int = 999
-) -> float:
-    """P-value of the classical Cramer-von Mises statistic where a distribution is fitted to the very scores tested.
-
-    fit      such as fit_beta; not fit_empirical, which fits its scores by definition
-    scores   (n,)
-    rng      draws samples from the fitted distribution, which are fitted and tested in turn
-    samples  how many; the observed one counts as one more
-
-    The parametric bootstrap. Stute, Gonzales Manteiga & Presedo Quindimil (1993), doi:10.1007/BF02613687.
-    """
-    if samples < 1:
-        raise InputError(f"samples must be at least 1, got {samples}")
-    sample = check_sample(scores, 2)
-    distribution = fit(sample)
-    observed = cramer_von_mises(distribution, sample)
-    drawn = [distribution.quantile(row) for row in rng.random((samples, len(sample)))]
-    beyond = sum(cramer_von_mises(fit(row), row) >= observed for row in drawn)
-    return float(1 + beyond) / (1 + samples)
 
 
 def _of_moments(mean: float, variance: float) -> Beta:

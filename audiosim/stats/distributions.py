@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincc, betaincinv, ndtr, ndtri
+from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
@@ -23,10 +23,6 @@ class Distribution(Protocol):
 
     def cdf(self, scores: ArrayLike) -> Array:
         """P(score <= x) at each x."""
-        ...
-
-    def exceeding(self, scores: ArrayLike) -> Array:
-        """P(score > x) at each x; at 0.5, of a probability of satisfaction, the P(Succ) of (4.8)."""
         ...
 
     def quantile(self, probabilities: ArrayLike) -> Array:
@@ -57,11 +53,6 @@ class Normal:
         """P(score <= x)."""
         below: Array = ndtr((np.asarray(scores, dtype=float) - self.mean) / self.deviation)
         return below
-
-    def exceeding(self, scores: ArrayLike) -> Array:
-        """P(score > x)."""
-        above: Array = ndtr((self.mean - np.asarray(scores, dtype=float)) / self.deviation)
-        return above
 
     def quantile(self, probabilities: ArrayLike) -> Array:
         """The x with P(score <= x) = p."""
@@ -105,11 +96,6 @@ class TruncatedNormal:
         """P(score <= x)."""
         within = np.clip(np.asarray(scores, dtype=float), self.lower, self.upper)
         return self._between(self.lower, within) / self._between(self.lower, self.upper)
-
-    def exceeding(self, scores: ArrayLike) -> Array:
-        """P(score > x)."""
-        within = np.clip(np.asarray(scores, dtype=float), self.lower, self.upper)
-        return self._between(within, self.upper) / self._between(self.lower, self.upper)
 
     def quantile(self, probabilities: ArrayLike) -> Array:
         """The x with P(score <= x) = p."""
@@ -168,11 +154,6 @@ class Beta:
         below: Array = betainc(self.alpha, self.beta, np.clip(np.asarray(scores, dtype=float), 0, 1))
         return below
 
-    def exceeding(self, scores: ArrayLike) -> Array:
-        """P(score > x)."""
-        above: Array = betaincc(self.alpha, self.beta, np.clip(np.asarray(scores, dtype=float), 0, 1))
-        return above
-
     def quantile(self, probabilities: ArrayLike) -> Array:
         """The x with P(score <= x) = p."""
         found: Array = betaincinv(self.alpha, self.beta, _probabilities(probabilities))
@@ -206,10 +187,6 @@ class Empirical:
     def cdf(self, scores: ArrayLike) -> Array:
         """P(score <= x), a step at each score."""
         return np.searchsorted(self.scores, np.asarray(scores, dtype=float), side="right") / len(self.scores)
-
-    def exceeding(self, scores: ArrayLike) -> Array:
-        """P(score > x)."""
-        return 1 - self.cdf(scores)
 
     def quantile(self, probabilities: ArrayLike) -> Array:
         """Between scores by straight lines, score i being the (i - 1) / (n - 1) quantile.

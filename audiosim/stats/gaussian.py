@@ -1,4 +1,4 @@
-"""Gaussians: one fitted to the frames of a recording; many as the rows of a table."""
+"""Gaussians: one as a value with its rules; many as the rows of a table."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -34,20 +34,6 @@ class Gaussian:
         smallest, largest = np.linalg.eigvalsh(self.covariance)[[0, -1]]
         if smallest <= largest * d * np.finfo(float).eps:
             raise InputError(f"covariance must be positive definite; {d} coefficients need well over {d} frames")
-
-
-def fit_gaussian(frames: Array) -> Gaussian:
-    """The Gaussian of a recording's frames: their mean and their covariance.
-
-    frames  (n, d) one row per frame, n well over d
-
-    The covariance divides by n - 1.
-    """
-    if frames.ndim != 2 or len(frames) < 2:
-        raise InputError(f"frames must be (n, d) with at least 2 rows, got {frames.shape}")
-    mean = frames.mean(axis=0, dtype=float)
-    centred = frames - mean
-    return Gaussian(mean, centred.T @ centred / (len(frames) - 1))
 
 
 def width(dimension: int) -> int:

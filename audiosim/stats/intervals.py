@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from audiosim.errors import InputError
-from audiosim.stats.distributions import Distribution, check_sample
+from audiosim.stats.distributions import check_sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,6 @@ def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval
     confidence  between 0 and 1
     """
     return _t_interval(scores, confidence, 1.0)
-
-
-def central_interval(distribution: Distribution, confidence: float = 0.95) -> Interval:
-    """Prediction interval of the score on one new query: the middle part of a distribution taken to be true.
-
-    distribution  of the scores
-    confidence    between 0 and 1, half of the rest on each side
-
-    Urbano (2013), section 4.2.
-    """
-    _check_confidence(confidence)
-    lower, upper = distribution.quantile([(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
-    return Interval(distribution.mean, lower, upper, confidence)
 
 
 def _t_interval(scores: ArrayLike, confidence: float, new: float) -> Interval:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial
-from scipy.special import betainc, gammaln, xlog1py, xlogy
+from scipy.special import gammaln, xlog1py, xlogy
 
 from audiosim import shipped
 from audiosim.arrays import Array, Booleans
@@ -145,19 +145,6 @@ def number_satisfied(probabilities: Array, users: int) -> Array:
     p, k = _checked("probabilities", probabilities)[..., None], np.arange(_people(users) + 1)
     choices = gammaln(users + 1) - gammaln(k + 1) - gammaln(users - k + 1)
     return np.asarray(np.exp(choices + xlogy(k, p) + xlog1py(users - k, -p)))
-
-
-def at_least_satisfied(probabilities: Array, users: int, satisfied: int) -> Array:
-    """(...) the probability that at least so many of the users are satisfied; the upper tail of `number_satisfied`.
-
-    probabilities  (...) P(Sat), in [0, 1]
-    users          asked, at least 1
-    satisfied      0, which is certain, to users
-    """
-    if not 0 <= satisfied <= _people(users):
-        raise InputError(f"expected 0 to {users} satisfied users of {users}, got {satisfied}")
-    p = _checked("probabilities", probabilities)
-    return np.ones_like(p) if satisfied == 0 else np.asarray(betainc(satisfied, users - satisfied + 1, p))
 
 
 def success(distribution: Distribution, mapping: SatisfactionMapping, threshold: float = 0.5) -> float:

@@ -85,10 +85,6 @@ class ExampleSet:
     wanted: int
     impossible: Booleans
 
-    def shortfalls(self) -> list[dict[str, Any]]:
-        """The bins with fewer examples than wanted, and why: there can be none, or none more was found."""
-        return [row for row in self.rows() if row["examples"] < self.wanted]
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per criterion and bin."""
         return [

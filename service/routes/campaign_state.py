@@ -12,10 +12,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
-from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Verdicts
 from service.access import caller_of
-from service.exchange import CollectionDep, ServedDep, WireRoute, answer
+from service.exchange import CollectionDep, ServedDep, WireRoute, answer, kept
 from service.limits import Shared
 from service.routes.judging import WRITES, CountQuery, written
 from service.served import ServedCollection
@@ -36,19 +35,20 @@ MeasureQuery = Annotated[
     str | None, Query(max_length=200, description="such as nDCG@5; that of the campaign if not given")
 ]
 
+RankingsDep = Annotated[Shared, kept("rankings")]
+
 
 @router.get("/collections/{collection}/ranking", response_model=RankingOut)
-async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQuery = None) -> Response:
+async def show_ranking(one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None) -> Response:
     """The systems ranked from the judgments so far: what `audiosim estimate` says.
 
     By the campaign's own measure that is known at once; by others a few are computed at a time, and more are refused.
     """
-    wanted, rankings = one.measure(measure), request.app.state.rankings
-    assert isinstance(rankings, Shared)
+    wanted = one.measure(measure)
 
     def rank() -> dict[str, Any]:
-        number, ranking = one.ranking(measure)
-        return {"collection": one.collection.identifier, "state": number} | _fields(ranking)
+        number, verdicts = one.verdicts(measure)
+        return {"collection": one.collection.identifier, "state": number} | _fields(verdicts)
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
@@ -56,9 +56,9 @@ async def show_ranking(request: Request, one: CollectionDep, measure: MeasureQue
 
 
 @lru_cache(maxsize=KEPT)
-def _fields(ranking: Ranking) -> dict[str, Any]:
-    """Verdicts on a ranking: they take a while to draw, and many ask."""
-    return Verdicts(ranking).to_dict()
+def _fields(verdicts: Verdicts) -> dict[str, Any]:
+    """Verdicts as they are told: they take a while to draw, and many ask."""
+    return verdicts.to_dict()
 
 
 @router.get("/collections/{collection}/campaign")
@@ -140,10 +140,10 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
         200: {"description": "Events named change, each a ChangeOut", "content": {"text/event-stream": {}}},
     },
 )
-async def follow_changes(request: Request, served: ServedDep, one: CollectionDep) -> Response:
+async def follow_changes(
+    request: Request, served: ServedDep, one: CollectionDep, followers: Annotated[Followers, kept("followers")]
+) -> Response:
     """Send the campaign's state whenever it changes, for as long as somebody listens: server-sent events."""
-    followers = request.app.state.followers
-    assert isinstance(followers, Followers)
     if followers.count >= MOST_FOLLOWERS:
         raise HTTPException(503, f"{followers.count} clients follow changes already", {"Retry-After": "10"})
     seen = request.headers.get("last-event-id", "")

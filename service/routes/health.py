@@ -1,7 +1,10 @@
 """Routes for operators: whether the service lives, whether it may be asked, and its figures."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
+from fastapi import APIRouter, Response
+
+from service.exchange import kept
 from service.keeper import Keeper
 from service.metrics import MEDIA_TYPE, Metrics
 from service.wire import HealthOut
@@ -16,10 +19,8 @@ async def live() -> HealthOut:
 
 
 @router.get("/health/ready")
-async def ready(request: Request, response: Response) -> HealthOut:
+async def ready(response: Response, keeper: Annotated[Keeper, kept("keeper")]) -> HealthOut:
     """Tell whether all is loaded and logs can be read and written within a second; 503 with the reasons where not."""
-    keeper = request.app.state.keeper
-    assert isinstance(keeper, Keeper)
     reasons = list(keeper.reasons())
     response.status_code = 503 if reasons else 200
     return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
@@ -30,8 +31,6 @@ async def ready(request: Request, response: Response) -> HealthOut:
     response_class=Response,
     responses={200: {"description": "Figures in Prometheus' text format", "content": {"text/plain": {}}}},
 )
-async def metrics(request: Request) -> Response:
+async def metrics(found: Annotated[Metrics, kept("metrics")]) -> Response:
     """Requests, predictions, judgments and the process itself, for Prometheus to collect."""
-    found = request.app.state.metrics
-    assert isinstance(found, Metrics)
     return Response(found.text(), media_type=MEDIA_TYPE)

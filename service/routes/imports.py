@@ -1,12 +1,12 @@
 """Judgments in, as files: taken at once, written beside the judging."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
 from audiosim.errors import InputError
 from service.access import caller_of
-from service.exchange import BodyDep, CollectionDep, WireRoute
+from service.exchange import BodyDep, CollectionDep, WireRoute, kept
 from service.import_store import FAILED, Import, ImportStore
 from service.routes.judging import KeyHeader
 from service.wire_organising import ImportOut
@@ -16,6 +16,7 @@ FILES: dict[str, Any] = {
     **{kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")},
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # whichever it is
 }
+ImportsDep = Annotated[ImportStore, kept("imports")]
 
 router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 
@@ -27,13 +28,17 @@ router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
     responses={202: {"description": "Taken, and safe; where Location leads tells how far it is", "model": ImportOut}},
 )
 def import_judgments(
-    request: Request, response: Response, one: CollectionDep, body: BodyDep, key: KeyHeader = ""
+    request: Request,
+    response: Response,
+    one: CollectionDep,
+    imports: ImportsDep,
+    body: BodyDep,
+    key: KeyHeader = "",
 ) -> ImportOut:
     """Take in a file of judgments, qrels, CSV or JSON Lines: all of it, or nothing.
 
     A file that is not written within half a second is answered with 202: it is safe, and goes on through restarts.
     """
-    imports = _imports(request)
     file = imports.wait(imports.add(one.collection.identifier, body, key, caller_of(request).name), WAIT_S)
     if file.status == FAILED:
         raise InputError(file.problem)
@@ -44,22 +49,16 @@ def import_judgments(
 
 
 @router.get("/collections/{collection}/imports")
-def list_imports(request: Request, one: CollectionDep) -> list[ImportOut]:
+def list_imports(imports: ImportsDep, one: CollectionDep) -> list[ImportOut]:
     """List the files of judgments that were sent, the last first, and how far each is."""
-    return [_out(one, file) for file in _imports(request).recent(one.collection.identifier)]
+    return [_out(one, file) for file in imports.recent(one.collection.identifier)]
 
 
 @router.get("/collections/{collection}/imports/{number}")
-def show_import(request: Request, one: CollectionDep, number: int) -> ImportOut:
+def show_import(imports: ImportsDep, one: CollectionDep, number: int) -> ImportOut:
     """Show how far a file of judgments is."""
-    return _out(one, _imports(request).get(one.collection.identifier, number))
+    return _out(one, imports.get(one.collection.identifier, number))
 
 
 def _out(one: CollectionDep, file: Import) -> ImportOut:
     return ImportOut.from_domain(file, one.campaign.current_state.number)
-
-
-def _imports(request: Request) -> ImportStore:
-    imports = request.app.state.imports
-    assert isinstance(imports, ImportStore)
-    return imports

@@ -10,7 +10,7 @@ from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event, utc_now
 from audiosim.errors import InputError
 from service.access import address_of, caller_of
-from service.exchange import CollectionDep, WireRoute
+from service.exchange import CollectionDep, WireRoute, kept
 from service.served import ServedCollection
 from service.shares import Shares
 from service.wire_judging import (
@@ -85,10 +85,12 @@ def show_status(one: CollectionDep) -> StatusOut:
 
 
 @router.post("/collections/{collection}/next")
-def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, Body()]) -> NextOut:
+def lease_pairs(
+    request: Request, one: CollectionDep, shares: Annotated[Shares, kept("shares")], asked: Annotated[NextIn, Body()]
+) -> NextOut:
     """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
     assessor = named_assessor(request, one, asked.assessor)
-    count = min(asked.count, _share(request, one, assessor))
+    count = min(asked.count, _share(request, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one)
@@ -97,12 +99,10 @@ def lease_pairs(request: Request, one: CollectionDep, asked: Annotated[NextIn, B
     return NextOut(assessor, one.campaign.current_state.number, held)
 
 
-def _share(request: Request, one: ServedCollection, assessor: str) -> int:
+def _share(request: Request, one: ServedCollection, shares: Shares, assessor: str) -> int:
     """Number of pairs that an assessor may have; an error where that is none."""
-    shares = request.app.state.shares
-    assert isinstance(shares, Shares)
     invited = caller_of(request).role == "assessor"
-    share = shares.left(one.campaign, assessor, "" if invited else address_of(request.scope))
+    share = shares.left(one.campaign, assessor, "" if invited else address_of(request))
     if share < 1:
         detail = "those who ask from this address have half of the pairs; some of them have to be judged first"
         raise HTTPException(429, detail, {"Retry-After": str(SHARE_S)})

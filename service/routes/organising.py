@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from service.access import Access
 from service.exchange import CollectionDep, WireRoute
 from service.outlook import outlook_of
 from service.routes.judging import BeforeQuery, CountQuery
+from service.routes.sessions import AccessDep
 from service.tokens import Token, TokenStore
 from service.wire_judging import RecordOut
 from service.wire_organising import (
@@ -93,40 +93,40 @@ def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = 
 
 
 @router.get("/collections/{collection}/invitations")
-def show_invitations(request: Request, one: CollectionDep) -> InvitationsOut:
+def show_invitations(access: AccessDep, one: CollectionDep) -> InvitationsOut:
     """List who is invited to judge this collection."""
-    tokens = _tokens(request)
+    tokens = access.tokens
     return InvitationsOut(tokens is not None, _invited(tokens, one.collection.identifier))
 
 
 @router.post("/collections/{collection}/invitations", status_code=201)
 def invite(
-    request: Request, response: Response, one: CollectionDep, asked: Annotated[InvitationIn, Body()]
+    access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[InvitationIn, Body()]
 ) -> InvitationOut:
     """Make a link by which somebody judges this collection under a name.
 
     Where there are tokens it holds one, which ends after some days or when it is withdrawn.
     """
-    collection, tokens = one.collection.identifier, _tokens(request)
+    collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"
     if tokens is None:
         if not asked.name.strip() or not asked.name.isprintable():
             raise InputError(f"an invitation needs a name of printable characters, got {asked.name!r:.80}")
         return InvitationOut(asked.name, _link(collection, name=asked.name), None)
     secret = tokens.create(asked.name, "assessor", collection, asked.days)
-    _access(request).reload()
+    access.reload()
     expires = next(token.expires for token in tokens.tokens() if token.name == asked.name)
     return InvitationOut(asked.name, _link(collection, token=secret), expires or None)
 
 
 @router.post("/collections/{collection}/invitations/withdraw")
-def withdraw(request: Request, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]) -> InvitationsOut:
+def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]) -> InvitationsOut:
     """End somebody's invitation now; what they judged stays."""
-    collection, tokens = one.collection.identifier, _tokens(request)
+    collection, tokens = one.collection.identifier, access.tokens
     if tokens is None or asked.name not in {token.name for token in _assessors(tokens, collection)}:
         raise InputError(f"{asked.name!r} is not invited to judge {collection}")
     tokens.revoke(asked.name)
-    _access(request).reload()
+    access.reload()
     return InvitationsOut(True, _invited(tokens, collection))
 
 
@@ -136,21 +136,6 @@ async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], 
         if await request.is_disconnected():
             raise ClientDisconnect
         return await to_thread.run_sync(work)
-
-
-def _access(request: Request) -> Access:
-    access = request.app.state.access
-    assert isinstance(access, Access)
-    return access
-
-
-def _tokens(request: Request) -> TokenStore | None:
-    """The tokens, where one is needed to come in.
-
-    The first token must not be made here: it would lock out the organiser, who has none.
-    """
-    access = _access(request)
-    return access._store if access.locked else None
 
 
 def _assessors(tokens: TokenStore, collection: str) -> list[Token]:

@@ -4,15 +4,14 @@ import re
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from audiosim.campaign.event import utc_now
 from audiosim.campaign.reading import log_lines
 from audiosim.measures.measure import Measure
 from audiosim.record import record_of
 from service.exchange import CollectionDep, WireRoute
-from service.limits import Shared
-from service.routes.campaign_state import MeasureQuery
+from service.routes.campaign_state import MeasureQuery, RankingsDep
 from service.served import ServedCollection
 
 router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)
@@ -26,15 +25,14 @@ SuccessQuery = Annotated[float, Query(ge=0, le=1, description="share of users ab
     responses={200: {"description": "A zip file", "content": {"application/zip": {"schema": {"type": "string"}}}}},
 )
 async def publish_record(
-    request: Request, one: CollectionDep, measure: MeasureQuery = None, success: SuccessQuery = 0.5
+    one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, success: SuccessQuery = 0.5
 ) -> Response:
     """The bundle that `audiosim report` writes, of the judgments so far, with the campaign's log.
 
     A page that opens without the service, tables, judgments, log, checksums and CITATION.cff. It takes seconds: a few
     are made at a time, and more are refused.
     """
-    wanted, rankings = one.measure(measure), request.app.state.rankings
-    assert isinstance(rankings, Shared)
+    wanted = one.measure(measure)
     content = await rankings.do((one, "record", wanted, success), lambda: _zipped(one, wanted, success))
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{one.collection.identifier}-record.zip")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
 from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns, Receiver
-from service.exchange import COMPONENTS, JSON, BodyDep, CollectionDep, WireRoute
+from service.exchange import COMPONENTS, JSON, BodyDep, CollectionDep, WireRoute, kept
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 
 Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns)
@@ -53,6 +53,7 @@ class Delivery:
     response: Response
     one: CollectionDep
     body: BodyDep
+    receiver: Annotated[Receiver, kept("receiver")]
 
     @property
     def collection(self) -> str:
@@ -61,9 +62,8 @@ class Delivery:
 
     async def take(self, work: Callable[[Receiver], Arrived]) -> Arrived:
         """What came of it, once its turn came: status 201, or 200 where nothing is new."""
-        receiver: Receiver = self.request.app.state.receiver
         async with TURNS:
-            came = await to_thread.run_sync(work, receiver)
+            came = await to_thread.run_sync(work, self.receiver)
         self.response.status_code = 201 if came.fresh else 200
         return came
 

@@ -6,20 +6,22 @@ from fastapi import APIRouter, Body, Request, Response
 
 from service.access import COOKIE, Access, address_of
 from service.callers import NOBODY, OPEN, Caller
-from service.exchange import WireRoute
+from service.exchange import WireRoute, kept
 from service.wire_judging import SessionIn, SessionOut
 
 router = APIRouter(prefix="/v1", tags=["session"], route_class=WireRoute)
 
 KEPT_S = 90 * 86_400
+AccessDep = Annotated[Access, kept("access")]
 
 
 @router.post("/session")
-async def open_session(request: Request, response: Response, asked: Annotated[SessionIn, Body()]) -> SessionOut:
+async def open_session(
+    request: Request, response: Response, access: AccessDep, asked: Annotated[SessionIn, Body()]
+) -> SessionOut:
     """Keep a token in a cookie that only this service gets."""
-    access = _access(request)
     await access.prepare(asked.token)
-    caller = access.identify(asked.token, address_of(request.scope))
+    caller = access.identify(asked.token, address_of(request))
     if caller is not OPEN:
         secure = request.url.scheme == "https"
         response.set_cookie(COOKIE, asked.token, max_age=KEPT_S, httponly=True, samesite="strict", secure=secure)
@@ -27,9 +29,9 @@ async def open_session(request: Request, response: Response, asked: Annotated[Se
 
 
 @router.get("/session")
-async def show_session(request: Request, response: Response) -> SessionOut:
+async def show_session(request: Request, response: Response, access: AccessDep) -> SessionOut:
     """Show who asks, by a token or as a trusted proxy says; nobody where neither tells."""
-    return _session(_access(request).recognise(request.scope), response)
+    return _session(access.recognise(request), response)
 
 
 @router.delete("/session")
@@ -37,12 +39,6 @@ async def close_session(response: Response) -> SessionOut:
     """Forget the token."""
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return _session(NOBODY, response)
-
-
-def _access(request: Request) -> Access:
-    access = request.app.state.access
-    assert isinstance(access, Access)
-    return access
 
 
 def _session(caller: Caller, response: Response) -> SessionOut:

@@ -274,3 +274,23 @@ def test_a_decoder_without_a_module_of_its_own_works_in_workers_too(tmp_path, mu
     files = listed({"x": written(tmp_path, music())})
     (outcome,) = describe_all(files, STANDARD_FRAMES, lambda path: read(path), n_jobs=1)
     assert np.array_equal(outcome.row, described(tmp_path / "x.wav").row)
+
+
+def test_a_fit_is_the_mean_and_the_covariance_over_n_minus_1():
+    frames = np.random.default_rng(7).standard_normal((300, 20)).astype(np.float32)
+    fitted, ridge, _ = summarise(frames)
+    assert ridge == 0
+    np.testing.assert_allclose(fitted.mean, frames.astype(float).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(fitted.covariance, np.cov(frames.astype(float).T), rtol=1e-9, atol=1e-12)
+
+
+def test_a_fit_finds_the_gaussian_that_its_frames_come_from():
+    rng = np.random.default_rng(8)
+    mean, root = rng.standard_normal(5), rng.standard_normal((5, 5))
+    covariance = root @ root.T + np.eye(5)
+    fitted, ridge, _ = summarise(rng.multivariate_normal(mean, covariance, 200_000))
+    assert ridge == 0
+    # In units of the deviations each is wrong by about 1 / 200,000 ** 0.5 = 0.0022.
+    unit = np.linalg.inv(np.linalg.cholesky(covariance))
+    np.testing.assert_allclose(unit @ (fitted.mean - mean), 0, atol=0.01)
+    np.testing.assert_allclose(unit @ fitted.covariance @ unit.T, np.eye(5), atol=0.015)

@@ -10,7 +10,8 @@ from scipy.stats import t as student
 
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.expected.verdicts import Condition, TwoSystems, Verdicts
+from audiosim.expected.two_systems import Condition, TwoSystems
+from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
 from audiosim.stats.multivariate import Moments
 
@@ -110,6 +111,16 @@ def test_no_two_systems_told_apart_is_said():
     assert said == "No two of the 3 systems can be told apart at a family-wise 95 %."
 
 
+def test_systems_that_follow_the_leaders_and_are_alike_are_named():
+    verdicts = Verdicts(ranking([0.9, 0.5, 0.51, 0.1, 0.1], 1e-6 * np.eye(5) + np.diag([0, 1e-3, 1e-3, 0, 1e-9])))
+    assert verdicts.sentence == (
+        "A is the best system; C and B cannot be told apart; 8 of 10 pairs of systems can be told apart at a "
+        "family-wise 95 %."
+    )
+    with pytest.raises(InputError, match="systems at the top must be at least 1, got 0"):
+        Verdicts(verdicts.ranking, k=0)
+
+
 def test_a_verdict_on_two_systems_is_the_t_test_of_their_difference():
     covariance = np.array([[4e-4, 1e-4, 0], [1e-4, 2e-4, 0], [0, 0, 1e-4]])
     found = TwoSystems(ranking([0.5, 0.46, 0.3], covariance, queries=21), "B", "A", 0.9)
@@ -122,17 +133,35 @@ def test_a_verdict_on_two_systems_is_the_t_test_of_their_difference():
     assert found.holds(Condition.parse("B not worse by 0.1", "B", "A"))
     assert not found.holds(Condition.parse("B not worse by 0.05", "B", "A"))
     assert not found.holds(Condition.parse("not worse", "B", "A"))
+    assert found.holds(Condition.parse("A better", "B", "A"))
+    assert found.probability(Condition.parse("A not worse than B by 0.01", "B", "A")) == pytest.approx(
+        student.cdf(0.05 / deviation, 20)
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("A not worse by 0.02", -0.02), ("A better", 0.0), ("better by .01 than B", 0.01), ("not worse by 0", 0.0)],
+    [
+        *[("A not worse by 0.02", -0.02), ("A better", 0.0), ("better by .01 than B", 0.01), ("not worse by 0", 0.0)],
+        *[("A not worse than B by 0.02", -0.02), ("B better than A by 0.5", 0.5), ("not worse than B", 0.0)],
+    ],
 )
 def test_conditions_are_read(text, size):
     assert Condition.parse(text, "A", "B").size == size
 
 
-@pytest.mark.parametrize("text", ["A is better", "B better", "", "A not worse by"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A is better",
+        "C better",
+        "",
+        "A not worse by",
+        "A better than A",
+        "A better than B by 0.1 than A",
+        "better than A",
+    ],
+)
 def test_other_conditions_are_refused(text):
     with pytest.raises(InputError, match=r"expected a condition such as \"A not worse by 0.02\""):
         Condition.parse(text, "A", "B")

@@ -1,10 +1,13 @@
 """Drawn grades, against the chances they are drawn with and the bivariate normal distribution of scipy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.level_chances import FREEDOM, centred, shape_errors, shape_of, t_density
 from audiosim.simulation.remaining import drawn_grades
 
 DRAWS = 20_000
@@ -54,6 +57,42 @@ def test_two_grades_are_high_together_as_often_as_two_normal_variables_are(corre
         )
         assert abs(np.mean(top[:, i] & top[:, j]) - both) <= 4 * np.sqrt(both * (1 - both) / DRAWS)
     assert max(abs(field.column(0)[[1, 4, 6]]) / field.variance[0]) > 0.1
+
+
+def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multivariate_t_variables_are(
+    correlated, jointly
+):
+    # P(both at the top) far out, where tails that pairs share count; of pairs of two queries, whose deviations are
+    # drawn apart, it is less. Four standard errors.
+    rng, draws = np.random.default_rng(7), 60_000
+    field = correlated(rng, 0.3)
+    belief = replace(jointly(field, [0.0, 2.0], 2.0), shape=np.array([0.9]))
+    top, far = drawn(belief, rng, draws) == 2, -stats.t(FREEDOM).ppf(belief.probabilities[:, 1])
+    np.testing.assert_allclose(top.mean(axis=0), belief.probabilities[:, 1], atol=4 / 2 / np.sqrt(draws))
+    for own in field.blocks:
+        for i, j in [own[:2], own[1:3], own[2:4]]:
+            correlation = field.column(i)[j] / np.sqrt(field.variance[i] * field.variance[j])
+            shape = [[1, correlation], [correlation, 1]]
+            both = stats.multivariate_t([0, 0], shape, df=FREEDOM).cdf(-far[[i, j]], maxpts=100_000, random_state=0)
+            assert abs(np.mean(top[:, i] & top[:, j]) - both) <= 4 * np.sqrt(both * (1 - both) / draws) + 1e-4
+
+
+@pytest.mark.slow
+def test_errors_of_a_shape_are_those_of_shapes_fitted_to_shares_drawn_from_a_dirichlet_distribution():
+    rng, weight, values = np.random.default_rng(8), 10.0, np.array([0.0, 20.0, 50.0, 70.0, 100.0])
+    ends = np.sort(rng.normal(0, 0.8, (60, 1)) + np.array([-1.2, -0.3, 0.4, 1.3]), axis=1)
+    ratio = rng.uniform(0.8, 1.6, (60, 1))
+    chances = np.diff(stats.t(FREEDOM).cdf(ends), axis=1, prepend=0, append=1).mean(axis=0)
+    shares = np.cumsum(rng.dirichlet((weight + len(ends)) * chances, 400), axis=1)[:, :-1]
+    wanted = float(chances @ values)
+    shapes = [centred(shape_of(ends, ratio, share), ends, ratio, values, wanted) for share in shares]
+    root = shape_errors(ends, ratio, np.diff(values), weight)
+    # To first order; the standard error of a variance of 400 draws is 7 %.
+    expected = np.cov(np.array(shapes).T)
+    np.testing.assert_allclose(root @ root.T, expected, atol=0.15 * expected.diagonal().max())
+    np.testing.assert_allclose(np.diagonal(root @ root.T), expected.diagonal(), rtol=0.25)
+    assert not shape_errors(ends[:0], ratio[:0], np.diff(values), weight).any()
+    np.testing.assert_allclose(t_density(ends), stats.t(FREEDOM).pdf(ends), rtol=1e-12)
 
 
 def test_the_same_seed_draws_the_same_and_where_all_is_judged_there_is_nothing_to_draw(correlated, jointly):

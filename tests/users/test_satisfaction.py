@@ -17,7 +17,6 @@ from audiosim.relevance.published import checksum, model_names
 from audiosim.stats.distributions import Empirical, Normal
 from audiosim.users.satisfaction import (
     SatisfactionMapping,
-    at_least_satisfied,
     number_satisfied,
     published_mapping,
     published_scales,
@@ -166,13 +165,6 @@ def test_satisfied_users_are_binomial(shares, users):
     assert found @ np.arange(users + 1) == pytest.approx(users * p)
 
 
-@given(SHARES, st.integers(1, 200), st.data())
-def test_at_least_so_many_is_the_upper_tail(share, users, data):
-    satisfied = data.draw(st.integers(0, users))
-    found = at_least_satisfied(np.array([share]), users, satisfied)
-    assert found == pytest.approx(stats.binom.sf(satisfied - 1, users, [share]), abs=1e-12)
-
-
 def test_the_least_share_there_is_satisfies_nobody():
     assert number_satisfied(np.array(np.finfo(float).tiny), 4) == pytest.approx([1, 0, 0, 0, 0])
 
@@ -180,8 +172,6 @@ def test_the_least_share_there_is_satisfies_nobody():
 def test_numbers_of_users_that_make_no_sense_are_refused():
     with pytest.raises(InputError, match="expected at least 1 user, got 0"):
         number_satisfied(np.array(0.5), 0)
-    with pytest.raises(InputError, match="expected 0 to 3 satisfied users of 3, got 4"):
-        at_least_satisfied(np.array(0.5), 3, 4)
     with pytest.raises(InputError, match=r"probabilities must lie in \[0, 1\], got 1.5"):
         number_satisfied(np.array(1.5), 3)
 

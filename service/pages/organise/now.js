@@ -39,10 +39,15 @@ function restingOn({ evidence, pool }) {
   return spoke.length ? `Pairs that nobody judged are predicted from ${spoke.join(", ")}.` : "";
 }
 
-function summary({ groups, pairs, systems }) {
+function summary({ groups, nearest, pairs, systems }) {
   if (systems.length < 2) return "There is only one system.";
   const settled = pairs.filter((pair) => pair.confidence >= SURE).length;
-  return `${leaders(groups[0] ?? [], systems)} Taken one by one, ${whole(settled)} of ${count(pairs.length, "pair")} of systems are in an order that is sure to ${percent(SURE, 0)} or more.`;
+  return `${leaders(groups[0] ?? [], systems)} Taken one by one, ${whole(settled)} of ${count(pairs.length, "pair")} of systems are in an order that is sure to ${percent(SURE, 0)} or more.${separation(nearest)}`;
+}
+
+/** The next verdict to be had, and what it would take. */
+function separation(nearest) {
+  return nearest ? ` ${count(nearest.judgments, "more judgment")} would probably separate ${short(nearest.a, NAME)} and ${short(nearest.b, NAME)}.` : "";
 }
 
 function leaders(names, systems) {

@@ -14,7 +14,7 @@ export function showRanking(ranking) {
   const range = widened(systems);
   byId("ranking-about").textContent = `${ranking.measure}, ${ranking.judged ? `expected from ${count(ranking.judged, "judged pair")} and` : "predicted, nothing judged: expected from"} the model ${ranking.model}.`;
   byId("ranking").tBodies[0].replaceChildren(
-    ...systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`))),
+    ...systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k)),
   );
   byId("axis").replaceChildren(...axis(range));
   showPairs(systems.map((one) => one.system), ranking.pairs, sure);
@@ -29,19 +29,25 @@ function widened(systems) {
 
 const place = (value, [low, high]) => `${((value - low) / (high - low)) * 100}%`;
 
-function systemRow(system, index, range, above) {
+function systemRow(system, index, range, above, most) {
   return element(
     "tr",
     {},
     element("td", { class: "number" }, String(index + 1)),
-    element("th", { scope: "row", title: rankedAs(system) }, longName(system.system)),
+    element("th", { scope: "row", title: rankedAs(system, most) }, longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
+    element("td", { class: "number next" }, ranks(system)),
+    element("td", { class: "next group", title: system.group }, system.group),
+    element("td", { class: "number next" }, percent(system.best ?? 0, 0)),
     element("td", { class: "number next" }, above === undefined ? "" : percent(above, 0)),
   );
 }
 
-const rankedAs = ({ system, rank_low: low, rank_high: high, best }) => `${system}: rank ${low === high ? low : `${low} to ${high}`}, the best of all with ${percent(best ?? 0, 0)}`;
+const ranks = ({ rank_low: low, rank_high: high }) => (low === high ? String(low) : `${low}–${high}`);
+
+const rankedAs = (system, most) =>
+  `${system.system}: rank ${ranks(system)}, the best of all with ${percent(system.best ?? 0, 0)}, among the best ${most} with ${percent(system.top ?? 0, 0)}`;
 
 function whiskers(system, range) {
   const [low, middle, high] = [system.low, system.expectation, system.high].map((value) => place(value, range));

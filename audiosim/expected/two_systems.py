@@ -1,0 +1,206 @@
+"""Verdict on two systems: which is better, by how much, and whether a condition on them is shown."""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scipy.special import ndtri, stdtrit
+
+from audiosim.errors import InputError
+from audiosim.expected.ranking import Ranking
+from audiosim.showing import notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on two systems, such as "A not worse by 0.02" or "A better".
+
+    size    of the difference: the one it is about must be better by more than this; below 0 it may be worse by as much
+    words   as it was written
+    second  true where it is about the second of the two
+    """
+
+    size: float
+    words: str
+    second: bool = False
+
+    def __str__(self) -> str:
+        return self.words
+
+    @classmethod
+    def parse(cls, text: str, first: str, second: str) -> "Condition":
+        """The condition that is written so: `[A] better [than B] [by SIZE]` or `[A] not worse [than B] [by SIZE]`.
+
+        first, second  the systems compared; a condition that names neither is about the first
+        """
+        one = f"(?P<one>{re.escape(first)}|{re.escape(second)})"
+        than = f"(?: than (?P<{{}}>{re.escape(first)}|{re.escape(second)}))?"
+        form = f"(?:{one} )?(?P<what>better|not worse){than.format('early')}(?: by (?P<size>.+?))?{than.format('late')}"
+        found = re.fullmatch(form, text.strip())
+        about = first if found is None else found["one"] or first
+        others = {} if found is None else {found["early"], found["late"]} - {None}
+        if found is None or about in others or len(others) > 1:
+            expected = f'"{first} not worse by 0.02", "{first} better" or "{first} better by 0.01"'
+            raise InputError(f"expected a condition such as {expected}, got {text!r}")
+        size = 0.0 if found["size"] is None else _size(found["size"], text)
+        return cls(size if found["what"] == "better" else -size, text, about == second)
+
+
+def _size(word: str, text: str) -> float:
+    try:
+        size = float(word)
+    except ValueError:
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise InputError(f"the size in {text!r} must be a number, 0 or more, got {word!r}")
+    return size
+
+
+def check_two(systems: tuple[str, ...], a: str, b: str) -> None:
+    """Refuse names that are not two of these systems."""
+    for name in (a, b):
+        if name not in systems:
+            raise InputError(f"unknown system {name!r}, expected one of {', '.join(systems)}")
+    if a == b:
+        raise InputError(f"expected two systems to compare, got {a} twice")
+
+
+def check_level(level: float) -> None:
+    """Refuse a confidence that no verdict can need."""
+    if not 0.5 < level < 1:
+        raise InputError(f"the confidence must be between .5 and 1, got {level:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSystems:
+    """A verdict on two systems of a ranking.
+
+    ranking  of several systems
+    a, b     names of two of them
+    level    of the interval, and the confidence that a verdict needs, in (.5, 1)
+    more     judgments that would probably tell them apart; None where they are, and where it is not known
+    """
+
+    ranking: Ranking
+    a: str
+    b: str
+    level: float = 0.95
+    more: int | None = None
+
+    def __post_init__(self) -> None:
+        check_two(self.ranking.systems, self.a, self.b)
+        check_level(self.level)
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """Expectation and variance of the score of `a` less that of `b`."""
+        expectation, variance = self.ranking.differences
+        place = self.ranking.place_of(self.a, self.b)
+        sign = 1.0 if self.ranking.systems[self.ranking.pairs[0][place]] == self.a else -1.0
+        return sign * float(expectation[place]), float(variance[place])
+
+    @property
+    def expectation(self) -> float:
+        """Expected difference of the mean scores, `a` less `b`."""
+        return self._moments[0]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Central interval of the difference, of the level."""
+        half = self.ranking.quantile(self.level) * math.sqrt(self._moments[1])
+        return self.expectation - half, self.expectation + half
+
+    def above(self, size: float) -> float:
+        """P(`a` is better than `b` by more than `size`), in [0, 1]; a known tie with it gives 1/2."""
+        return self.ranking.cumulative(self.expectation - size, self._moments[1])
+
+    @property
+    def confidence(self) -> float:
+        """Probability of the likelier order, in [1/2, 1]."""
+        above = self.above(0.0)
+        return max(above, 1 - above)
+
+    @property
+    def verdict(self) -> str:
+        """better, worse, or not told apart, at the level."""
+        if self.confidence < self.level:
+            return "not told apart"
+        return "better" if self.expectation > 0 else "worse"
+
+    @property
+    def critical(self) -> float:
+        """Standard deviations that a difference must exceed for a verdict at the level."""
+        ranking = self.ranking
+        return float(ndtri(self.level) if ranking.distribution == "normal" else stdtrit(ranking.freedom, self.level))
+
+    def probability(self, condition: Condition) -> float:
+        """Probability that a condition holds, in [0, 1]."""
+        sign = -1.0 if condition.second else 1.0
+        return self.ranking.cumulative(sign * self.expectation - condition.size, self._moments[1])
+
+    def holds(self, condition: Condition) -> bool:
+        """True if a condition is shown at the level."""
+        return self.probability(condition) >= self.level
+
+    @property
+    def sentence(self) -> str:
+        """The verdict for people."""
+        low, high = self.interval
+        between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
+        if self.verdict == "not told apart":
+            more = "" if self.more is None else f" {self._more} would probably tell."
+            return f"{self.a} and {self.b} cannot be told apart: {between}, confidence {self.confidence:.3f}.{more}"
+        return f"{self.a} is {self.verdict} than {self.b}: {between}, confidence {self.confidence:.3f}."
+
+    @property
+    def _more(self) -> str:
+        return "One more judgment" if self.more == 1 else f"{self.more:,} more judgments"
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """The verdict as notebooks show it."""
+        return notebook_html(self.sentence, self.to_frame())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The verdict as a pandas table of one row."""
+        import pandas as pd
+
+        return pd.DataFrame([self.to_dict()])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The expected difference with its interval, and the 0 that it is held against; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        low, high = self.interval
+        across = f"{self.ranking.measure}: {self.a} less {self.b}, {100 * self.level:g} %"
+        axes = draw_intervals([self.verdict], [low], [self.expectation], [high], across, axes)
+        axes.axvline(0, color="0.4", linestyle="--")
+        return axes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, ready for JSON."""
+        low, high = self.interval
+        return {
+            "a": self.a,
+            "b": self.b,
+            "measure": str(self.ranking.measure),
+            "expectation": self.expectation,
+            "low": low,
+            "high": high,
+            "confidence": self.confidence,
+            "verdict": self.verdict,
+            "more": self.more,
+            "model": self.ranking.model,
+            "judged": self.ranking.judged,
+            "pool": self.ranking.pool,
+            "basis": self.ranking.basis,
+            **self.ranking.check.to_dict(),
+        }
