@@ -15,7 +15,7 @@ help:
 	@echo "make container  the Dockerfile's very commands without a container runtime: a fresh user, a root that is read-only"
 	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
-	@echo "make calibration  is what is stated true on collections that nothing was learned from? some hours; needs ../shared/data"
+	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
 	@echo "make validation  nightly: the notebooks in validation/, which make every figure of the docs anew; hours"

@@ -151,7 +151,7 @@ class Code:
 
     @contextmanager
     def loop(self, start: Place | int, stop: Place | int, step: int = 1) -> Iterator[Place]:
-        """What is written inside done for start, start + step and so on, below stop; at least once."""
+        """Loop over what is written inside, for start, start + step and so on, below stop; at least once."""
         with self._loop(start, stop, step, []) as (place, _, _):
             yield place
 

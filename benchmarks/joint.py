@@ -31,6 +31,7 @@ from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.published import Model
+from audiosim.relevance.random_effects import ALWAYS, METADATA
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
 from audiosim.simulation.parts import HeldOutKind, Part, queries_of, teams_of
@@ -283,8 +284,7 @@ def components(seeds: int, figures: Figures) -> None:
     """Add the variance components recovered from simulated collections beside the true ones."""
     # About half as large as those of real judgments: next to no grade is cut off at the ends of the scale.
     true = Effects(0.06, 0.06, 0.04, 0.04, 0.02, 0.01, 0.07, 0.45, 0.1)
-    effects = {name: getattr(true, name, 0.0) for name in ("query", "query_genre", "query_artist", "genres")}
-    effects |= {"artist": 0.0, "team": true.team, "system": true.system, "rest": true.rest}
+    effects = {name: getattr(true, name, 0.0) for name in (*ALWAYS, *METADATA, "rest")}
     found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in effects}
     for seed in range(seeds):
         collection = synthetic_collection(np.random.default_rng(seed), Design(queries=60), true)

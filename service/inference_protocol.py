@@ -126,7 +126,7 @@ class ReadyOut(Wire):
 
 
 class IndexIn(Wire):
-    """Whether only models that may be asked are wanted, or all."""
+    """Wish for the models that may be asked alone, or for all."""
 
     ready: bool = False
 

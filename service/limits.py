@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -69,28 +69,31 @@ class Gate:
     """
 
     def __init__(self, at_work: int, waiting: int, what: str = "predictions") -> None:
-        self._free, self._alone = CapacityLimiter(at_work), CapacityLimiter(1)
+        self._free, self._alone = asyncio.Semaphore(at_work), asyncio.Semaphore(1)
         self._most_waiting, self._what = waiting, what
-
-    @property
-    def at_work(self) -> int:
-        """Number of those at work."""
-        return int(self._free.borrowed_tokens)
+        self.here = self.at_work = 0
 
     @property
     def waiting(self) -> int:
         """Number of those that wait."""
-        return self._free.statistics().tasks_waiting + self._alone.statistics().tasks_waiting
+        return self.here - self.at_work
 
     @asynccontextmanager
     async def turn(self, large: bool = False) -> AsyncIterator[None]:
         """Wait for one's turn, and hold it."""
-        full = not self._free.available_tokens or (large and not self._alone.available_tokens)
-        if full and self.waiting >= self._most_waiting:
+        if self.waiting >= self._most_waiting and (self._free.locked() or (large and self._alone.locked())):
             detail = f"the service is busy: {self.waiting} {self._what} are waiting already; ask again later"
             raise RefusedError(503, detail, unread=False)
-        async with self._alone if large else nullcontext(), self._free:
-            yield
+        self.here += 1
+        try:
+            async with self._alone if large else nullcontext(), self._free:
+                self.at_work += 1
+                try:
+                    yield
+                finally:
+                    self.at_work -= 1
+        finally:
+            self.here -= 1
 
 
 class Shared:

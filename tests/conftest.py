@@ -50,7 +50,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
-    """What is collected stays until the end: nobody need look through it for garbage again and again."""
+    """Keep what is collected until the end: nobody need look through it for garbage again and again."""
     gc.disable()
     try:
         return (yield)

@@ -1,4 +1,4 @@
-"""What is added where, and the journeys: docs/architecture.md says what the code does."""
+"""Table of what is added where, and the journeys: docs/architecture.md says what the code does."""
 
 import ast
 import importlib

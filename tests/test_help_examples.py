@@ -37,7 +37,7 @@ def commands(group=None, name="audiosim"):
 
 
 def examples(command):
-    """What stands in backquotes after the word Example."""
+    """Commands in backquotes after the word Example."""
     said = command.help.partition("Example")[2]
     return [" ".join(text.split()) for text in re.findall(r"`([^`]*audiosim [^`]+)`", said)]
 
@@ -53,7 +53,7 @@ def test_a_command_has_an_example_of_itself(name):
 
 
 def small_demo(folder):
-    """What `audiosim demo` makes, with fewer queries, and sixty judgments."""
+    """Collection that `audiosim demo` makes, with fewer queries, and sixty judgments."""
     prepare_demo(folder, str)
     queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
     for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
@@ -103,7 +103,7 @@ def answered(place, run):
 
 
 def prepare(place, run, words):
-    """What the example takes to be there beside my-demo."""
+    """Make what the example takes to be there beside my-demo."""
     if "mine" in words:
         mine(place)
     if words[1] == "satisfaction":

@@ -1,6 +1,7 @@
 """Names: one stands for one thing, in a module or for one, and is made of the field's words."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -142,3 +143,28 @@ def test_effects_have_standard_deviations_and_no_sizes():
 
 def test_modules_are_called_by_the_fields_words():
     assert [name for name in modules() if home_made(name.split(".")[-1], HOME_MADE)] == []
+
+
+QUESTIONS = {"What", "How", "Whether", "Which", "Who", "Whose", "When", "Where", "Why"}
+PEOPLE = re.compile(r"\b(he|him|his|himself|she|her|herself)\b", re.IGNORECASE)
+ANYWHERE = ("audiosim", "service", "benchmarks", "fixtures", "tests")
+
+
+@pytest.mark.parametrize("folder", ANYWHERE)
+def test_docstrings_begin_with_a_noun_or_a_verb(folder):
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = {
+        (str(path.relative_to(ROOT)), text.split("\n")[0])
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, documented) and (text := ast.get_docstring(node)) and re.split(r"\W", text)[0] in QUESTIONS
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("folder", [*ANYWHERE, "docs", "gallery", "notebooks"])
+def test_people_are_they(folder):
+    pages = [path for kind in ("py", "md", "html", "js") for path in (ROOT / folder).rglob(f"*.{kind}")]
+    own = [path for path in pages if not {"vendor", "generated", "_build", ".ipynb_checkpoints"} & set(path.parts)]
+    lines = [(path.name, line) for path in own for line in path.read_text("utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if PEOPLE.search(line) and "PEOPLE" not in line] == []

@@ -62,7 +62,7 @@ def _by_frame(found: Samples, n: int) -> Samples:
 
 
 def _strides(points: int) -> list[int]:
-    """How far apart the points are that each stage brings together."""
+    """Distances of the points that each stage brings together."""
     return [] if points < RADIX else [points // RADIX, *_strides(points // RADIX)]
 
 

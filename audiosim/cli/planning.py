@@ -1,4 +1,4 @@
-"""The command that predicts what a goal will take."""
+"""The command that predicts what it takes to meet a stopping rule."""
 
 import time
 from typing import Annotated
@@ -47,9 +47,9 @@ def plan(
     seed: Seed = 0,
     form: As = Format.table,
 ) -> None:
-    """Predict how many judgments and hours a goal will take, and which systems will remain tied.
+    """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
 
-    Campaigns are simulated to the goal with grades drawn from the model: the answer is as good as the model. Pairs of
+    Campaigns are simulated to the stop with grades drawn from the model: the answer is as good as the model. Pairs of
     systems that remain tied are listed with the number of queries that would separate them.
 
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`

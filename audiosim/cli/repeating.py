@@ -62,7 +62,7 @@ At = Annotated[
         "--at",
         metavar="LIST",
         help="With --repeat: hold what is stated against the truth at these numbers of judgments, such as 0,100,200. "
-        "Goals are noted when they are met, and judging goes on to the last of these.",
+        "Stopping rules are noted when they are met, and judging goes on to the last of these.",
     ),
 ]
 Near = Annotated[

@@ -108,7 +108,7 @@ def verdict_view(found: TwoSystems, condition: Condition | None = None) -> Rende
 
 
 def _fit(ranking: Ranking) -> str:
-    """Whether the model fits, as a sentence; empty where nothing rests on it, or nothing is judged."""
+    """Fit of the model, as a sentence; empty where nothing rests on it, or nothing is judged."""
     return ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
 
 

@@ -1,4 +1,4 @@
-"""Effort that a goal will take: judgments, hours, and the pairs of systems that judging will not settle."""
+"""Effort that a stopping rule will take: judgments, hours, and the pairs of systems that judging will not settle."""
 
 import math
 from collections.abc import Callable

@@ -61,7 +61,7 @@ class Delivery:
         return self.one.collection.identifier
 
     async def take(self, work: Callable[[Receiver], Arrived]) -> Arrived:
-        """What came of it, once its turn came: status 201, or 200 where nothing is new."""
+        """Result of the work, once its turn came: status 201, or 200 where nothing is new."""
         async with TURNS:
             came = await to_thread.run_sync(work, self.receiver)
         self.response.status_code = 201 if came.fresh else 200

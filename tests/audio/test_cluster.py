@@ -103,7 +103,7 @@ def sounds(folder):
 
 @pytest.fixture(scope="module")
 def here(sounds):
-    """What this machine makes of the sounds."""
+    """Descriptions that this machine makes of the sounds."""
     return list(describe_all(sounds, STANDARD_FRAMES))
 
 

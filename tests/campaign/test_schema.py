@@ -61,7 +61,7 @@ def older(request, database_to_make):
 
 
 def differences(url):
-    """What a database has otherwise than the tables say, as Alembic finds it."""
+    """Differences of a database from what the tables say, as Alembic finds it."""
     engine = engine_of(url)
     with engine.connect() as connection:
         # Of SQLite's empty text as a default it finds that it is another than itself.

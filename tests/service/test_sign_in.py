@@ -205,7 +205,7 @@ class LocalIssuer:
 
     @property
     def asked(self):
-        """How often its keys were fetched."""
+        """Number of times that its keys were fetched."""
         path = self.folder / "asked"
         return path.read_text(encoding="utf-8").count("/keys") if path.exists() else 0
 

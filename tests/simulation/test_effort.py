@@ -1,4 +1,4 @@
-"""Effort that a goal will take: counts that are known beforehand, and the sample size of a paired t-test."""
+"""Effort that a stopping rule will take: counts that are known beforehand, and the sample size of a paired t-test."""
 
 import json
 import math

@@ -1,0 +1,123 @@
+"""Honesty of scores by nDCG, RBP, ERR and AP, whose grades are drawn: on each collection, and at home.
+
+    python benchmarks/other_measures.py [--parts 8] [--only dl2019,home] [--at 50,100,200]
+
+The campaigns of benchmarks/calibration.py, whose pairs are chosen for CG; at some moments the same belief is looked at
+by each measure. Away from home the source of the collection is left out and nothing is known of its documents; home is
+MIREX 2011 with the model of the other half of its queries.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from calibration import DRAWS, Start, between_all, learned, model_for, parts_of, real
+from figures import Figures
+from threadpoolctl import threadpool_limits
+
+from audiosim.corpus.collection import Collection
+from audiosim.expected.estimation import expected_scores
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.published import Model, load_model
+from audiosim.selection import Selection
+from audiosim.simulation.calibration import mean_and_error
+from audiosim.simulation.observations import Observation, Truth
+from audiosim.simulation.trials import selections
+
+HOME = "home"
+MEASURES = ("CG", "nDCG", "RBP", "ERR", "AP")
+LEAST = {"fine": 40.0}  # grade from which a document is relevant for AP, by scale; of others the middle
+CONSIDERED = ("systems", "differences")
+Row = tuple[str, int, Observation]
+
+
+def measures_of(collection: Collection, cutoff: int) -> list[str]:
+    """Measures by their words, those that the scale has a meaning for."""
+    scale = collection.scale
+    least = LEAST.get(scale.name, scale.levels[len(scale.levels) // 2])
+    return [f"{name}(min={least:g})@{cutoff}" if name == "AP" else f"{name}@{cutoff}" for name in MEASURES]
+
+
+def looks(part: Collection, start: Selection, at: Sequence[int]) -> Iterator[Row]:
+    """Statements of a campaign at some moments, by each measure, beside the truth."""
+    grades = start.pool.spread(part.grades())
+    written = measures_of(part, start.pool.cutoff)
+    expected = {word: expected_scores(parse_measure(word), start.pool, draws=DRAWS) for word in written}
+    truths: dict[str, Truth] = {}
+    for state in selections(start, grades):
+        if state.judged in at:
+            for name, (word, one) in zip(MEASURES, expected.items(), strict=True):
+                seen = replace(state, expected=one, scores=one.scores(state.belief))
+                truth = truths.setdefault(word, Truth.of(seen, grades))
+                yield name, state.judged, truth.beside(seen)
+        if state.judged >= max(at):
+            return
+
+
+def played(name: str, collection: Collection, model: Model, parts: int, at: Sequence[int]) -> list[Row]:
+    """Every look of some parts."""
+    found: list[Row] = []
+    learn = partial(learned, model.between) if name == HOME else None
+    for part in parts_of(name, collection, parts, home=name == HOME):
+        own = None if learn is None else learn(part.rest(collection))
+        mine = part.of(collection)
+        found += looks(mine, Start(model, "CG")(mine, own), at)
+    return found
+
+
+def tables(figures: Figures, results: Mapping[str, Sequence[Row]], at: Sequence[int]) -> None:
+    """Keep for each measure how far scores are off on the whole, what intervals hold, and excess of confidence."""
+    head = ["", *(f"{count} judged" for count in at)]
+    for measure in MEASURES:
+        for title, cell in (("expected less true scores", _bias), ("95 % intervals", _held), ("excess", _excess)):
+            rows = []
+            for name, of in results.items():
+                seen = [[one for kind, judged, one in of if (kind, judged) == (measure, count)] for count in at]
+                rows.append([f"{name}, {len(seen[0])} parts", *map(cell, seen)])
+            figures.table(f"{measure}: {title}", head, rows)
+
+
+def _with_error(values: Sequence[float]) -> str:
+    found: dict[str, Any] = mean_and_error("value", values)
+    return f"{found['value']:+.3f} ± {found['value_error'] or 0:.3f}"
+
+
+def _bias(seen: Sequence[Observation]) -> str:
+    return _with_error([one.bias for one in seen])
+
+
+def _excess(seen: Sequence[Observation]) -> str:
+    return _with_error([float(one.stated.mean() - one.right.mean()) for one in seen])
+
+
+def _held(seen: Sequence[Observation]) -> str:
+    counts = (np.sum([one.inside[kind] for one in seen], axis=0) for kind in CONSIDERED)
+    return ", ".join(f"{hold / of:.2f}" for hold, of in counts)
+
+
+def main() -> None:
+    """Print the figures, and keep them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", type=int, default=8)
+    parser.add_argument("--only", default="", help=f"collections, with commas; {HOME} is MIREX 2011 at home")
+    parser.add_argument("--at", default="50,100,200", help="numbers of judged pairs to look at")
+    options = parser.parse_args()
+    names = [name for name in options.only.split(",") if name]
+    at = [int(count) for count in options.at.split(",")]
+    model, estimates = load_model("joint-fine"), between_all()
+    asked = {name: one for name, one in real([]).items() if not names or name in names}
+    asked |= {HOME: real(["mirex2011"], known=True)["mirex2011"]} if not names or HOME in names else {}
+    results = {}
+    with Figures("other_measures", HOME if names == [HOME] else "") as figures, threadpool_limits(1):
+        for name, collection in asked.items():
+            own = model if name == HOME else model_for(name, model, estimates)
+            results[name] = played(name, collection, own, options.parts, at)
+            print(f"{name}: {options.parts} parts", flush=True)
+        tables(figures, results, at)
+
+
+if __name__ == "__main__":
+    main()
