@@ -219,8 +219,8 @@ def test_a_database_of_a_later_version_is_refused_in_one_line(tmp_path, table):
             LAYOUTS.drop(connection)
     engine.dispose()
     expected = (
-        rf"log.db has layout 7, and this version of audiosim knows layouts up to {LATEST}: use the version that wrote it, or "
-        r"restore a backup into a new database"
+        rf"log.db has layout 7, and this version of audiosim knows layouts up to {LATEST}: "
+        r"use the version that wrote it, or restore a backup into a new database"
     )
     with pytest.raises(InputError, match=expected) as refused:
         DatabaseStore(url, "tiny")
