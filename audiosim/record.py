@@ -117,7 +117,7 @@ class Publication:
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first: on these queries, and on queries of this kind.
 
-        expectation, low, high, group, rank_low, rank_high, best: on these queries
+        expectation, low, high, group, rank_low, rank_high, best, top: on these queries
         score, score_low, score_high: mean over queries of this kind
         satisfied, ..._low, ..._high: P(Sat), the share of users satisfied, likewise
         satisfied_least, satisfied_most: in which P(Sat) of a new query lies with LEVEL; satisfied_above: that 95 %
@@ -174,6 +174,7 @@ class Publication:
             "sentence": self.verdicts.sentence,
             "family_wise": self.verdicts.level,
             "groups": self.verdicts.group_rows(),
+            "top_k": self.verdicts.k,
             "level": LEVEL,
             "threshold": self.threshold,
             "imputations": len(self.scores),

@@ -180,6 +180,7 @@ def test_a_bundle_is_a_zip_file_or_a_new_folder(whole, tmp_path):
     write_bundle(files, tmp_path / "made.zip")
     with zipfile.ZipFile(tmp_path / "made.zip") as archive:
         assert {name.removeprefix("made/"): archive.read(name) for name in archive.namelist()} == files
+        assert {entry.external_attr >> 16 & 0o777 for entry in archive.infolist()} == {0o644}
     assert (tmp_path / "made.zip").read_bytes() == zipped(files, "made")
     write_bundle(files, tmp_path / "folder")
     assert {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()} == files

@@ -19,6 +19,7 @@ LEAST = 50  # judgments that a verdict needs
 ALARM = 20.0  # an e-value that a true model reaches once in so many campaigns at most
 MOST = 250  # judgments that are looked at, the first ones: enough of them speak against any model of real grades
 EARLY = 200  # judgments that are held against what was predicted before the scale's use was learned
+NOTABLE = 1.005  # times as wide, from which it is said
 IMPOSSIBLE = 1e-6  # a chance counts as no less: a single grade that was held impossible decides nothing
 SHIFTS = (-0.9, -0.6, -0.3, 0.3, 0.6, 0.9)
 SPREADS = (-0.8, -0.4, 0.4, 0.8, 1.6)
@@ -136,10 +137,11 @@ class ModelCheck:
         if self.verdict == "PASS":
             return f"The model fits: {count} judgments came out as it predicted them."
         at = 1 + int(np.argmax(self.e_values >= ALARM))
-        basis = "" if self.instead is None else "what it knew of documents and systems is left out, and "
+        changes = [] if self.instead is None else ["what it knew of documents and systems is left out"]
+        if self.factor >= NOTABLE or not changes:
+            changes.append(f"intervals are {self.factor:.2f} times as wide for it")
         return (
-            f"The model does not fit: after {at} judgments it was clear that {self.against}; {basis}intervals are "
-            f"{self.factor:.2f} times as wide for it."
+            f"The model does not fit: after {at} judgments it was clear that {self.against}; {', and '.join(changes)}."
         )
 
     def group_rows(self) -> list[dict[str, Any]]:

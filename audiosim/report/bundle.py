@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import platform
+import stat
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -19,6 +20,7 @@ from audiosim.report.rendering import inline_svg, render
 
 CALIBRATED = 10  # judgments from which their places are drawn
 PACKAGES = ("audiosim", "numpy", "scipy")
+READABLE = stat.S_IFREG | 0o644
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of files in a zip: the same record gives the same file
 REFERENCES = (
     "Urbano, J. (2013). Evaluation in Audio Music Similarity. PhD thesis, University Carlos III of Madrid.",
@@ -83,7 +85,9 @@ def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}", EPOCH), content, zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
+            entry.external_attr = READABLE << 16  # a file for all to read, once it is unpacked
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
 

@@ -141,7 +141,7 @@ def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
     judge(one, 4, np.random.default_rng(6))
     _, found = outlook.plan()
     number, judgments = one.campaign.snapshot()
-    selection = replace(one.campaign.selection, batch=10)
+    selection = replace(one.campaign.selection, batch=20)
     expected = effort_from(
         replace(coarse, judgments=judgments), selection, one.judging.stopping_rule, campaigns=10,
         seconds=found.seconds, listeners=1, deeper=lambda pool: make_estimator(pool, "uniform"),
