@@ -6,25 +6,27 @@ PYTEST := $(BIN)/python -m pytest
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check docs format bench calibration validation links drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration validation links nightly drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
 	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
 	@echo "make test-lowest  the same with the lowest version of every dependency that pyproject.toml allows"
+	@echo "make container  the Dockerfile's very commands without a container runtime: a fresh user, a root that is read-only"
 	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
-	@echo "make validation  nightly: the notebooks in validation/, which make every figure of the docs anew; hours"
+	@echo "make nightly    what CI runs by night: links, then validation"
+	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
 	@echo "make drawing    docs/architecture.svg, from the imports"
 	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
 
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
-test: $(VENV)/installed-for-tests $(VENV)/openapi/installed
+test: $(VENV)/installed-for-tests $(VENV)/openapi/installed $(VENV)/compose/installed
 	$(PYTEST) -n $(call at_once,4) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
@@ -35,7 +37,7 @@ test-lowest: $(VENV)/lowest/installed
 
 $(VENV)/lowest/installed: pyproject.toml .ci/lowest.py | $(VENV)/bin/python
 	$(PYTHON) -m venv $(VENV)/lowest
-	$(PYTHON) .ci/lowest.py > $(VENV)/lowest/constraints.txt
+	$(PYTHON) .ci/lowest.py formats oidc parquet postgres scale telemetry > $(VENV)/lowest/constraints.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest/constraints.txt -e ".[test]"
 	touch $@
 
@@ -44,6 +46,9 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(PYTEST) -q tests/test_layers.py
+
+container:
+	PIP_QUIET=1 $(PYTHON) .ci/container.py
 
 audit: $(VENV)/audit/bin/pip-audit
 	$(VENV)/audit/bin/pip-audit -r constraints.txt --disable-pip --no-deps --progress-spinner off --format json \
@@ -76,6 +81,8 @@ validation: $(VENV)/installed
 	$(BIN)/python validation/execute.py
 	$(BIN)/python benchmarks/figures.py
 
+nightly: links validation
+
 drawing: $(VENV)/installed-for-docs
 	$(BIN)/python docs/draw_architecture.py
 
@@ -107,6 +114,10 @@ $(VENV)/installed-for-docs: $(VENV)/installed
 $(VENV)/openapi/installed: | $(VENV)/bin/python
 	-$(PYTHON) -m venv $(VENV)/openapi && $(VENV)/openapi/bin/python -m pip install --quiet --disable-pip-version-check \
 		openapi-python-client==0.29.1 && touch $@
+
+# A linter of Compose files; where there is no npm, or no registry of its packages, its test says that it was skipped.
+$(VENV)/compose/installed: | $(VENV)/bin/python
+	-npm install --silent --no-audit --no-fund --prefix $(VENV)/compose dclint@3.1.0 && touch $@
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
