@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check docs format bench calibration validation links drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check docs format bench calibration validation links nightly drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -17,7 +17,8 @@ help:
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
-	@echo "make validation  nightly: the notebooks in validation/, which make every figure of the docs anew; hours"
+	@echo "make nightly    what CI runs by night: links, then validation"
+	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
 	@echo "make drawing    docs/architecture.svg, from the imports"
 	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
 
@@ -75,6 +76,8 @@ validation: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench,notebooks]"
 	$(BIN)/python validation/execute.py
 	$(BIN)/python benchmarks/figures.py
+
+nightly: links validation
 
 drawing: $(VENV)/installed-for-docs
 	$(BIN)/python docs/draw_architecture.py

@@ -22,6 +22,7 @@ WIDTH, HEIGHT, SQUARE = 6.4, 4.0, 4.4  # in inches
 MARKS = "os^Dv"  # of series, in their order
 HEAVIEST = 130.0  # area of the largest mark, in square points
 NUMBERED = 14  # systems of a triangle whose cells can hold a number
+ROOMY = 24  # systems of a triangle whose columns can all be labelled
 TENTHS = 10
 
 
@@ -211,9 +212,10 @@ def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, a
             number = f"{values[a, b]:.2f}" if np.isfinite(values[a, b]) else "∞"
             axes.text(b, a, number, ha="center", va="center", fontsize=8)
     axes.set_yticks(range(len(labels)), [f"{shortened_to(name, LONGEST)}  {n + 1}" for n, name in enumerate(labels)])
-    axes.set_xticks(range(len(labels)), [str(place + 1) for place in range(len(labels))])
+    columns = [place for place in range(len(labels)) if len(labels) <= ROOMY or (place + 1) % 5 == 0]
+    axes.set_xticks(columns, [str(place + 1) for place in columns])
     axes.set(xlim=(0.5, len(labels) - 0.5), ylim=(len(labels) - 1.5, -0.5))
-    axes.tick_params(length=0, labelsize=9 if len(labels) <= 24 else 7.5)
+    axes.tick_params(length=0, labelsize=9 if len(labels) <= ROOMY else 7.5)
     axes.xaxis.tick_top()
     axes.spines[:].set_visible(False)
     return axes

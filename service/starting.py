@@ -1,12 +1,16 @@
 """Stands in for an application while its collections and models are loaded: alive, but not ready."""
 
 import asyncio
+import html
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,6 +26,7 @@ LOADING = "collections and models are being loaded"
 AGAIN_S = 1.0  # between two tries to reach a database
 PATIENCE_S = 120.0  # with a database that is starting
 SOON = {"Retry-After": str(RETRY_AFTER_S)}
+PAGE = Path(__file__).with_name("pages") / "starting.html"  # loads itself again until the service is there
 
 
 class Starting:
@@ -86,6 +91,9 @@ class Starting:
 
     async def _not_yet(self, scope: Scope, receive: Receive, send: Send) -> None:
         said = refusal(scope, 503, f"the service is starting: {self._reason}", SOON)
+        if "text/html" in Headers(scope=scope).get("accept", ""):
+            page = PAGE.read_text("utf-8").replace("{{reason}}", html.escape(self._reason.capitalize()))
+            said = HTMLResponse(page, 503, SOON)
         if scope["path"] == "/health/live":
             said = answer(HealthOut("alive"))
         if scope["path"] == "/health/ready":

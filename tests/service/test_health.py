@@ -65,6 +65,10 @@ def test_a_service_that_loads_lives_but_is_not_ready(serve, small):
         refused = http.get("/v1/collections", headers={"X-Request-ID": "early"})
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         assert refused.json()["detail"] == f"the service is starting: {LOADING}"
+        page = http.get("/organise/small", headers={"Accept": "text/html,*/*;q=0.8"})
+        assert page.status_code == 503
+        assert LOADING in page.text.lower()
+        assert '<meta http-equiv="refresh" content="2">' in page.text  # goes on by itself
         assert refused.json()["request_id"] == refused.headers["x-request-id"] == "early"
         slow.go.set()
         assert slow.made.wait(60)

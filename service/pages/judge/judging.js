@@ -168,7 +168,7 @@ export class Judging {
     const median = this.pace.medianS;
     const speed = median === null ? "" : ` You took ${Math.round(median)} s for a pair.`;
     const rest = full
-      ? " Go on, or come back another time: the next batch begins where this one ends."
+      ? " Continue, or come back another time: the next batch begins where this one ends."
       : " All pairs are judged, or with other assessors. Thank you.";
     byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in all.${speed}${rest}`;
     showScreen("batch");
