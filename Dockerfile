@@ -12,7 +12,7 @@ RUN python -m venv /opt/audiosim \
 
 FROM python:3.13-slim
 
-RUN useradd --system --uid 10001 --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin audiosim \
+RUN useradd --uid 10001 --user-group --no-log-init --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin audiosim \
     && install -d -o audiosim -g audiosim /data
 COPY --from=build /opt/audiosim /opt/audiosim
 

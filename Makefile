@@ -6,12 +6,13 @@ PYTEST := $(BIN)/python -m pytest
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check docs format bench calibration validation links nightly drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration validation links nightly drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
 	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
 	@echo "make test-lowest  the same with the lowest version of every dependency that pyproject.toml allows"
+	@echo "make container  the Dockerfile's very commands without a container runtime: a fresh user, a root that is read-only"
 	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
@@ -25,7 +26,7 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
-test: $(VENV)/installed-for-tests $(VENV)/openapi/installed
+test: $(VENV)/installed-for-tests $(VENV)/openapi/installed $(VENV)/compose/installed
 	$(PYTEST) -n $(call at_once,4) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
@@ -36,7 +37,7 @@ test-lowest: $(VENV)/lowest/installed
 
 $(VENV)/lowest/installed: pyproject.toml .ci/lowest.py | $(VENV)/bin/python
 	$(PYTHON) -m venv $(VENV)/lowest
-	$(PYTHON) .ci/lowest.py > $(VENV)/lowest/constraints.txt
+	$(PYTHON) .ci/lowest.py formats oidc parquet postgres scale telemetry > $(VENV)/lowest/constraints.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest/constraints.txt -e ".[test]"
 	touch $@
 
@@ -45,6 +46,9 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(PYTEST) -q tests/test_layers.py
+
+container:
+	PIP_QUIET=1 $(PYTHON) .ci/container.py
 
 audit: $(VENV)/audit/bin/pip-audit
 	$(VENV)/audit/bin/pip-audit -r constraints.txt --disable-pip --no-deps --progress-spinner off --format json \
@@ -110,6 +114,10 @@ $(VENV)/installed-for-docs: $(VENV)/installed
 $(VENV)/openapi/installed: | $(VENV)/bin/python
 	-$(PYTHON) -m venv $(VENV)/openapi && $(VENV)/openapi/bin/python -m pip install --quiet --disable-pip-version-check \
 		openapi-python-client==0.29.1 && touch $@
+
+# A linter of Compose files; where there is no npm, or no registry of its packages, its test says that it was skipped.
+$(VENV)/compose/installed: | $(VENV)/bin/python
+	-npm install --silent --no-audit --no-fund --prefix $(VENV)/compose dclint@3.1.0 && touch $@
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"

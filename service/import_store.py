@@ -78,6 +78,7 @@ class ImportStore:
         """
         self._own = None if url else Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
         self._engine = open_engine(url or f"sqlite:///{self._own}/imports.db", TIMEOUT_S)
+        finalize(self, self._engine.dispose)
         if self._own is not None:
             finalize(self, shutil.rmtree, self._own, ignore_errors=True)
         self._worker = secrets.token_hex(8)

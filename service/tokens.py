@@ -8,6 +8,7 @@ import hashlib
 import secrets
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -66,6 +67,7 @@ class TokenStore:
     def __init__(self, url: str, clock: Clock = utc_now) -> None:
         self._clock = clock
         self._engine = open_engine(url, 10.0)
+        finalize(self, self._engine.dispose)
         with reporting(self._engine):
             prepare_tables(self._engine)
 

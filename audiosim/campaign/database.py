@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -59,6 +60,7 @@ class DatabaseStore:
         """
         self._collection = collection
         self._engine = open_engine(url, timeout_s)
+        finalize(self, self._engine.dispose)
         self._head, self._lock = Head(0, FIRST), Lock()
         self._written = -float("inf")
         with reporting(self._engine):

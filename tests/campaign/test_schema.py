@@ -140,7 +140,7 @@ def test_a_copy_of_the_file_is_kept_and_its_way_is_said(tmp_path, caplog):
     load_older(url, "2")
     DatabaseStore(url, "demo").close()
     copy = tmp_path / "campaign.db.layout-2"
-    assert f"layout 2 was brought to 3; the file as it was is {copy}" in caplog.text
+    assert f"layout 2 was brought to {LATEST}; the file as it was is {copy}" in caplog.text
     assert layout_of_database(f"sqlite:///{copy}") == "2"
     assert migrate(url).kept == ""  # nothing was left to be done
     copied = f"sqlite:///{tmp_path / 'again.db'}"
@@ -219,8 +219,8 @@ def test_a_database_of_a_later_version_is_refused_in_one_line(tmp_path, table):
             LAYOUTS.drop(connection)
     engine.dispose()
     expected = (
-        r"log.db has layout 7, and this version of audiosim knows layouts up to 3: use the version that wrote it, or "
-        r"restore a backup into a new database"
+        rf"log.db has layout 7, and this version of audiosim knows layouts up to {LATEST}: "
+        r"use the version that wrote it, or restore a backup into a new database"
     )
     with pytest.raises(InputError, match=expected) as refused:
         DatabaseStore(url, "tiny")
@@ -262,10 +262,10 @@ def test_the_command_says_what_it_did(tmp_path, run):
     assert (code, said.strip()) == (1, f"audiosim: there is no database {tmp_path / 'campaign.db'}")
     load_older(url, "1")
     code, out, _ = run("migrate", "--check", "--db", url, "--format", "json")
-    assert (code, out.strip()) == (1, '{"layout": "1", "latest": "3"}')
+    assert (code, out.strip()) == (1, f'{{"layout": "1", "latest": "{LATEST}"}}')
     code, out, _ = run("migrate", "--db", url, "--format", "csv")
     assert (code, out.splitlines()) == (
         0,
-        ["database,before,layout,kept", f"{url},1,3,{tmp_path}/campaign.db.layout-1"],
+        ["database,before,layout,kept", f"{url},1,{LATEST},{tmp_path}/campaign.db.layout-1"],
     )
     assert run("migrate", "--check", "--db", url)[0] == 0

@@ -105,6 +105,21 @@ def test_the_dockerfile_stands_its_linter():
     assert (said.returncode, said.stdout) == (0, "")
 
 
+@pytest.mark.slow
+def test_the_compose_file_stands_its_linter_which_knows_the_schema(tmp_path):
+    linter = Path(sys.prefix) / "compose" / "node_modules" / ".bin" / "dclint"
+    if not linter.exists():
+        pytest.skip("dclint is not here: make test installs it where there is npm")
+    lint = [linter, "--config", ROOT / ".ci" / "compose-lint.yaml", "--max-warnings", "0"]
+    said = subprocess.run([*lint, ROOT / "compose.yaml"], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout.strip()) == (0, "")
+    wrong = tmp_path / "compose.yaml"
+    wrong.write_text((ROOT / "compose.yaml").read_text(encoding="utf-8").replace("restart:", "restrat:"), "utf-8")
+    said = subprocess.run([*lint, wrong], capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert "invalid-schema" in said.stdout
+
+
 def test_the_unit_stands_systemd_s_own_check(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not here: apt-get install systemd")
