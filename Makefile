@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# Containers like to set it; then every one of the some hundred processes that tests start would compile audiosim anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 

@@ -84,7 +84,8 @@ def _held(row: Mapping[str, Any]) -> str:
 def _stopped(row: Mapping[str, Any]) -> list[str]:
     if not row["reached"]:
         return ["0", "", ""]
-    return [f"{row['reached']}", f"{row['accuracy']:.3f} ± {row['accuracy_error'] or 0:.3f}", f"{row['judged']:.0f}"]
+    error = f" ± {row['accuracy_error']:.3f}" if row["accuracy_error"] else ""
+    return [f"{row['reached']}", f"{row['accuracy']:.3f}{error}", f"{row['judged']:.0f}"]
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
 ADDED = dict(re.findall(r"^\| (?:a|to) ([^|]+?) \| (`[^|]+?) \|", PAGE, re.MULTILINE))
-TREES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for package in ("audiosim", "service")
-    for path in (ROOT / package).rglob("*.py")
-}
+
+
+@cache  # and not for those who only collect the tests
+def trees():
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for package in ("audiosim", "service")
+        for path in (ROOT / package).rglob("*.py")
+    }
 
 
 def test_every_file_of_the_table_is_there():
@@ -43,7 +48,7 @@ def test_what_was_added_stands_in_its_own_file_and_in_the_list_of_what_is_regist
     assert Path(own).parent == Path(re.findall(r"`([^`]+)`", ADDED[kind])[0]).parent
     used = {
         path
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == module and value in {one.name for one in node.names}
     }
@@ -53,7 +58,7 @@ def test_what_was_added_stands_in_its_own_file_and_in_the_list_of_what_is_regist
 def test_confidence_is_computed_in_one_file():
     defined = {
         path
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name == "confidences" and path.startswith("audiosim/expected")
     }
@@ -63,7 +68,7 @@ def test_confidence_is_computed_in_one_file():
 def test_a_judgment_takes_at_most_six_forms_and_each_of_them_is_there():
     journey = PAGE.partition("- *A judgment*, in six forms:")[2].partition("On the way:")[0]
     forms = re.findall(r"`([A-Z]\w+)`", journey)
-    classes = {node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    classes = {node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     assert len(forms) == 6
     assert set(forms) <= classes
 
@@ -71,7 +76,7 @@ def test_a_judgment_takes_at_most_six_forms_and_each_of_them_is_there():
 def test_the_way_of_a_judgment_is_of_functions_that_are_there():
     way = re.findall(r"`(\w+(?:\.\w+)?)`", PAGE.partition("On the way:")[2].partition(";")[0])
     assert len(way) == 6
-    assert [step for step in way if not any(list(functions(tree, step)) for tree in TREES.values())] == []
+    assert [step for step in way if not any(list(functions(tree, step)) for tree in trees().values())] == []
 
 
 def functions(tree, name):
@@ -86,7 +91,7 @@ def functions(tree, name):
 def test_training_is_fit_validate_describe():
     steps = re.findall(r"`(\w+_model)`", PAGE.partition("- *A model*:")[2].partition("- *A")[0])
     assert steps == ["fit_model", "validate_model", "describe_model"]
-    (train,) = functions(TREES["audiosim/training/train.py"], "train")
+    (train,) = functions(trees()["audiosim/training/train.py"], "train")
     calls = sorted((node for node in ast.walk(train) if isinstance(node, ast.Call)), key=lambda node: node.lineno)
     assert [node.func.id for node in calls if getattr(node.func, "id", None) in steps] == steps
     assert all(hasattr(importlib.import_module("audiosim.training.train"), step) for step in steps)

@@ -310,7 +310,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
             "a part of all 12 queries leaves none to learn from; draw fewer queries",
         ),
         (
-            ["--repeat", "2", "--learn", "fSYS", "--held-out", "teams", "--teams", "4", "--jobs", "2"],
+            ["--repeat", "2", "--learn", "fSYS", "--held-out", "teams", "--teams", "4", "--jobs", "1"],
             "a part of all 4 teams leaves none to learn from; draw fewer teams",
         ),
         (

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 
 import audiosim
 from audiosim import Collection
+from audiosim.demo import MARK
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -122,20 +123,32 @@ def bare(wheel):
 
 
 @pytest.mark.slow
-def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(bare, tmp_path):
+def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(bare, tmp_path, run):
     programs, _ = bare
-    ran = subprocess.run(
-        [programs / "audiosim", "demo", "demo", "--format", "json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env=CLEAN,
-    )
+    demo = tmp_path / "demo"
+    demo.mkdir()
+    for left in (MARK, "report.html"):  # by an earlier demo, which is replaced
+        (demo / left).touch()
+    command = [programs / "audiosim", "demo", demo, "--format", "json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=CLEAN)
     summary = json.loads(ran.stdout)
     assert summary["confidence"] >= 0.95
     assert summary["accuracy"] > 0.8
     assert len(summary["systems"]) >= 7
+    for words in ("72 sound files described", "are in the right order"):
+        assert words in ran.stderr
+    assert f"Files in {demo}" in ran.stderr.replace("\n", "")
+    for name in ("sounds.index", "campaign.db", "judgments.csv", "report.html"):
+        assert f"{name}  " in ran.stderr
+    assert (demo / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    # What it leaves is a collection: estimate finds the same ranking in it.
+    code, said, err = run("estimate", demo, "--format", "json")
+    assert code == 0, err
+    ranking = json.loads(said)
+    assert f"Confidence in the ranking {ranking['confidence']:.3f}" in ran.stderr
+    for there, here in zip(summary["systems"], ranking["systems"], strict=True):
+        assert there.pop("system") == here.pop("system")
+        assert there == pytest.approx({key: here[key] for key in there}, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -7,9 +7,8 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
-from audiosim.reproduce import PrintedRow, rows
-from audiosim.reproduce.low_cost import paper_with_judgments, paper_without_judgments, scores_of_mirex_2011
-from audiosim.reproduce.relevance import errors_on_mirex_2011
+from audiosim.reproduce import SOURCES, PrintedRow, rows
+from audiosim.reproduce.low_cost import paper_without_judgments
 from audiosim.selection import Selection
 from audiosim.simulation import moment, true_scores
 
@@ -17,18 +16,24 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 CHAPTERS = ("section 3.3", "Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2", "Table 4.3", "section 4.1")
 
 
+@pytest.fixture(scope="module")
+def found(mirex2011):
+    """Every row of the published data, by the name of its source: some take seconds to compute."""
+    if not (SHARED / "preferences").is_dir():
+        pytest.skip("the published data is not here: shared/data/preferences beside the checkout")
+    return {source.__name__: list(source(SHARED)) for source in SOURCES}
+
+
 def of_satisfaction(found):
     return [row for row in found if row.source.removeprefix("Urbano (2013), ") in CHAPTERS]
 
 
 @pytest.mark.slow
-def test_every_number_on_satisfaction_that_the_data_allows_comes_out():
-    if not (SHARED / "preferences").is_dir() or not (SHARED / "mirex2011").is_dir():
-        pytest.skip("the published data is not here: shared/data beside the checkout")
-    found = of_satisfaction(rows(SHARED))
-    per_source = [row.source.removeprefix("Urbano (2013), ") for row in found]
+def test_every_number_on_satisfaction_that_the_data_allows_comes_out(found):
+    satisfied = of_satisfaction(row for of_source in found.values() for row in of_source)
+    per_source = [row.source.removeprefix("Urbano (2013), ") for row in satisfied]
     assert [per_source.count(source) for source in CHAPTERS] == [6, 14, 14, 14, 9, 36, 4]
-    assert [row for row in found if not row.agrees] == []
+    assert [row for row in satisfied if not row.agrees] == []
 
 
 def test_without_the_data_every_number_that_needs_it_is_said_not_to_come_out(tmp_path):
@@ -52,8 +57,8 @@ def test_without_judgments_the_figures_are_those_of_an_independent_computation(m
     start = Selection.start(pool, expected, estimator_of(pool, "mout"))
     seen = moment(start, true_scores(start, truth))
     assert (seen.rmse_differences, seen.rho, seen.rmse) == pytest.approx((0.046, 0.946, 0.032), abs=5e-4)
-    found = {row.quantity: row.computed for row in paper_without_judgments(SHARED)}
-    assert list(found.values()) == pytest.approx([0.938, 0.948, 0.895], abs=5e-4)
+    computed = [row.computed for row in paper_without_judgments(SHARED)]
+    assert computed == pytest.approx([0.938, 0.948, 0.895], abs=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +90,9 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_errors_of_the_published_models_are_those_of_an_independent_computation(mirex2011):
+def test_errors_of_the_published_models_are_those_of_an_independent_computation(found):
     # By another program on the same files; printed are 9.36 and 72, and of the uniform distribution 29.6 and 850.
-    found = {row.quantity.removeprefix("2011, "): row for row in errors_on_mirex_2011(SHARED)}
+    found = {row.quantity.removeprefix("2011, "): row for row in found["errors_on_mirex_2011"]}
     assert found["ljudge-fine: RMSE"].computed == pytest.approx(9.35, abs=0.005)
     assert found["ljudge-fine: mean variance"].computed == pytest.approx(74, abs=0.5)
     assert found["uniform: RMSE"].agrees
@@ -100,12 +105,12 @@ def test_errors_of_the_published_models_are_those_of_an_independent_computation(
 
 
 @pytest.mark.slow
-def test_spearmans_rho_stands_beside_the_errors_of_both_stops_and_the_papers_campaign_is_played(mirex2011):
-    found = [row for row in scores_of_mirex_2011(SHARED) if row.quantity.endswith("rho")]
-    assert len(found) == 8
+def test_spearmans_rho_stands_beside_the_errors_of_both_stops_and_the_papers_campaign_is_played(found):
+    rhos = [row.computed for row in found["scores_of_mirex_2011"] if row.quantity.endswith("rho")]
+    assert len(rhos) == 8
     # Where nothing is judged, the ranking is that of Table 8.1: its rho, by another program, is .946.
-    assert found[0].computed == pytest.approx(0.946, abs=5e-4)
-    judged, accuracy, tau = (row.computed for row in paper_with_judgments(SHARED))
+    assert rhos[0] == pytest.approx(0.946, abs=5e-4)
+    judged, accuracy, tau = (row.computed for row in found["paper_with_judgments"])
     assert judged % 20 == 0  # the confidence changes most where the model is asked anew, every 20 judgments
     assert tau == pytest.approx(2 * accuracy - 1)
     assert 0.9 < accuracy < 1

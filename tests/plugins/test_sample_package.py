@@ -83,10 +83,8 @@ def model(command, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_estimator_of_another_package_ranks_the_systems(command):
-    found = parsed(
-        command("audiosim.cli", "estimate", DEMO, "--model", "sample", "--judgments", "none", "--format", "json")
-    )
+def test_the_estimator_of_another_package_ranks_the_systems(here):
+    found = parsed(here("estimate", DEMO, "--model", "sample", "--judgments", "none", "--format", "json"))
     assert (found["model"], found["judged"], len(found["systems"])) == ("sample", 0, SYSTEMS)
     # Symmetric around the middle of the scale for every document, of which every system has five for every query.
     assert [row["expectation"] for row in found["systems"]] == pytest.approx([0.5] * SYSTEMS)
