@@ -139,6 +139,8 @@ def compare(
     ] = None,
     distribution: DistributionName = "t",
     scale: ArtificialScale = None,
+    same_artist: FromOwnArtist = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
@@ -156,7 +158,9 @@ def compare(
         check_level(confidence)
     with usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, scale=scale)
+    collection, pool, estimator = open_collection(
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+    )
     with usage_of("A and B"):
         check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(what, pool)

@@ -11,9 +11,11 @@ from audiosim.cli.options import (
     CollectionFolder,
     DistributionName,
     Format,
+    FromOwnArtist,
     JudgmentsFile,
     MeasureName,
     ModelName,
+    NamedBy,
     Seed,
     load_collection,
     print_result,
@@ -45,6 +47,8 @@ def plan(
     distribution: DistributionName = "t",
     judgments: JudgmentsFile = None,
     seed: Seed = 0,
+    same_artist: FromOwnArtist = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
@@ -56,7 +60,7 @@ def plan(
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what = find_measure(measure)
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from, same_artist)
     end = time.monotonic() + time_limit
     found = plan_effort(
         collection,
