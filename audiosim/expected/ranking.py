@@ -57,6 +57,8 @@ class Ranking:
 
     def wider(self, factor: float) -> "Ranking":
         """The ranking with all deviations of scores so many times as large."""
+        if factor == 1:
+            return self  # with what is known of it by now
         return replace(self, scores=Moments(self.scores.mean, self.scores.covariance * factor**2))
 
     def __repr__(self) -> str:

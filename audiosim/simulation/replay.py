@@ -135,13 +135,15 @@ def replay(
     start, scores = selection, true_scores(selection, truth)
     curve, asked = [moment(selection, scores)], []
     progress(curve[-1])
-    while not selection.reached(stop):
+    met = selection.reached(stop)
+    while not met:
         for pair in selection.ask(selection.batch, by_query=by_query):
             asked.append(Judgment(*pair, grade=truth[selection.pool.positions[pair]]))
             selection = selection.tell(asked[-1])
             curve.append(moment(selection, scores))
             progress(curve[-1])
-            if selection.reached(stop):
+            met = selection.reached(stop)
+            if met:
                 break
     tau = agreement_with_truth(selection.ranking, scores)[1]
     return Replay(start, selection, scores, tuple(curve), tuple(asked), tau)
