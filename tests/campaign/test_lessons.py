@@ -137,8 +137,10 @@ def test_a_note_that_cannot_be_read_or_written_is_done_without(collection, tmp_p
     with closing(DatabaseStore(f"sqlite:///file:{path}?mode=ro&uri=true", "demo")) as store:
         Campaign(collection, estimator, "CG@5", store)
     with closing(DatabaseStore(f"sqlite:///{path}", "demo")) as store:
-        with sql.create_engine(f"sqlite:///{path}").begin() as connection:
+        engine = sql.create_engine(f"sqlite:///{path}")
+        with engine.begin() as connection:
             LESSONS.drop(connection)
+        engine.dispose()
         Campaign(collection, estimator, "CG@5", store)
     assert estimator.lessons == [50, 50]
 
