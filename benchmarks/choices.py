@@ -49,16 +49,14 @@ class Begin:
         return Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), estimator, rule=self.rule)
 
 
-def played(
-    collection: Collection, begin: Begin, parts: int, by_query: bool = False, teams: int | None = None
-) -> dict[str, Any]:
+def played(collection: Collection, begin: Begin, parts: int, teams: int | None = None) -> dict[str, Any]:
     """Campaigns on random halves of the queries; on so many teams, all others being held out too, where not None."""
     learn: Callable[[Collection], Model] | None = None
     if not begin.published:
         learn = partial(learned, load_model("joint-fine").between)
     held_out = "queries" if teams is None else "teams"
     drawn = draw_parts(collection, parts, np.random.default_rng(SEED), teams=teams, held_out=held_out)
-    trial = Trial(collection, begin, learn, by_query)
+    trial = Trial(collection, begin, learn)
     return follow(trial, drawn, AT, [parse_stopping_rule(STOP)]).to_dict()
 
 
@@ -98,10 +96,7 @@ def main() -> None:
     asked: dict[str, Callable[[], dict[str, dict[str, Any]]]] = {
         "mjud": lambda: {"mjud": played(collection, Begin("mjud-fine"), options.parts)},
         "teams": lambda: {"teams held out too": played(collection, Begin(), options.parts, teams=TEAMS)},
-        "rules": lambda: {
-            **{rule: played(collection, Begin(rule=rule), options.parts) for rule in RULES},
-            "drawn, by query": played(collection, Begin(), options.parts, by_query=True),
-        },
+        "rules": lambda: {rule: played(collection, Begin(rule=rule), options.parts) for rule in RULES},
     }
     for part in options.only.split(","):
         with Figures("choices", part) as figures, threadpool_limits(1):

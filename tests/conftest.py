@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     parts = []
     for reason, count in Counter(reasons).most_common():
         remedy = next((command for word, command in WANTED.items() if word.lower() in reason.lower()), None)
-        parts.append(f"{count} ({reason}{f': {remedy}' if remedy else ''})")
+        parts.append(f"{count} ({reason}{f': {remedy}' if remedy and remedy not in reason else ''})")
     if parts:
         terminalreporter.write_line(f"skipped: {', '.join(parts)}", yellow=True)
 

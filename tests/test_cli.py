@@ -544,6 +544,18 @@ def test_results_by_the_query_s_own_artist_are_said_or_dropped(run, tmp_path):
     assert "artist" not in run("predict", tmp_path, "--model", "uniform", "--same-artist", "keep")[2]
 
 
+def test_a_comparison_and_a_plan_leave_out_results_by_the_query_s_own_artist(run, tmp_path):
+    (tmp_path / "runs.trec").write_text("q Q0 q 1 3 S\nq Q0 b 2 2 S\nq Q0 c 3 1 S\nq Q0 c 1 2 T\nq Q0 b 2 1 T\n")
+    (tmp_path / "judgments.tsv").write_text("q b 70\nq c 20\nq q 90\n")
+    for choice, difference in (("keep", 0.9 / 5), ("drop", 0)):  # CG@5: only the recording itself differs
+        found = parsed(
+            run("compare", tmp_path, "S", "T", "--model", "uniform", "--same-artist", choice, "--format", "json")
+        )
+        assert found["expectation"] == pytest.approx(difference)
+    said = run("plan", tmp_path, "--model", "uniform", "--same-artist", "drop", "--format", "json")[2]
+    assert "such as document q for query q in system S: left out" in said
+
+
 def test_differences_may_be_normal_wherever_a_confidence_is_stated(run):
     for call in (("estimate", DEMO), ("compare", DEMO, "rhythm", "harmony")):
         t, normal = (

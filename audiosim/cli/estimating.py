@@ -99,6 +99,10 @@ def estimate(
 ) -> None:
     """Rank the systems from few judgments or none, and say how sure the ranking is.
 
+    Systems that share a letter of Group cannot be told apart, and each may have any of its Ranks: all these statements
+    hold together with 95 %. The last lines name the two systems that would be told apart next, with how many more
+    judgments, and say whether the judgments so far come out as the model predicts.
+
     Expected scores are exact for CG, DCG and other sums of gains, and approximate to first order for nDCG and RBP. All
     other measures are simulated from the probabilities of the levels; the standard error of the simulation is reported.
 
@@ -135,6 +139,8 @@ def compare(
     ] = None,
     distribution: DistributionName = "t",
     scale: ArtificialScale = None,
+    same_artist: FromOwnArtist = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
@@ -152,7 +158,9 @@ def compare(
         check_level(confidence)
     with usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection, pool, estimator = open_collection(folder, model, judgments, what.cutoff, scale=scale)
+    collection, pool, estimator = open_collection(
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+    )
     with usage_of("A and B"):
         check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(what, pool)

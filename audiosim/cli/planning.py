@@ -11,9 +11,11 @@ from audiosim.cli.options import (
     CollectionFolder,
     DistributionName,
     Format,
+    FromOwnArtist,
     JudgmentsFile,
     MeasureName,
     ModelName,
+    NamedBy,
     Seed,
     load_collection,
     print_result,
@@ -45,17 +47,20 @@ def plan(
     distribution: DistributionName = "t",
     judgments: JudgmentsFile = None,
     seed: Seed = 0,
+    same_artist: FromOwnArtist = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
 
     Campaigns are simulated to the stop with grades drawn from the model: the answer is as good as the model. Pairs of
-    systems that remain tied are listed with the number of queries that would separate them.
+    systems that remain tied are listed with the number of queries that would separate them; below them, how many pairs
+    more queries, a deeper cutoff or second opinions would tell apart.
 
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what = find_measure(measure)
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from, same_artist)
     end = time.monotonic() + time_limit
     found = plan_effort(
         collection,

@@ -9,8 +9,10 @@ from audiosim.cli.options import (
     As,
     CollectionFolder,
     Format,
+    FromOwnArtist,
     JudgmentsFile,
     MeasureName,
+    NamedBy,
     Seed,
     load_collection,
     print_result,
@@ -35,6 +37,8 @@ def worth(
     ] = True,
     judgments: JudgmentsFile = None,
     seed: Seed = 0,
+    same_artist: FromOwnArtist = None,
+    system_from: NamedBy = None,
     form: As = Format.table,
 ) -> None:
     """Measure what each piece of evidence is worth: genre, artist, sound, and the files in `evidence/`.
@@ -47,7 +51,7 @@ def worth(
     Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
     """
     shares = _shares(judged)
-    collection = load_collection(folder, judgments)
+    collection = load_collection(folder, judgments, system_from, same_artist)
     with progress("leaving out") as show:
         found = worth_of(
             collection,
