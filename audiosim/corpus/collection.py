@@ -132,7 +132,8 @@ class Collection:
             not_artists=settings.not_artists,
             guesses=(*notes, *_guesses(settings, scale, bool(judged), deepest)),
             readings=files.readings(runs, documents, query_documents, teams, judged, evidence),
-            sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
+            # Worker processes that open it later may work in another folder.
+            sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
             evidence=evidence,
             task=settings.task or "",
         )

@@ -47,6 +47,14 @@ def test_an_index_of_sounds_in_the_folder_is_found_and_not_saved(tmp_path):
     assert Collection.load(tmp_path / "copy").sounds is None
 
 
+def test_an_index_is_found_from_any_folder(tmp_path, monkeypatch):
+    folder = folder_of(tmp_path, {"runs.trec": RUN, "sounds.index/index.json": "{}"})
+    monkeypatch.chdir(folder.parent)
+    collection = Collection.load(folder.name)
+    monkeypatch.chdir("/")
+    assert collection.sounds == folder / "sounds.index"
+
+
 def test_a_file_in_the_place_of_an_index_is_none(tmp_path):
     assert Collection.load(folder_of(tmp_path, {"runs.trec": RUN, "sounds.index": ""})).sounds is None
 
