@@ -15,7 +15,7 @@ help:
 	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
 	@echo "make test-lowest  the same with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make container  the Dockerfile's very commands without a container runtime: a fresh user, a root that is read-only"
-	@echo "make check      format, lint, types and the layers of docs/architecture.md; format: mend what can be mended"
+	@echo "make check      format, lint, types, names and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
@@ -32,7 +32,7 @@ test: $(VENV)/installed-for-tests $(VENV)/openapi/installed $(VENV)/compose/inst
 	$(PYTEST) -n $(call at_once,4) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
-	$(PYTEST) -n $(call at_once,3) --dist worksteal -q -m "not slow"
+	$(PYTEST) -n $(call at_once,2) --dist worksteal -q -m "not slow"
 
 test-lowest: $(VENV)/lowest/installed
 	$(VENV)/lowest/bin/python -m pytest -q -m "not slow" -W default
@@ -47,7 +47,7 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(PYTEST) -q tests/test_layers.py
+	$(PYTEST) -q tests/test_layers.py tests/test_names.py
 
 container:
 	PIP_QUIET=1 $(PYTHON) .ci/container.py

@@ -20,7 +20,10 @@ from audiosim.demo import prepare_demo
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 # tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo; a cluster is nowhere.
 ELSEWHERE = re.compile(r"audiosim (serve|demo)|http://|s3://")
-LONG = ("--evidence", "--repeat", "--compare", "chroma", "--folds", "audiosim plan", "audiosim worth", "reproduce")
+LONG = (
+    *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
+    *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "reproduce", "worth")),
+)
 QUERIES = 8
 
 

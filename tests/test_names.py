@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.slow  # `make check` runs them, as it does those of layers
 COMMANDS = "audiosim.cli"  # a command may bear the name of the library function that it calls
 LOCAL = {"TypeVar", "ParamSpec", "load", "APIRouter"}  # variables of types, lazy imports, routers: of their module
 
@@ -57,7 +58,6 @@ def twice(named):
     return {name: where for name, where in places.items() if len(where) > 1}
 
 
-@pytest.mark.slow
 def test_no_module_name_stands_twice():
     assert twice((name.split(".")[-1], name) for name in modules() if not name.endswith("__")) == {}
 
@@ -74,7 +74,6 @@ def test_no_public_function_or_class_has_the_name_of_another():
     )
 
 
-@pytest.mark.slow
 def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
     taken = imported()
     named = [(name, module) for module, tree in modules().items() for name in defined(tree) if name.isupper()]
