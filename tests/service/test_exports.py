@@ -49,7 +49,8 @@ def test_qrels_have_the_mean_grade_of_each_pair(client, small):
     first, second = small.judgments[:2]
     assert first.pair == second.pair
     assert means[first.pair] == (first.grade + second.grade) / 2
-    assert len(means) == len(lines) == len(small.judgments) / 2
+    assert len(means) == len(lines)
+    assert {one.pair for one in small.judgments} <= set(means)  # other tests judge here, too
 
 
 @pytest.mark.parametrize(
