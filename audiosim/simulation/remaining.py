@@ -17,7 +17,7 @@ from audiosim.selection.stopping import Confidence, Judgments
 REMAINING_DRAWS = 20
 STEP = 4  # of what a long campaign has judged, one part is judged at once
 INSIDE = 0.8  # of the campaigns, in the interval that is told
-OFF = 0.25  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/plans.py
+OFF = 0.3  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/plans.py
 ROUNDING = 1e-9
 
 
