@@ -25,6 +25,7 @@ from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
 from audiosim.simulation.effort import SIMULATED_CAMPAIGNS
 from audiosim.simulation.effort import plan as plan_effort
+from audiosim.stats.threads import one_thread
 
 
 def plan(
@@ -62,17 +63,18 @@ def plan(
     what = find_measure(measure)
     collection = load_collection(folder, judgments, system_from, same_artist)
     end = time.monotonic() + time_limit
-    found = plan_effort(
-        collection,
-        lambda pool: make_estimator(pool, model or JOINT),
-        what,
-        stopping_rule=stopping_rule,
-        batch=batch,
-        campaigns=campaigns,
-        seconds=seconds,
-        listeners=listeners,
-        distribution=distribution,
-        rng=np.random.default_rng(seed),
-        proceed=lambda: time.monotonic() < end,
-    )
+    with one_thread():
+        found = plan_effort(
+            collection,
+            lambda pool: make_estimator(pool, model or JOINT),
+            what,
+            stopping_rule=stopping_rule,
+            batch=batch,
+            campaigns=campaigns,
+            seconds=seconds,
+            listeners=listeners,
+            distribution=distribution,
+            rng=np.random.default_rng(seed),
+            proceed=lambda: time.monotonic() < end,
+        )
     print_result(form, found.to_dict(), list(found.unsettled), lambda: effort_view(found))
