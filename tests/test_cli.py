@@ -264,6 +264,19 @@ def _ready(client):
         return False
 
 
+@pytest.mark.slow
+def test_the_demo_shows_people_its_ranking_what_was_judged_and_where_the_files_are(run, tmp_path):
+    code, out, said = run("demo", tmp_path / "demo", "--target", 0.85)
+    assert code == 0, said
+    assert "Ranking of the systems" in out
+    rows = (tmp_path / "demo" / "judgments.csv").read_text("utf-8").splitlines()[1:]
+    pairs = {tuple(row.split(",")[:2]) for row in rows}
+    assert f"judged {len(pairs):,} of" in out
+    for name in ("truth.qrels", "judgments.csv", "campaign.db", "report.html", "runs", "sounds.index"):
+        assert (tmp_path / "demo" / name).exists()
+        assert re.search(rf"^{re.escape(name)} ", out, re.MULTILINE)
+
+
 def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     code, _, err = run("demo", tmp_path)
