@@ -67,7 +67,7 @@ class Layout:
     def independent(self) -> Array:
         """(n, r) the columns of the trend that are no combination of those before."""
         kept: list[int] = []
-        for column in range(self.fixed.shape[1]):
+        for column in range(self.fixed.shape[1] if len(self.fixed) else 0):
             if np.linalg.matrix_rank(self.fixed[:, [*kept, column]]) > len(kept):
                 kept.append(column)
         return self.fixed[:, kept]
