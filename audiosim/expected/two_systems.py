@@ -62,6 +62,11 @@ def _size(word: str, text: str) -> float:
     return size
 
 
+def more_judgments(count: int) -> str:
+    """A number of further judgments in words."""
+    return "one more judgment" if count == 1 else f"{count:,} more judgments"
+
+
 def check_two(systems: tuple[str, ...], a: str, b: str) -> None:
     """Refuse names that are not two of these systems."""
     for name in (a, b):
@@ -154,13 +159,9 @@ class TwoSystems:
         low, high = self.interval
         between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
         if self.verdict == "not told apart":
-            more = "" if self.more is None else f" {self._more} would probably tell."
+            more = "" if self.more is None else f" {more_judgments(self.more).capitalize()} would probably tell."
             return f"{self.a} and {self.b} cannot be told apart: {between}, confidence {self.confidence:.3f}.{more}"
         return f"{self.a} is {self.verdict} than {self.b}: {between}, confidence {self.confidence:.3f}."
-
-    @property
-    def _more(self) -> str:
-        return "One more judgment" if self.more == 1 else f"{self.more:,} more judgments"
 
     def __repr__(self) -> str:
         return self.sentence

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-
-if TYPE_CHECKING:
-    pass
+from audiosim.expected.two_systems import more_judgments
 
 DRAWS = 10_000  # the error of a 95 % quantile's level is then .002
 SHOWN = 4  # systems that a sentence names one by one
@@ -32,8 +30,7 @@ class Separation:
     judgments: int
 
     def __str__(self) -> str:
-        many = f"{self.judgments:,} more judgments" if self.judgments > 1 else "one more judgment"
-        return f"{many} would probably separate {self.a} and {self.b}"
+        return f"{more_judgments(self.judgments)} would probably separate {self.a} and {self.b}"
 
     def to_dict(self) -> dict[str, Any]:
         """The separation as plain values, ready for JSON."""
