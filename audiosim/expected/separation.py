@@ -136,7 +136,7 @@ def _variance_of(expected: ExpectedScores, belief: Belief, better: int, worse: i
     return float(covariance[better, better] + covariance[worse, worse] - 2 * covariance[better, worse])
 
 
-def _row(across: sparse.csr_array | Array, system: int) -> Array:
+def _row(across: sparse.csc_array | Array, system: int) -> Array:
     row = across[system] if isinstance(across, np.ndarray) else across[[system]].toarray()[0]
     return np.asarray(row)
 
