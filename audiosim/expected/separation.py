@@ -131,7 +131,7 @@ def judgments_to_separate(
     return None
 
 
-def _row(across: sparse.csr_array | Array, system: int) -> Array:
+def _row(across: sparse.csc_array | sparse.csr_array | Array, system: int) -> Array:
     row = across[system] if isinstance(across, np.ndarray) else across[[system]].toarray()[0]
     return np.asarray(row)
 
