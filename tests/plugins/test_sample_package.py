@@ -196,9 +196,7 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
     head = struct.pack(">4s5I", b".snd", 24, samples.nbytes, 3, rate_hz, 1)
     (tmp_path / "sounds").mkdir()
     (tmp_path / "sounds" / "clip.sun").write_bytes(head + samples.tobytes())
-    found = parsed(
-        command("audiosim", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json")
-    )
+    found = parsed(command("audiosim", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json"))
     assert (found["done"], found["failed"]) == (1, [])
     assert AudioIndex.load(tmp_path / "index").recordings[0].seconds == 2.0
 
