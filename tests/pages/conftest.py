@@ -108,7 +108,7 @@ def http(live: Any) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator["Browser"]:
-    """Debian's Chromium, its headless shell where that is installed. Not kept beyond the pages: Playwright holds this thread's event loop."""
+    """Chromium, by choice its headless shell. Not kept beyond the pages: Playwright holds this thread's event loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine: apt-get install chromium-headless-shell")
