@@ -27,8 +27,7 @@ from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import AnyOf
-from audiosim.selection.stopping_rules import as_stopping_rule
+from audiosim.selection.stopping_rules import as_stopping_rule, first_of
 from audiosim.showing import notebook_html
 from audiosim.simulation import Replay, replay
 from audiosim.users.answers import Answers, read_answers
@@ -291,5 +290,4 @@ def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> Stopping
         return as_stopping_rule(stop)
     if not stop:
         raise InputError("expected a stopping rule such as 'every=0.95', got none")
-    rules = tuple(find_stopping_rule(text) for text in stop)
-    return AnyOf(rules) if len(rules) > 1 else rules[0]
+    return first_of([find_stopping_rule(text) for text in stop])

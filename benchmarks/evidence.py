@@ -25,7 +25,7 @@ from audiosim import Collection, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import STANDARD_FRAMES, Parameters
 from audiosim.corpus.collection import SOUNDS
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Document, Judgment, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import estimate_pool, expected_scores

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import Parameters
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of

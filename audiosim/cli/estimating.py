@@ -100,7 +100,7 @@ def estimate(
     order = pool.locate_judged(grades)
     verdicts = verdicts_of_pool(expected, estimator, pool.spread(grades), distribution, order, top)
     value = verdicts.to_dict()
-    options.print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts=verdicts))
+    options.print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts))
 
 
 def compare(

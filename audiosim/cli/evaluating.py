@@ -184,7 +184,7 @@ def report(
 
     `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
     """
-    from audiosim.corpus.formats import write_text
+    from audiosim.corpus.lines import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
 

@@ -23,7 +23,7 @@ from audiosim.report.simulation import comparison_view
 from audiosim.report.views import replay_view
 from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
-from audiosim.selection.stopping import AnyOf, Confidence
+from audiosim.selection.stopping_rules import as_stopping_rule, first_of
 from audiosim.simulation import Replay, Trial, draw_parts, replay
 from audiosim.simulation.trials import NEAR
 
@@ -103,7 +103,7 @@ def simulate(
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
         many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
-        many.to_stop(_first_of(stopping_rules), form) if moments is None else many.at(
+        many.to_stop(first_of(stopping_rules), form) if moments is None else many.at(
             moments, stopping_rules, near, form, report
         )
     elif compare:
@@ -158,7 +158,7 @@ class _Game:
     ) -> Replay:
         start = self.start(collection)
         truth = start.pool.spread(collection.grades())
-        return replay(start, truth, _first_of(stopping_rules), lambda moment: show(moment.judged, len(truth)), by_query)
+        return replay(start, truth, first_of(stopping_rules), lambda moment: show(moment.judged, len(truth)), by_query)
 
 
 def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[StoppingRule], form: options.Format) -> None:
@@ -167,15 +167,11 @@ def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[Stopp
             _summary(replace(game, rule=rule).play(collection, stopping_rules, by_query, show), rule, by_query)
             for rule, by_query in _every_rule(game.rule)
         ]
-    options.print_result(form, rows, rows, lambda: comparison_view(rows, str(_first_of(stopping_rules))))
+    options.print_result(form, rows, rows, lambda: comparison_view(rows, str(first_of(stopping_rules))))
 
 
 def _stopping_rules(target: float, stop: list[str] | None) -> list[StoppingRule]:
-    return [find_stopping_rule(text) for text in stop or []] or [Confidence(target)]
-
-
-def _first_of(stopping_rules: Sequence[StoppingRule]) -> StoppingRule:
-    return AnyOf(tuple(stopping_rules)) if len(stopping_rules) > 1 else stopping_rules[0]
+    return [find_stopping_rule(text) for text in stop or []] or [as_stopping_rule(target)]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:

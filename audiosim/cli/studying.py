@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
-from audiosim.corpus.formats import write_text
+from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import SCALES
 from audiosim.plugins import find_measure
 from audiosim.report.evaluation_views import examples_view, satisfaction_view

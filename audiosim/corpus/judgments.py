@@ -233,17 +233,6 @@ def judgments_csv_lines(judgments: Iterable[Judgment]) -> list[str]:
     return lines
 
 
-def judgments_json_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of a judgments.jsonl; what is empty is left out."""
-    lines = []
-    for judgment in judgments:
-        _check_written(judgment)
-        record = {"query": judgment.query, "document": judgment.document, "grade": _shortest(judgment.grade)}
-        named = {"assessor": judgment.assessor, "time": judgment.time}
-        lines.append(json.dumps(record | {key: value for key, value in named.items() if value}, ensure_ascii=False))
-    return lines
-
-
 def _check_written(judgment: Judgment) -> None:
     for value in (judgment.query, judgment.document, judgment.assessor, judgment.time):
         if "\n" in value or "\r" in value:
@@ -261,11 +250,6 @@ def _csv_line(fields: Sequence[str]) -> str:
 def _shortest(grade: float) -> int | float:
     """The grade, as a whole number where it is one: 50 and not 50.0."""
     return int(grade) if float(grade).is_integer() else grade
-
-
-def write_qrels(path: str | Path, judgments: Iterable[Judgment]) -> None:
-    """Write judgments as TREC qrels."""
-    write_text(path, qrels_lines(judgments))
 
 
 def write_judgments_csv(path: str | Path, judgments: Iterable[Judgment]) -> None:
