@@ -1,10 +1,10 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from audiosim.cli import options
@@ -13,10 +13,9 @@ from audiosim.expected.sampled import DRAWS
 from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
 from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.expected.verdicts import TOP
-from audiosim.functions import predicted_rows
-from audiosim.plugins import find_measure, find_selection_rule
+from audiosim.functions import NextPairs, predict_by, start_loop
+from audiosim.plugins import find_measure
 from audiosim.report.views import ranking_view, rows_view, verdict_view
-from audiosim.selection import Selection
 
 
 def predict(
@@ -46,20 +45,11 @@ def predict(
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, cutoff, system_from, same_artist, scale
     )
-    grades = pool.spread(collection.grades())
-    prediction = estimator.predict(grades)
-    rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
-    if pairs is not None:
-        rows = predicted_rows(options.known_pairs(pairs, collection), collection, pool, model)
-    if form is options.Format.csv:
-        levels = [f"p{level:g}" for level in prediction.levels]
-        rows = [
-            {k: v for k, v in row.items() if k != "probabilities"}
-            | dict(zip(levels, row["probabilities"], strict=True))
-            for row in rows
-        ]
-    best = sorted(rows, key=lambda row: -row["expectation"])
-    options.print_result(form, rows, rows, lambda: rows_view(best, left_out=["probabilities"]))
+    wanted = None if pairs is None else options.known_pairs(pairs, collection)
+    found = predict_by(estimator, collection, pool, model, wanted)
+    best = sorted(found.rows, key=lambda row: -row["expectation"])
+    view = partial(rows_view, best, left_out=["probabilities"])
+    options.print_result(form, found.to_dict(), found.flat_rows(), view)
 
 
 def estimate(
@@ -190,12 +180,6 @@ def next_pairs(
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale
     )
-    expected = expected_scores(what, pool)
-    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
-    selection = Selection.start(
-        pool, expected, estimator, collection.judgments, rule=chosen, seed=seed, distribution=distribution
-    )
-    asked = selection.ask(count, by_query=by_query)
-    weights = selection.weights[selection.pool.locate(asked)].tolist()
-    rows = [pair._asdict() | {"weight": weight} for pair, weight in zip(asked, weights, strict=True)]
+    selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
+    rows = NextPairs.of(selection, count, by_query).rows()
     options.print_result(form, rows, rows, lambda: rows_view(rows))

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from audiosim.simulation.worth import EvidenceWorth
 
-Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 OfUnjudged = Annotated[
     Unjudged,
     typer.Option(
@@ -54,7 +53,7 @@ OfUnjudged = Annotated[
 
 def evaluate(
     folder: options.CollectionFolder,
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: options.Complete = False,
@@ -154,7 +153,7 @@ def report(
             help="File to write: a page if it ends in .html; else a bundle to publish, as a .zip file or folder.",
         ),
     ] = Path("report.html"),
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     model: options.ModelName = None,
     distribution: options.DistributionName = "t",
     judgments: options.JudgmentsFile = None,
@@ -246,7 +245,7 @@ def _write_record(
 
 def reliability(
     folder: options.CollectionFolder,
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: options.Complete = False,

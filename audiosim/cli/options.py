@@ -53,6 +53,7 @@ ModelName = Annotated[
     ),
 ]
 MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
+Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 JudgmentsFile = Annotated[
     str | None,
     typer.Option(

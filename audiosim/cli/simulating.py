@@ -11,11 +11,11 @@ from audiosim.cli import options, repeating
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
+from audiosim.functions import start_loop
 from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
+from audiosim.plugins import find_measure, find_stopping_rule, make_estimator
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
@@ -136,18 +136,11 @@ class _Game:
     def start(self, part: Collection, learned: Model | None = None) -> Selection:
         """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
         pool = build_pool(part, self.measure.cutoff)
-        expected = expected_scores(self.measure, pool, self.ideal)
-        rule = find_selection_rule(self.rule, expected, self.seed)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
-        return Selection.start(
-            pool,
-            expected,
-            estimator,
-            batch=self.batch,
-            rule=rule,
-            seed=self.seed,
+        return start_loop(
+            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, rule=self.rule, seed=self.seed,
             distribution=self.distribution,
-        )
+        )  # fmt: skip
 
     def play(
         self,

@@ -36,14 +36,11 @@ def study() -> None:
     """
 
 
-Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
-
-
 def satisfaction(
     answers: Annotated[
         Path, typer.Argument(metavar="ANSWERS", help="Answers of people who compared two lists.", show_default=False)
     ],
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     scale: Annotated[
         str | None,
         typer.Option(
@@ -102,7 +99,7 @@ def sample_study(
             "-o", "--output", metavar="FILE", help="The file that people's answers go into.", show_default=False
         ),
     ],
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     scales: Annotated[
         list[str] | None,
         typer.Option(

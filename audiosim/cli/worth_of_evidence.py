@@ -6,11 +6,11 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
-from audiosim.errors import InputError
 from audiosim.plugins import find_measure
 from audiosim.report.screen import progress
 from audiosim.report.views import rows_view
 from audiosim.simulation.worth import worth as worth_of
+from audiosim.training.plan import parse_shares
 
 
 def worth(
@@ -39,7 +39,7 @@ def worth(
 
     Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
     """
-    shares = _shares(judged)
+    shares = parse_shares(judged)
     collection = options.load_collection(folder, judgments, system_from, same_artist)
     with progress("leaving out") as show:
         found = worth_of(
@@ -53,10 +53,3 @@ def worth(
         )
     value = found.to_dict()
     options.print_result(form, value, value["evidence"], lambda: rows_view(value["evidence"]))
-
-
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"--judged must be shares such as 0,0.1, got {text!r}") from None
