@@ -22,7 +22,7 @@ help:
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
 	@echo "make nightly    what CI runs by night: links, then validation"
 	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
-	@echo "make drawing    docs/architecture.svg, from the imports"
+	@echo "make drawing    docs/architecture.svg, from the imports, and pictures of the pages, with Chromium"
 	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
 
 demo: $(VENV)/installed
@@ -85,8 +85,9 @@ validation: $(VENV)/installed
 
 nightly: links validation
 
-drawing: $(VENV)/installed-for-docs
+drawing: $(VENV)/installed-for-docs $(VENV)/installed-for-tests
 	$(BIN)/python docs/draw_architecture.py
+	$(BIN)/python docs/draw_pages.py
 
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }

@@ -102,7 +102,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        command = [sys.executable, "-m", "audiosim.cli", "serve", str(asked.collection), "--port", "0"]
+        command = [sys.executable, "-m", "audiosim", "serve", str(asked.collection), "--port", "0"]
         command += ["--judgments", "none", "--db", f"sqlite:///{folder}/campaign.db"]
         with log.open("wb") as stream:
             process = subprocess.Popen(command, stderr=stream)

@@ -56,7 +56,7 @@ def serving() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         demo, log = Path(folder) / "demo", Path(folder) / "log"
         shutil.copytree(shipped.folder("fixtures") / "demo", demo)
-        command = [sys.executable, "-m", "audiosim.cli", "serve", str(demo), "--port", "0", "--listen", "0"]
+        command = [sys.executable, "-m", "audiosim", "serve", str(demo), "--port", "0", "--listen", "0"]
         with log.open("wb") as stream:
             process = subprocess.Popen([*command, "--db", f"sqlite:///{folder}/campaign.db"], stderr=stream)
         try:

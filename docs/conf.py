@@ -43,6 +43,8 @@ sphinx_gallery_conf = {
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_title = "audiosim"
 html_show_sourcelink = False
 html_copy_source = False

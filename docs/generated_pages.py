@@ -30,6 +30,7 @@ from service.app import create_app
 print(json.dumps(create_app([Collection.load({str(ROOT / "fixtures" / "demo")!r})]).openapi()))
 """
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "array": "list"}
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 SHOWN = {"Security": "SECURITY.md", "Changelog": "CHANGELOG.md", "Contributing": "CONTRIBUTING.md"}
 
 
@@ -256,9 +257,10 @@ def _first(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text on which Markdown does nothing but set code."""
-    lines = " ".join(text.split("\n")) if "\n\n" not in text else text
-    return re.sub(r"([*_<>\[\]|])(?=[^`]*(?:`[^`]*`[^`]*)*$)", r"\\\1", lines, flags=re.MULTILINE)
+    """A text on which Markdown does nothing but set code, options among it: their dashes are no punctuation."""
+    parts = (" ".join(text.split("\n")) if "\n\n" not in text else text).split("`")
+    parts[::2] = (OPTION.sub(r"`\1`", re.sub(r"([*_<>\[\]|])", r"\\\1", part)) for part in parts[::2])
+    return "`".join(parts)
 
 
 def _cell(text: str) -> str:

@@ -239,7 +239,7 @@ def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "audiosim.cli", "demo", tmp_path / "demo", "--serve", "--port", str(port)]
+    command = [sys.executable, "-m", "audiosim", "demo", tmp_path / "demo", "--serve", "--port", str(port)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "BROWSER": "true"}
     )
@@ -287,7 +287,7 @@ def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
 
 @pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(tmp_path):
-    command = f"{sys.executable} -m audiosim.cli predict {DEMO} --format csv | head -n 1"
+    command = f"{sys.executable} -m audiosim predict {DEMO} --format csv | head -n 1"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
     assert ended.stdout.startswith("query,document")
     assert ended.stderr == LACKING
@@ -296,7 +296,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """The address of `audiosim serve` in a process of its own."""
-    command = [sys.executable, "-m", "audiosim.cli", "serve", DEMO, "--model", "mjud", "--port", "0"]
+    command = [sys.executable, "-m", "audiosim", "serve", DEMO, "--model", "mjud", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         started = process.stderr.readline()
         yield started.split(" at ")[1].split(";")[0]
@@ -332,7 +332,7 @@ def test_a_server_that_is_not_there_is_one_line(run):
 def trained_file(tmp_path_factory):
     """A model trained on the demo by the command, and what it said."""
     folder = tmp_path_factory.mktemp("trained")
-    command = [sys.executable, "-m", "audiosim.cli", "train", DEMO, "--judgments", TRUTH, "-o", folder / "mine.json"]
+    command = [sys.executable, "-m", "audiosim", "train", DEMO, "--judgments", TRUTH, "-o", folder / "mine.json"]
     options = ["--features", "fSYS,fART,sGEN", "--report", folder / "mine.html", "--date", "2024-01-05"]
     said = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
     return folder / "mine.json", said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-m", "audiosim.cli"]
+COMMAND = [sys.executable, "-m", "audiosim"]
 RUNS = "".join(
     f"q{q} Q0 d{d} {rank} {-rank} {system}\n"
     for system, order in {"S": (1, 2, 3), "T": (3, 2, 1)}.items()

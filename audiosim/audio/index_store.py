@@ -384,7 +384,7 @@ def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]", 
 def _parse_line(path: Path, number: int, line: bytes, decoder: "msgspec.json.Decoder[Line]") -> Line:
     try:
         return msgspec.convert(json.loads(line, parse_constant=_refuse), decoder.type)
-    except ValueError:
+    except (ValueError, msgspec.ValidationError):
         raise FormatError(path, number, "expected a JSON object with the fields of a recording") from None
 
 

@@ -50,7 +50,7 @@ class ExpectedScores(Protocol):
         """The moments after the pair at `index` alone was judged, of what they were before."""
         ...
 
-    def slopes(self, belief: Belief) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csc_array:
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         ...
 
@@ -58,7 +58,7 @@ class ExpectedScores(Protocol):
         """Posterior of the (n,) gains of the pairs."""
         ...
 
-    def discounted(self, belief: Belief) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csc_array:
         """(s, n) the discount at which each system retrieved each pair, over the ideal where there is one."""
         ...
 

@@ -24,14 +24,14 @@ def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
     return score(measure, scale, alone, np.zeros((measure.cutoff, 1)))
 
 
-def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csr_array:
+def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csc_array:
     """(s, n) sparse: the weight of the rank at which each system retrieved each pair.
 
     weights  (cutoff,) one for each rank
     """
     check_cutoff(pool, len(weights))
     spread = weights[pool.ranks.data - 1]
-    return sparse.csr_array((spread, pool.ranks.indices, pool.ranks.indptr), shape=pool.ranks.shape)
+    return sparse.csr_array((spread, pool.ranks.indices, pool.ranks.indptr), shape=pool.ranks.shape).tocsc()
 
 
 def check_cutoff(pool: Pool, cutoff: int) -> None:
@@ -65,10 +65,10 @@ class LinearScores:
     draws = None
 
     @cached_property
-    def weights(self) -> sparse.csr_array:
+    def weights(self) -> sparse.csc_array:
         """(s, n) sparse: W."""
         spread = spread_over_ranks(self.pool, weights_of_ranks(self.measure, self.pool.scale))
-        return sparse.csr_array(spread / len(self.pool.queries))
+        return sparse.csc_array(spread / len(self.pool.queries))
 
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
@@ -84,7 +84,7 @@ class LinearScores:
         only the first term of the covariance counts. It is the mean of f, not f of the mean: Urbano (2013), equation
         4.4.
         """
-        gains, count, weights = self.gains(belief), len(self.pool.queries), self.weights.tocsc()
+        gains, count, weights = self.gains(belief), len(self.pool.queries), self.weights
         _, first, second, third = mapping.coefficients
         mean, covariance = np.zeros(weights.shape[0]), np.zeros((weights.shape[0],) * 2)
         slopes = np.zeros(weights.shape)
@@ -97,7 +97,7 @@ class LinearScores:
             slope = first + 2 * second * score + 3 * third * (score**2 + variance)
             slopes[:, rows] = slope[:, None] * own / count
             covariance += np.outer(bend, bend) * among**2 / 2 + 6 * third**2 * among**3
-        linear = gains.project(sparse.csr_array(slopes)).covariance
+        linear = gains.project(sparse.csc_array(slopes)).covariance
         return settled(mean / count, linear + covariance / count**2)
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
@@ -114,7 +114,7 @@ class LinearScores:
         mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])
         return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
 
-    def slopes(self, belief: Belief) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csc_array:
         """(s, n) how much each system's mean score rises with the gain of each pair."""
         return self.weights
 
@@ -122,9 +122,9 @@ class LinearScores:
         """Posterior of the (n,) gains of the pairs."""
         return gains_of(self.measure, belief)
 
-    def discounted(self, belief: Belief) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csc_array:
         """(s, n) the discount at which each system retrieved each pair, 1 at the first rank of CG and DCG."""
-        return sparse.csr_array(self.weights / self.weights.data.max(initial=1e-300))
+        return sparse.csc_array(self.weights / self.weights.data.max(initial=1e-300))
 
 
 def settled(mean: Array, covariance: Array) -> Moments:

@@ -42,7 +42,7 @@ class _Expansion:
     ideal    (q,) expected sum of the ideal ranking
     """
 
-    weights: sparse.csr_array
+    weights: sparse.csc_array
     gains: IndependentNormal
     query: Integers
     place: Array
@@ -64,7 +64,7 @@ class _Expansion:
         values  (m,)
         """
         shape = (len(self.query), len(self.ideal))
-        table = sparse.csr_array((values, (np.arange(len(self.query)), self.query)), shape=shape)
+        table = sparse.csc_array((values, (np.arange(len(self.query)), self.query)), shape=shape)
         return np.asarray((self.weights @ table).toarray())
 
 
@@ -103,7 +103,7 @@ class RatioScores:
 
     @cached_property
     def _weights(self) -> sparse.csc_array:
-        return spread_over_ranks(self.pool, self._discounts).tocsc()
+        return spread_over_ranks(self.pool, self._discounts)
 
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores."""
@@ -115,7 +115,7 @@ class RatioScores:
             covariance = self.gains(belief).project(self._slopes(found)).covariance
             return settled(found.ratios.sum(axis=1) / len(self.pool.queries), covariance)
         drawn = self._drawn(belief)
-        linear = self.gains(belief).project(sparse.csr_array(drawn.slopes)).covariance
+        linear = self.gains(belief).project(sparse.csc_array(drawn.slopes)).covariance
         return settled(drawn.mean, linear + drawn.residual)
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
@@ -131,10 +131,10 @@ class RatioScores:
         (old_mean, old_covariance), (mean, covariance) = (self._sums(known, rows) for known in (before, belief))
         return settled(scores.mean + mean - old_mean, scores.covariance + covariance - old_covariance)
 
-    def slopes(self, belief: Belief) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csc_array:
         """(s, n) how much each system's mean score rises with the gain of each pair, here."""
         if belief.prior.correlated and self.ideal == "ordered":
-            return sparse.csr_array(self._drawn(belief).slopes)
+            return sparse.csc_array(self._drawn(belief).slopes)
         return self._slopes(self._expand(belief, np.arange(len(self.pool.pairs))))
 
     @cached_property
@@ -154,24 +154,24 @@ class RatioScores:
             self._last[:] = [(belief, drawn_ratios(gains, mean, self.pool.query, weights, self._discounts))]
         return self._last[0][1]
 
-    def _slopes(self, found: _Expansion) -> sparse.csr_array:
+    def _slopes(self, found: _Expansion) -> sparse.csc_array:
         """The slopes of an expansion of all queries."""
         placed = np.flatnonzero(found.place)
         scale = found.inverse[found.query] / len(self.pool.queries)
         moved = found.ratios[:, found.query[placed]] * (found.place * scale)[placed]
         columns = np.tile(placed, len(moved))
         rows = np.repeat(np.arange(len(moved)), len(placed))
-        ideal = sparse.csr_array((moved.ravel(), (rows, columns)), shape=found.weights.shape)
-        return sparse.csr_array(found.weights * scale - ideal)
+        ideal = sparse.csc_array((moved.ravel(), (rows, columns)), shape=found.weights.shape)
+        return sparse.csc_array(found.weights * scale - ideal)
 
     def gains(self, belief: Belief) -> MultivariateNormal:
         """Posterior of the (n,) gains of the pairs."""
         return gains_of(self.measure, belief)
 
-    def discounted(self, belief: Belief) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csc_array:
         """(s, n) the discount at which each system retrieved each pair, over the expected sum of the ideal ranking."""
         found = self._expand(belief, np.arange(len(self.pool.pairs)))
-        return sparse.csr_array(found.weights * found.inverse[found.query])
+        return sparse.csc_array(found.weights * found.inverse[found.query])
 
     def _expand(self, belief: Belief, rows: Integers) -> _Expansion:
         """Numerators and ideals of the queries of some pairs; with one pair of a query come all of them."""
@@ -183,7 +183,7 @@ class RatioScores:
             ideal = expected_ideal(belief, gain_of(self.measure), rows, query, self._discounts)
         else:
             ideal = np.asarray(np.bincount(query, place * gains.mean, len(codes)), dtype=np.float64)
-        return _Expansion(sparse.csr_array(self._weights[:, rows]), gains, query, place, ideal)
+        return _Expansion(sparse.csc_array(self._weights[:, rows]), gains, query, place, ideal)
 
     def _place(self, mean: Array, query: Integers) -> Array:
         """(m,) the discount of each pair in its query's ranking by expected gain, 0 below the cutoff."""

@@ -106,15 +106,15 @@ class SampledScores:
         mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
         return settled(scores.mean + mean, scores.covariance + covariance)
 
-    def slopes(self, belief: Belief) -> sparse.csr_array:
+    def slopes(self, belief: Belief) -> sparse.csc_array:
         """(s, n) one over the number of queries where a system retrieved a pair: no measure's own slopes."""
-        return sparse.csr_array(self.discounted(belief) / len(self.pool.queries))
+        return sparse.csc_array(self.discounted(belief) / len(self.pool.queries))
 
     def gains(self, belief: Belief) -> MultivariateNormal:
         """Posterior of the (n,) gains of the pairs."""
         return belief.gains
 
-    def discounted(self, belief: Belief) -> sparse.csr_array:
+    def discounted(self, belief: Belief) -> sparse.csc_array:
         """(s, n) 1 where a system retrieved a pair, as for CG."""
         return spread_over_ranks(self.pool, np.ones(self.measure.cutoff))
 

@@ -115,7 +115,7 @@ def judgments_to_separate(
     open_ = ~belief.judged & (gains.variance > 0)
     reduction = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
     order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
-    whole = _variance_of(expected, belief, better, worse)
+    whole = float((_row(slopes, better) - _row(slopes, worse)) @ covariance)
     if not len(order) or whole <= 0:
         return None
     for most in (FIRST, MOST):
@@ -131,12 +131,7 @@ def judgments_to_separate(
     return None
 
 
-def _variance_of(expected: ExpectedScores, belief: Belief, better: int, worse: int) -> float:
-    covariance = expected.scores(belief).covariance
-    return float(covariance[better, better] + covariance[worse, worse] - 2 * covariance[better, worse])
-
-
-def _row(across: sparse.csr_array | Array, system: int) -> Array:
+def _row(across: sparse.csc_array | sparse.csr_array | Array, system: int) -> Array:
     row = across[system] if isinstance(across, np.ndarray) else across[[system]].toarray()[0]
     return np.asarray(row)
 

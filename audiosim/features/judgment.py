@@ -97,12 +97,10 @@ class MeanOfSystems:
 
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
         judged, value = _split(grades)
-        systems = systems_of_pairs(pool)
-        chosen = systems if len(rows) == len(grades) else systems[rows]
-        times = np.diff(chosen.indptr)
-        total = chosen @ (pool.retrieved @ value) - times * value[rows]
-        count = chosen @ (pool.retrieved @ judged) - times * judged[rows]
-        return ratio_or_nan(total, count)
+        systems = systems_of_pairs(pool)  # of all pairs: most rows share a system, and to pick some takes longer
+        times = np.diff(systems.indptr)
+        total, count = (systems @ (pool.retrieved @ own) - times * own for own in (value, judged))
+        return ratio_or_nan(total[rows], count[rows])
 
     def touched(self, pool: Pool, index: int) -> Integers:
         same = pairs_of_same_systems(pool, index)

@@ -64,7 +64,7 @@ class AffectedDifferences:
         return weights
 
 
-def differences_affected(discounts: sparse.csr_array) -> Array:
+def differences_affected(discounts: sparse.csc_array) -> Array:
     """(n,) the sum over pairs of systems of the difference of their discounts.
 
     discounts  (s, n) sparse, 0 or more
@@ -73,10 +73,9 @@ def differences_affected(discounts: sparse.csr_array) -> Array:
     positions from 0; what is not retrieved has value 0 and comes first.
     """
     systems, pairs = discounts.shape
-    columns = discounts.tocsc()
-    column = np.repeat(np.arange(pairs), np.diff(columns.indptr))
-    value = columns.data[np.lexsort((columns.data, column))]
-    position = systems - columns.indptr[column + 1] + np.arange(len(value))
+    column = np.repeat(np.arange(pairs), np.diff(discounts.indptr))
+    value = discounts.data[np.lexsort((discounts.data, column))]
+    position = systems - discounts.indptr[column + 1] + np.arange(len(value))
     return np.asarray(np.bincount(column, value * (2 * position - systems + 1), pairs), dtype=np.float64)
 
 
@@ -118,7 +117,7 @@ class DoubtAboutDifferences:
         gains = self._expected.gains(belief)
         return self.of(gains.across(self._expected.slopes(belief)), gains.variance, ranking)
 
-    def of(self, across: sparse.csr_array | Array, variance: Array, ranking: Ranking) -> Array:
+    def of(self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking) -> Array:
         """(n,) the weights, of the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
         difference, uncertain = ranking.differences
         open_ = uncertain > 0
@@ -179,7 +178,7 @@ class DoubtAboutScores:
         return squares_of(gains.across(self._expected.slopes(belief)), gains.variance)
 
 
-def squares_of(across: sparse.csr_array | Array, variance: Array) -> Array:
+def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
     """(n,) the sum over the systems of C_ad^2 / Var[G_d], of the covariances of scores with gains (s, n)."""
     squared = across**2 if isinstance(across, np.ndarray) else across.multiply(across)
     return _over(np.asarray(squared.sum(axis=0)).ravel(), variance)
@@ -196,7 +195,7 @@ def _over(squares: Array, variance: Array) -> Array:
     return np.divide(squares, variance, out=np.zeros(len(variance)), where=variance > 0)
 
 
-def squared_differences(across: sparse.csr_array | Array, weights: Array) -> Array:
+def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Array:
     """(n,) the sum over pairs of systems (a, b) of weight_ab (u_a - u_b)^2, for each column u of a matrix.
 
         u' L u,  L = diag(sum over b of weight_ab) - weight
@@ -204,12 +203,11 @@ def squared_differences(across: sparse.csr_array | Array, weights: Array) -> Arr
     across   (s, n)
     weights  (s, s) symmetric, 0 or more, 0 on the diagonal
     """
-    columns = across if isinstance(across, np.ndarray) else across.tocsc()
-    systems, pairs = columns.shape
+    systems, pairs = across.shape
     laplacian = np.diag(weights.sum(axis=1)) - weights
     values, step = np.empty(pairs), max(1, AT_ONCE // systems)
     for start in range(0, pairs, step):
-        part = columns[:, start : start + step]
+        part = across[:, start : start + step]
         block = part.copy() if isinstance(part, np.ndarray) else part.toarray()
         block -= block[0]  # it is differences that count: what all systems share is then exactly 0
         values[start : start + step] = np.einsum("sn,sn->n", block, laplacian @ block)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.multivariate import Moments, Sparse
 
 HANDED_ON = 4_000_000  # numbers of covariances with sums, at most: 32 MB
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
@@ -114,7 +113,7 @@ class BlockNormal:
             covariance[np.ix_(own, own)] = self.within[code][np.ix_(place[own], place[own])]
         return np.asarray(covariance + loadings @ self.shared @ loadings.T)
 
-    def project(self, weights: sparse.csr_array) -> Moments:
+    def project(self, weights: Sparse) -> Moments:
         """Moments of weighted sums, with their full covariance.
 
         weights  (s, n) sparse, one row per sum
@@ -246,11 +245,11 @@ class BlockNormal:
         return BlockNormal(mean, self.blocks, within, loadings, self.shared)
 
     @cached_property
-    def _acrosses(self) -> dict[int, tuple[sparse.csr_array, Array]]:
+    def _acrosses(self) -> dict[int, tuple[Sparse, Array]]:
         """Those asked for, with their weights, by the identity of these: `condition` hands them on."""
         return {}
 
-    def across(self, weights: sparse.csr_array) -> Array:
+    def across(self, weights: Sparse) -> Array:
         """(s, n) covariance of weighted sums with each unknown: W times the covariance; not to be written to.
 
         weights  (s, n) sparse, one row per sum; for the same ones again it is at hand, also after `condition`
@@ -262,7 +261,7 @@ class BlockNormal:
             self._acrosses[id(weights)] = weights, across
         return self._acrosses[id(weights)][1]
 
-    def _across(self, weights: sparse.csr_array) -> Array:
+    def _across(self, weights: Sparse) -> Array:
         count = weights.shape[0]
         across, loadings = np.zeros((count, len(self.mean))), np.zeros((count, len(self.shared)))
         parts = list(zip(self.blocks, self.within, self.loadings, strict=True))
@@ -385,7 +384,7 @@ def check_blocks(blocks: Sequence[Integers], count: int) -> None:
         raise InputError(f"blocks must hold each of {count} places once, got {len(places)} places")
 
 
-def _by_block(weights: sparse.csr_array, blocks: Sequence[Integers]) -> Iterator[tuple[Integers, Array]]:
+def _by_block(weights: Sparse, blocks: Sequence[Integers]) -> Iterator[tuple[Integers, Array]]:
     """For each block the sums that have a share in it (t,), and their weights there (t, m)."""
     columns = weights.tocsc()[:, np.concatenate([np.empty(0, dtype=np.int64), *blocks])]
     columns.sum_duplicates()

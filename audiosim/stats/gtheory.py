@@ -27,6 +27,7 @@ from audiosim.stats.stability import (
 )
 
 DRAWS = 10_000
+ROUNDING = 1e-13  # of the sum of all components: what is less is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +331,9 @@ def _mean_squares(sums: Array, freedom: Array, scores: Array) -> list[float]:
 
 
 def _named(components: dict[str, float]) -> tuple[list[float], tuple[str, ...]]:
-    negative = tuple(name for name, value in components.items() if value < 0)
-    return [max(0.0, value) for value in components.values()], negative
+    rounding = ROUNDING * sum(map(abs, components.values()))  # equal mean squares do not come out equal to the last bit
+    negative = tuple(name for name, value in components.items() if value < -rounding)
+    return [value if value > rounding else 0.0 for value in components.values()], negative
 
 
 def _shares(components: dict[str, float]) -> dict[str, float]:

@@ -6,12 +6,14 @@ from typing import Protocol
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg.blas import dsyrk
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
+AT_ONCE = 200_000  # numbers of a dense block: 1.6 MB, which stay in the processor's cache
 DENSE_IS_FASTER = 100  # times, for a multiplication in a dense product than in a sparse one
+Sparse = sparse.csr_array | sparse.csc_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +76,14 @@ class MultivariateNormal(Protocol):
         """
         ...
 
-    def project(self, weights: sparse.csr_array) -> Moments:
+    def project(self, weights: Sparse) -> Moments:
         """Moments of weighted sums: mean W mu, covariance W Sigma W'.
 
-        weights  (s, n) sparse, one row per sum
+        weights  (s, n) sparse, one row per sum; by columns (CSC) it is fastest
         """
         ...
 
-    def across(self, weights: sparse.csr_array) -> sparse.csr_array | Array:
+    def across(self, weights: Sparse) -> sparse.csc_array | Array:
         """(s, n) covariance of weighted sums with each unknown: W Sigma; not to be written to.
 
         weights  (s, n) sparse, one row per sum
@@ -161,12 +163,13 @@ class IndependentNormal:
     def among(self, places: Integers) -> Array:
         return np.diag(self.variance[places])
 
-    def project(self, weights: sparse.csr_array) -> Moments:
-        covariance = _projected(weights, self.variance)
-        return Moments(weights @ self.mean, (covariance + covariance.T) / 2)
+    def project(self, weights: Sparse) -> Moments:
+        columns = weights.tocsc()
+        columns.sum_duplicates()
+        return Moments(weights @ self.mean, _projected(columns, self.variance))
 
-    def across(self, weights: sparse.csr_array) -> sparse.csr_array:
-        return sparse.csr_array(weights.multiply(self.variance))
+    def across(self, weights: Sparse) -> sparse.csc_array:
+        return _scaled(weights.tocsc(), self.variance)
 
     def condition(self, index: int, value: float) -> "IndependentNormal":
         return self.condition_all(np.array([index]), np.array([value]))
@@ -192,15 +195,29 @@ def _check_finite(mean: Array, variance: Array) -> None:
         raise InputError("means must be finite and variances 0 or more")
 
 
-def _projected(weights: sparse.csr_array, variances: Array) -> Array:
+def _scaled(weights: sparse.csc_array, factors: Array) -> sparse.csc_array:
+    """(s, n) W diag(f)."""
+    data = weights.data * np.repeat(factors, np.diff(weights.indptr))
+    return sparse.csc_array((data, weights.indices, weights.indptr), shape=weights.shape)
+
+
+def _projected(weights: sparse.csc_array, variances: Array) -> Array:
     """(s, s) W diag(v) W', by sparse products where few sums share an unknown, by dense blocks where many do."""
     sums, unknowns = weights.shape
     if weights.nnz**2 * DENSE_IS_FASTER < (sums * unknowns) ** 2:
-        scaled = (weights.data * variances[weights.indices], weights.indices, weights.indptr)
-        return np.asarray((sparse.csr_array(scaled, shape=weights.shape) @ weights.T).toarray())
-    covariance, columns = np.zeros((sums, sums)), weights.tocsc()
+        covariance = np.asarray((_scaled(weights, variances) @ weights.T).toarray())
+        return np.asarray((covariance + covariance.T) / 2)
+    root, upper = _scaled(weights, np.sqrt(variances)), np.zeros((sums, sums), order="F")
     step = max(1, AT_ONCE // max(1, sums))
     for start in range(0, unknowns, step):
-        block = columns[:, start : start + step].toarray()
-        covariance += (block * variances[start : start + step]) @ block.T
-    return covariance
+        upper = dsyrk(1, _dense(root, start, min(start + step, unknowns)), 1, upper, overwrite_c=1)
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
+def _dense(weights: sparse.csc_array, start: int, stop: int) -> Array:
+    """(s, stop - start) some columns, in Fortran's order; several times as fast as a slice of a sparse array."""
+    ends = weights.indptr[start : stop + 1]
+    filled, column = slice(ends[0], ends[-1]), np.repeat(np.arange(stop - start), np.diff(ends))
+    dense = np.zeros((weights.shape[0], stop - start), order="F")
+    dense[weights.indices[filled], column] = weights.data[filled]
+    return dense

@@ -59,7 +59,7 @@ def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_ro
 
     def extract(room=None):
         limit = (room or resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        command = [sys.executable, "-m", "audiosim.cli", "extract", tmp_path, "-o", tmp_path / "index", "-j", "1"]
+        command = [sys.executable, "-m", "audiosim", "extract", tmp_path, "-o", tmp_path / "index", "-j", "1"]
         before = None if room is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, preexec_fn=before)
 

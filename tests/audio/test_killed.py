@@ -28,7 +28,7 @@ def sounds(tmp_path_factory, music):
 
 
 def started(sounds, index):
-    command = [sys.executable, "-m", "audiosim.cli", "extract", sounds, "-o", index, "-j", "2"]
+    command = [sys.executable, "-m", "audiosim", "extract", sounds, "-o", index, "-j", "2"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
 
 

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import re
 import shutil
 import time
@@ -493,6 +494,19 @@ def anywhere(chromium, watch):
     yield make
     for context in contexts:
         context.close()
+
+
+def test_what_counts_towards_the_goal_is_said_beside_it(demo, commanded, anywhere, tmp_path):
+    with commanded([demo], tmp_path / "log") as running, running.client() as http:
+        campaign = Campaign(http, "demo")
+        campaign.judge("ann", 6)
+        now = campaign.get("campaign")
+        assert now["goal"]["level"] < now["confidence"]
+        page = anywhere(running.url)
+        page.goto(running.url + campaign.page)
+        shown(page)
+        counts = math.floor(now["goal"]["level"] * 1000) / 10
+        expect(page.locator("#met-when")).to_contain_text(f"; counts as {counts:.1f}\u202f% so far")
 
 
 def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, anywhere, tmp_path, port, watch):

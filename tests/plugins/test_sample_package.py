@@ -78,7 +78,7 @@ def model(command, tmp_path_factory):
     """A model trained on the package's feature."""
     path = tmp_path_factory.mktemp("trained") / "mine.json"
     options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", path, "--format", "json"]
-    assert parsed(command("audiosim.cli", "train", DEMO, *options))["terms"] == ["fTOP"]
+    assert parsed(command("audiosim", "train", DEMO, *options))["terms"] == ["fTOP"]
     return path
 
 
@@ -138,7 +138,7 @@ def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_n
 @contextmanager
 def serving(environment, *arguments):
     """The address of a service run by the command; it is stopped in the end."""
-    command = [sys.executable, "-m", "audiosim.cli", "serve", *map(str, arguments), "--port", "0"]
+    command = [sys.executable, "-m", "audiosim", "serve", *map(str, arguments), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         watch = threading.Timer(120, server.kill)
         watch.start()
@@ -196,9 +196,7 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
     head = struct.pack(">4s5I", b".snd", 24, samples.nbytes, 3, rate_hz, 1)
     (tmp_path / "sounds").mkdir()
     (tmp_path / "sounds" / "clip.sun").write_bytes(head + samples.tobytes())
-    found = parsed(
-        command("audiosim.cli", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json")
-    )
+    found = parsed(command("audiosim", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json"))
     assert (found["done"], found["failed"]) == (1, [])
     assert AudioIndex.load(tmp_path / "index").recordings[0].seconds == 2.0
 

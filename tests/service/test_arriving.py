@@ -294,7 +294,7 @@ def test_the_command_adds_runs_to_a_campaign_that_a_server_is_at(commanded, plac
 
     def joined(server, text):
         run.write_bytes(text)
-        call = [sys.executable, "-m", "audiosim.cli", "join", f"{server.url}/v1/collections/music", run]
+        call = [sys.executable, "-m", "audiosim", "join", f"{server.url}/v1/collections/music", run]
         ended = subprocess.run([*call, "--team", "two", "--format", "json"], capture_output=True, text=True)
         return json.loads(ended.stdout) if ended.returncode == 0 else ended.stderr
 

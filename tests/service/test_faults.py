@@ -154,7 +154,7 @@ def test_a_service_lives_and_reads_while_its_database_does_not_answer(
 
 def test_a_service_waits_for_a_database_that_is_starting(folders, tmp_path, cluster, port, wait_until):
     cluster.stop()
-    command = [sys.executable, "-m", "audiosim.cli", "serve", folders[1], "--port", port, "--db", cluster.url]
+    command = [sys.executable, "-m", "audiosim", "serve", folders[1], "--port", port, "--db", cluster.url]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(list(map(str, command)), stderr=log)
     try:
@@ -213,7 +213,7 @@ def test_another_collection_of_the_same_name_is_not_served_unless_it_is_adopted(
     with commanded(folders[1:], tmp_path / "log", "--db", database) as server, server.client() as http:
         judge(http, pairs[0])
     replace(coarse, runs=coarse.runs[:1]).save(tmp_path / "other" / "coarse")
-    command = [sys.executable, "-m", "audiosim.cli", "serve", tmp_path / "other" / "coarse", "--port", "0"]
+    command = [sys.executable, "-m", "audiosim", "serve", tmp_path / "other" / "coarse", "--port", "0"]
     done = subprocess.run([*map(str, command), "--db", database], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]

@@ -48,7 +48,9 @@ def test_a_server_keeps_or_drops_results_by_the_query_s_own_artist(commanded, ow
 def test_an_unknown_choice_is_a_wrong_call(run, own, option):
     code, _, said = run("serve", own, *option)
     assert code == 2
-    assert re.search(f"Invalid value for '{option[0]}'.*'{option[1]}' is not one of", " ".join(said.split()))
+    assert re.search(
+        f"Invalid value for '{option[0]}'.*'{option[1]}' is not one of", " ".join(said.replace("│", " ").split())
+    )
 
 
 @pytest.mark.parametrize(

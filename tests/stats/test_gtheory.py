@@ -91,6 +91,15 @@ def test_negative_components_are_0_and_named():
     assert found.queries_for_absolute(0.95) is None
 
 
+@pytest.mark.parametrize("scores", [[[0.1, 0.7], [0.3, 0.7]], [[0.1, 0.37], [0.9, 0.37]], [[0.2, 0.2], [0.6, 0.4]]])
+def test_a_component_that_is_0_but_for_rounding_needs_no_number_of_queries(scores):
+    # With (a, b) and (c, d): MS_system - MS_residual = (a - c) (b - d), which is 0 in the first two.
+    study, alike = crossed(scores), scores[0][1] == scores[1][1]
+    assert (study.system == 0) == alike
+    assert (study.queries_for_relative(0.95) is None) == alike
+    assert "system" not in study.negative
+
+
 def test_intervals_start_at_0_where_systems_may_not_differ():
     found = crossed(SCORES["few"][:, :, 0])
     (low, high), (lower, upper) = found.relative_interval(), found.absolute_interval()

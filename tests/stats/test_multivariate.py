@@ -103,6 +103,21 @@ def test_a_projection_of_many_independent_unknowns_is_w_sigma_w(sums, unknowns, 
     np.testing.assert_array_equal(projected.covariance, projected.covariance.T)
 
 
+@BOTH
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_weights_that_stand_twice_in_one_place_add_up(normal, kind):
+    twice = sparse.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [2, 2, 5])), shape=(2, 6))
+    repeated = getattr(sparse, f"{kind}_array")((np.array([1.0, 2, 4]), *at(kind)), shape=(2, 6))
+    np.testing.assert_array_equal(repeated.toarray(), twice.toarray())
+    dense, sigma = twice.toarray(), in_full(normal)
+    np.testing.assert_allclose(normal.project(repeated).covariance, dense @ sigma @ dense.T, rtol=1e-12)
+
+
+def at(kind):
+    """Places and ends of rows or columns of three entries, of which the first two are in one place."""
+    return ([2, 2, 5], [0, 2, 3]) if kind == "csr" else ([0, 0, 1], [0, 0, 0, 2, 2, 2, 3])
+
+
 def test_conditioning_on_one_of_independent_unknowns_leaves_the_others_alone():
     normal = independent(4)
     after = normal.condition(2, 9.0)

@@ -135,7 +135,13 @@ function showMet() {
   const asked = target(goal) === null ? goal : `mean confidence of ${percent(target(goal), 0)}`;
   const first = met && (met.time ? `first met after ${count(met.judged, "judged pair")}, ${when(met.time)}` : "met before the first judgment");
   if (met && !known.reached) byId("met").textContent = "Not met now";
-  byId("met-when").textContent = met ? `${asked}: ${first}` : asked;
+  byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;
+}
+
+/** What a stopping rule goes by: less than the confidence, so that it keeps its word though it looks again and again. */
+function counting({ goal, judged, confidence }) {
+  if (!judged || target(goal.goal) === null || known.reached || percent(goal.level) === percent(confidence)) return "";
+  return `; counts as ${percent(goal.level)} so far: more cautious while few pairs are judged`;
 }
 
 function showRemaining() {
