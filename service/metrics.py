@@ -37,7 +37,8 @@ class Metrics:
             "audiosim_predicted_rows", "Pairs and rows of features predicted", ROUTE, registry=registry
         )
         self._errors = Counter("audiosim_errors", "Requests that failed in the service", ROUTE, registry=registry)
-        self._in_flight = Gauge("audiosim_requests_in_flight", "Requests being answered", registry=registry)
+        in_flight = Gauge("audiosim_requests_in_flight", "Requests being answered", registry=registry)
+        self.in_flight = in_flight.track_inprogress()
         at_work = Gauge("audiosim_predictions_at_work", "Predictions being computed", registry=registry)
         at_work.set_function(lambda: gate.at_work)
         waiting = Gauge("audiosim_predictions_waiting", "Predictions in the queue", registry=registry)
@@ -47,13 +48,8 @@ class Metrics:
         ProcessCollector(registry=registry)
         registry.register(_Campaigns(states))
 
-    def started(self) -> None:
-        """A request came in."""
-        self._in_flight.inc()
-
     def finished(self, seen: Seen) -> None:
         """A request was answered."""
-        self._in_flight.dec()
         self._request(seen.route, seen.method, str(seen.status)).inc()
         self._time(seen.route).observe(seen.seconds)
         if seen.rows:

@@ -22,6 +22,13 @@ FIRST, *OTHERS = (
 )
 COMMANDS = {command for text in TEXTS.values() for command in re.findall(r"`audiosim ([a-z]+)", text)}
 LINKS = [(name, link) for name, text in TEXTS.items() for link in re.findall(r"\]\(([^)#:]+)\)", text)]
+# A command, and what it prints below it.
+OUTPUTS = [
+    found
+    for text in TEXTS.values()
+    for found in re.findall(r"^    audiosim ([^\n]*)\n\n```text\n(.*?)```", text, re.M | re.DOTALL)
+]
+COLUMNS, NUMBER, PLOT = 84, re.compile(r"(\d+(?:\.\d+)?)"), "\u2501\u25cf\u25cb\u00b7 \n"
 WORDS = 1200  # a README is read in one sitting
 
 
@@ -53,6 +60,19 @@ def test_the_python_examples_run_as_they_are(example, monkeypatch, capsys):
     if "confidence" in example:
         assert said.count("timbre-full") == 2
     assert ("ordinalregression__ridge" in said) == ("GridSearchCV" in example)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "shown"), OUTPUTS)
+def test_what_a_command_prints_is_what_the_page_shows(run, command, shown, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    monkeypatch.chdir(ROOT)
+    code, said, _ = run(*command.split())
+    assert code == 0
+    printed, expected = (NUMBER.split("\n".join(map(str.rstrip, text.splitlines()))) for text in (said, shown))
+    # Every second part is a number: another processor may round the last digit, and move a dot of a plot, otherwise.
+    assert [part.strip(PLOT) for part in printed[::2]] == [part.strip(PLOT) for part in expected[::2]]
+    assert [float(one) for one in printed[1::2]] == pytest.approx([float(one) for one in expected[1::2]], abs=0.01)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -49,9 +49,7 @@ def _added(name: str, words: str, text: str) -> type[measures.Measure]:
 ADDED = (
     _added("Q", "Q-measure", "Average precision for graded relevance: precision blended with cumulative gain."),
     _added("GAP", "Graded Average Precision", "Expected average precision over users who differ in what is relevant."),
-    _added(
-        "ADR", "Average Dynamic Recall", "Recall of what should have been retrieved so far, averaged over ranks."
-    ),
+    _added("ADR", "Average Dynamic Recall", "Recall of what should have been retrieved so far, averaged over ranks."),
     _added("EDCG", "Expected Discounted Cumulative Gain", "Expected gain of the document at which a user stops."),
 )
 

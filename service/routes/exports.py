@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from audiosim.campaign.reading import log_lines
@@ -13,13 +13,13 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import GRADES, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
-from service.exchange import CollectionDep, WireRoute
+from service.exchange import CollectionDep, chapter
 from service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from service.questions import STANDARD
 from service.served import ServedCollection
 from service.wire_judging import MEASURED
 
-router = APIRouter(prefix="/v1", tags=["judging"], route_class=WireRoute)
+router = chapter("judging")
 
 FORMATS = {
     "answers": "text/csv",
