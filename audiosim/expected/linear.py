@@ -26,7 +26,8 @@ def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
     weights = measure.rank_weights
     assert weights is not None
     first = np.where(np.arange(measure.cutoff) == 0, scale.maximum, 0.0)
-    return weights * (score(measure, scale, first[None], np.zeros((1, 1))) / weights[0])
+    highest = score(measure, scale, first[None], np.zeros((1, 1)))
+    return np.asarray(weights * (highest / weights[0]))
 
 
 def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csc_array:
