@@ -166,8 +166,8 @@ def _pieces(collection: Collection) -> list[str]:
     found = dict.fromkeys(name for text in words for name in text.split(", ") if name not in ALWAYS)
     if not found:
         raise InputError(
-            f"collection {collection.identifier} has no evidence that {JOINT} reads on the {collection.scale.name} scale, "
-            "beside what systems retrieved"
+            f"collection {collection.identifier} has no evidence that {JOINT} reads on the {collection.scale.name} "
+            "scale, beside what systems retrieved"
         )
     return sorted(found)
 
