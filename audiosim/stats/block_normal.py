@@ -273,12 +273,16 @@ class BlockNormal:
             across[:, rows] += effects @ loading.T
         return across
 
-    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
-        """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m)."""
+    def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
+        """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m).
+
+        closer  times by which drawn covariances are larger, variances staying; as large as can be in a block
+        """
         effects = rng.standard_normal((count, len(self.shared))) @ _root(self.shared).T
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
-            own = rng.standard_normal((count, len(rows))) @ _factor(within).T
-            yield rows, self.mean[rows] + own + effects @ loadings.T
+            factor, times = _closer(within, self.variance[rows], closer) if closer > 1 else (_factor(within), 1.0)
+            own = rng.standard_normal((count, len(rows))) @ factor.T
+            yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
 
     def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
         """Distribution with other means, and what is left of some blocks: right as this one is, so not checked again.
@@ -321,6 +325,22 @@ def _factor(covariance: Array) -> Array:
         return _root(covariance)
     factor[certain] = 0
     return np.asarray(factor)
+
+
+def _closer(within: Array, variance: Array, times: float) -> tuple[Array, float]:
+    """(m, m) root of times K - (times - 1) diag(variance), and times: less where that is no covariance.
+
+    It is one as long as times <= 1 / (1 - the least eigenvalue of K over the deviations).
+    """
+    deviation = np.sqrt(np.where(variance > 0, variance, 1))
+    own, every = within / np.outer(deviation, deviation), np.diag((variance > 0).astype(np.float64))
+    try:
+        root = np.linalg.cholesky(times * own - (times - 1) * every + np.eye(len(own)) - every)
+    except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(own + np.eye(len(own)) - every)[0])
+        times = 1 / (1 - min(least, 1 - 1 / times))
+        root = _root(times * own - (times - 1) * every)
+    return np.where(variance > 0, deviation, 0)[:, None] * root, times
 
 
 def _posterior(covariance: Array, precision: Array) -> Array:
