@@ -148,12 +148,12 @@ class Entrance:
 
         scopes  of the route that it is for
         """
-        length, body = request.headers.get("content-length", "0"), bytearray()
-        request.state.unread = length != "0" or "transfer-encoding" in request.headers
+        length, body, state = request.headers.get("content-length", "0"), bytearray(), request.scope["state"]
+        state["unread"] = length != "0" or "transfer-encoding" in request.headers
         await self._access.admit(request, scopes)
         self._check_head(request, int(length))
         try:
-            if request.state.unread:
+            if state["unread"]:
                 await self._read(request, body)
             yield WholeRequest(request, bytes(body))
         finally:
@@ -180,7 +180,7 @@ class Entrance:
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     chunk, more = message.get("body", b""), message.get("more_body", False)
-                    request.state.unread = more
+                    request.scope["state"]["unread"] = more
                     body += chunk
                     self._held += len(chunk)
                     if len(body) > limits.body_bytes:

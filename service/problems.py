@@ -56,7 +56,7 @@ async def _of_http(request: Request, error: Exception) -> Response:
         known = (one.methods for one in request.app.routes if one.path == route.path)
         headers["Allow"] = ", ".join(sorted(set().union(*known)))
     answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
-    return Lingering(answer, request.app.state.entrance.limits) if request.state.unread else answer
+    return Lingering(answer, request.app.state.entrance.limits) if request.scope["state"]["unread"] else answer
 
 
 async def _of_arguments(request: Request, error: Exception) -> Response:
