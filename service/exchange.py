@@ -45,6 +45,11 @@ class Wire(Struct):
         """A body decoded; a value as it is."""
         return decode(value, cls) if isinstance(value, bytes) else value
 
+    @classmethod
+    def of(cls, value: object, **more: object) -> Self:
+        """The fields of another value that have the names of this one's, and what is said besides."""
+        return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
+
 
 class Strict(Wire):
     """A value that becomes part of a log for ever: what JSON leaves open is refused, and so is a long body.

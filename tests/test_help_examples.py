@@ -14,7 +14,7 @@ import typer
 
 from audiosim import Campaign, Collection, Judgment, cli
 from audiosim.campaign import DatabaseStore
-from audiosim.corpus.formats import write_judgments_csv
+from audiosim.corpus.judgments import write_judgments_csv
 from audiosim.demo import prepare_demo
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.ranking import DifferenceDistribution
@@ -53,6 +53,7 @@ ModelName = Annotated[
     ),
 ]
 MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
+Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 JudgmentsFile = Annotated[
     str | None,
     typer.Option(

@@ -20,7 +20,6 @@ from audiosim.relevance.joint import is_home
 from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.selection import Selection
-from audiosim.selection.stopping import Confidence
 from audiosim.simulation.parts import draw_parts
 from audiosim.simulation.replay import replay
 from audiosim.training.folds import draw
@@ -245,6 +244,6 @@ def _reached(cases: Sequence[_Case], name: str | None, measure: Measure, target:
     for case in cases:
         pool = build_pool(_without(case.collection, name), measure.cutoff)
         start = Selection.start(pool, measure, estimator_of(pool, case.model), batch=BATCH)
-        played = replay(start, pool.spread(case.collection.grades()), Confidence(target))
+        played = replay(start, pool.spread(case.collection.grades()), target)
         judged.append(played.selection.judged)
     return float(np.mean(judged))

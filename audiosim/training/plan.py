@@ -114,7 +114,7 @@ def parse_shares(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(word) for word in text.split(","))
     except ValueError:
-        raise InputError(f"expected shares such as 0.05,0.1,0.2, got {text!r}") from None
+        raise InputError(f"--judged must be shares such as 0.05,0.1,0.2, got {text!r}") from None
 
 
 def _check_date(text: str) -> None:
