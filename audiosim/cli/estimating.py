@@ -59,7 +59,10 @@ def estimate(
     judgments: options.JudgmentsFile = None,
     ideal: options.IdealName = "ordered",
     draws: Annotated[
-        int, typer.Option(help="Number of simulated draws of grades, for measures without a formula.", min=2)
+        int,
+        typer.Option(
+            help="Number of simulated draws of grades, for measures without a formula.", min=2, max=options.MOST_DRAWS
+        ),
     ] = DRAWS,
     distribution: options.DistributionName = "t",
     top: Annotated[

@@ -270,7 +270,9 @@ def reliability(
         ),
     ] = False,
     test: Annotated[str, typer.Option(help=f"With --split-half: {', '.join(TESTS)}.")] = "t",
-    trials: Annotated[int, typer.Option(help="With --split-half: how many splits.", min=1)] = 300,
+    trials: Annotated[
+        int, typer.Option(help="With --split-half: how many splits.", min=1, max=options.MOST_DRAWS)
+    ] = 300,
     resamples: options.Resamples = SAMPLES,
     scale: options.ArtificialScale = None,
     seed: options.Seed = 0,

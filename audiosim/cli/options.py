@@ -129,7 +129,11 @@ ByQuery = Annotated[
         "--by-query", help="Fill each batch from as few queries as possible: fewer changes of query, more judgments."
     ),
 ]
-Resamples = Annotated[int, typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1)]
+MOST_DRAWS = 1_000_000  # more would hardly change a digit, and fill the memory
+Resamples = Annotated[
+    int,
+    typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1, max=MOST_DRAWS),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, including how ties are broken.", min=0)]
 As = Annotated[Format, typer.Option("--format", help="Output format: table for people, json or csv for programs.")]
 
