@@ -1,10 +1,12 @@
-"""Honesty of scores by nDCG, RBP, ERR and AP, whose grades are drawn: on each collection, and at home.
+"""Honesty of scores by nDCG, RBP, ERR, P and AP, whose grades are drawn: on each collection, and at home.
 
     python benchmarks/other_measures.py [--parts 8] [--only dl2019,home] [--at 50,100,200]
 
 The campaigns of benchmarks/calibration.py, whose pairs are chosen for CG; at some moments the same belief is looked at
 by each measure. Away from home the source of the collection is left out and nothing is known of its documents; home is
-MIREX 2011 with the model of the other half of its queries.
+MIREX 2011 with the model of the other half of its queries. How alike the documents of a list are is the standard
+deviation, over systems and queries, of the share of a list that is relevant: AP, and no other of these measures, is the
+higher the larger it is.
 """
 
 import argparse
@@ -16,9 +18,11 @@ from typing import Any
 import numpy as np
 from calibration import DRAWS, Start, between_all, learned, model_for, parts_of, real
 from figures import Figures
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Scale
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.published import Model, load_model
@@ -28,17 +32,37 @@ from audiosim.simulation.observations import Observation, Truth
 from audiosim.simulation.trials import selections
 
 HOME = "home"
-MEASURES = ("CG", "nDCG", "RBP", "ERR", "AP")
-LEAST = {"fine": 40.0}  # grade from which a document is relevant for AP, by scale; of others the middle
+MEASURES = ("CG", "nDCG", "RBP", "ERR", "P", "AP")
+BINARY = ("P", "AP")
+LEAST = {"fine": 40.0}  # grade from which a document is relevant, by scale; of others the middle
 CONSIDERED = ("systems", "differences")
-Row = tuple[str, int, Observation]
+LISTS = "lists"
+Spread = tuple[float, float]  # standard deviation over lists of the share that is relevant: expected, true
+Row = tuple[str, int, Observation | Spread]  # measure or LISTS, pairs judged
+
+
+def least_of(scale: Scale) -> float:
+    """Grade from which a document is relevant."""
+    return LEAST.get(scale.name, scale.levels[len(scale.levels) // 2])
 
 
 def measures_of(collection: Collection, cutoff: int) -> list[str]:
-    """Measures by their words, those that the scale has a meaning for."""
-    scale = collection.scale
-    least = LEAST.get(scale.name, scale.levels[len(scale.levels) // 2])
-    return [f"{name}(min={least:g})@{cutoff}" if name == "AP" else f"{name}@{cutoff}" for name in MEASURES]
+    """Measures by their words."""
+    least = least_of(collection.scale)
+    return [f"{name}(min={least:g})@{cutoff}" if name in BINARY else f"{name}@{cutoff}" for name in MEASURES]
+
+
+def spread_of_lists(state: Selection, grades: np.ndarray) -> Spread:
+    """Standard deviation over lists of the share that is relevant, as expected and by the true grades (n,)."""
+    pool, least = state.pool, least_of(state.pool.scale)
+    cells = pool.retrieved.tocoo()
+    lists = sparse.csr_array((np.ones(cells.nnz), (cells.row * len(pool.queries) + pool.query[cells.col], cells.col)))
+    lists = lists[np.flatnonzero(lists.sum(axis=1))]
+    drawn = np.empty((DRAWS, len(grades)))
+    for rows, values in state.belief.draw(np.random.default_rng(0), DRAWS):
+        drawn[:, rows] = values
+    expected, true = (np.sqrt(np.var(lists @ (of >= least).T, axis=0).mean()) for of in (drawn, grades[None]))
+    return float(expected / pool.cutoff), float(true / pool.cutoff)
 
 
 def looks(part: Collection, start: Selection, at: Sequence[int]) -> Iterator[Row]:
@@ -53,6 +77,7 @@ def looks(part: Collection, start: Selection, at: Sequence[int]) -> Iterator[Row
                 seen = replace(state, expected=one, scores=one.scores(state.belief))
                 truth = truths.setdefault(word, Truth.of(seen, grades))
                 yield name, state.judged, truth.beside(seen)
+            yield LISTS, state.judged, spread_of_lists(state, grades)
         if state.judged >= max(at):
             return
 
@@ -71,13 +96,14 @@ def played(name: str, collection: Collection, model: Model, parts: int, at: Sequ
 def tables(figures: Figures, results: Mapping[str, Sequence[Row]], at: Sequence[int]) -> None:
     """Keep for each measure how far scores are off on the whole, what intervals hold, and excess of confidence."""
     head = ["", *(f"{count} judged" for count in at)]
-    for measure in MEASURES:
-        for title, cell in (("expected less true scores", _bias), ("95 % intervals", _held), ("excess", _excess)):
-            rows = []
-            for name, of in results.items():
-                seen = [[one for kind, judged, one in of if (kind, judged) == (measure, count)] for count in at]
-                rows.append([f"{name}, {len(seen[0])} parts", *map(cell, seen)])
-            figures.table(f"{measure}: {title}", head, rows)
+    titles = (("expected less true scores", _bias), ("95 % intervals", _held), ("excess", _excess))
+    kinds = [(measure, f"{measure}: {title}", cell) for measure in MEASURES for title, cell in titles]
+    for kind, title, cell in (*kinds, (LISTS, "spread of the relevant shares of lists, expected, true", _spread)):
+        rows = []
+        for name, of in results.items():
+            seen = [[one for what, judged, one in of if (what, judged) == (kind, count)] for count in at]
+            rows.append([f"{name}, {len(seen[0])} parts", *map(cell, seen)])
+        figures.table(title, head, rows)
 
 
 def _with_error(values: Sequence[float]) -> str:
@@ -96,6 +122,11 @@ def _excess(seen: Sequence[Observation]) -> str:
 def _held(seen: Sequence[Observation]) -> str:
     counts = (np.sum([one.inside[kind] for one in seen], axis=0) for kind in CONSIDERED)
     return ", ".join(f"{hold / of:.2f}" for hold, of in counts)
+
+
+def _spread(seen: Sequence[Spread]) -> str:
+    expected, true = np.array(seen).T
+    return f"{expected.mean():.3f}, {true.mean():.3f}: {_with_error(expected - true)}"
 
 
 def main() -> None:

@@ -2,21 +2,18 @@
 
 import hmac
 import ipaddress
-import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from service.callers import NOBODY, OPEN, Caller, DeniedError
-from service.problems import refusal
+from service.callers import GENERAL, NOBODY, OPEN, Caller, DeniedError
 from service.sign_in import Person, SignIn
 from service.tokens import Token, TokenStore, digest_of
 
@@ -25,63 +22,11 @@ ANY_HOST = "*"
 FRESH_S = 1.0  # so old what is known of the tokens may be: a token that is revoked is refused after that
 GUESSES = 10  # wrong tokens from one client...
 GUESSES_S = 60.0  # ...within so long
-NETWORK_BITS = 64  # of an IPv6 address: one client has all of the rest
+CLIENT_BITS = {4: 32, 6: 64}  # of an address, by version of IP: of IPv6 one client has all of the rest
 MOST_ADDRESSES = 10_000
 COOKIE = "audiosim_token"
 SAFE = ("GET", "HEAD", "OPTIONS")
 HEALTH = "/health/"
-
-Roles = frozenset[str]
-PUBLIC: Roles = frozenset({"public"})
-ORGANISER: Roles = frozenset({"organiser"})
-CLIENT: Roles = ORGANISER | {"client"}
-ASSESSOR: Roles = ORGANISER | {"assessor"}
-ANYONE: Roles = CLIENT | ASSESSOR
-
-ONE = r"/v1/collections/(?P<collection>[^/]+)"
-# What is not here is the organiser's alone. An assessor never sees what is predicted, or a ranking: it would bias them.
-RULES = tuple(
-    (frozenset(methods.split("|")), re.compile(pattern), roles)
-    for methods, pattern, roles in (
-        ("GET|HEAD", r"/health/(live|ready)|/openapi\.json|/favicon\.ico|/|/(judge|organise|static)/.*", PUBLIC),
-        ("GET|HEAD|POST|DELETE", r"/v1/session", PUBLIC),
-        ("GET|HEAD", r"/v1/collections|" + ONE, ANYONE),
-        ("GET|HEAD", ONE + "/(questions|status)", ANYONE),
-        ("GET|HEAD", r"/v1/models(/[^/]+)?", CLIENT),
-        ("POST", r"/v1/models/[^/]+/predictions", CLIENT),
-        ("POST", ONE + "/(predictions|documents)", CLIENT),
-        ("GET|HEAD", ONE + "/ranking", CLIENT),
-        ("POST", ONE + "/(next|judgments|undo)", ASSESSOR),
-        ("GET|HEAD", ONE + "/answers", ASSESSOR),
-        ("GET|HEAD", r"/v1/documents/.+/(sound|peaks)", ASSESSOR),
-        ("POST", r"/v2/repository/models/.*", ORGANISER),
-        ("GET|HEAD|POST", r"/v2(/.*)?", CLIENT),
-        ("GET|HEAD", r"/metrics", CLIENT),
-    )
-)
-# A token for one collection may ask this, and what names its collection; the routes of sound look for themselves.
-GENERAL = re.compile(r"/v1/(models(/.*)?|documents/.*|session)")
-
-
-def roles_for(method: str, path: str) -> tuple[Roles, str | None]:
-    """Roles that may make this request, and the collection that it is about."""
-    for methods, pattern, roles in RULES:
-        found = pattern.fullmatch(path)
-        if found and method in methods:
-            return roles, found.groupdict().get("collection")
-    about = re.match(ONE, path)
-    return ORGANISER, about["collection"] if about else None
-
-
-def check_allowed(caller: Caller, method: str, path: str) -> None:
-    """An error where the caller's role, or the collection that their token is for, does not allow a request."""
-    roles, collection = roles_for(method, path)
-    if roles is PUBLIC:
-        return
-    if caller.role not in roles:
-        raise DeniedError(403, f"the role {caller.role} may not do this, only {' and '.join(sorted(roles))}")
-    if caller.collection and caller.collection != collection and not GENERAL.fullmatch(path):
-        raise DeniedError(403, f"this token is for the collection {caller.collection} alone")
 
 
 def is_loopback(host: str) -> bool:
@@ -108,32 +53,25 @@ def client_of(address: str) -> str:
         number = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is None:
-        return str(ipaddress.ip_network((int(number), NETWORK_BITS), strict=False))
-    return str(getattr(number, "ipv4_mapped", None) or number)
+    number = getattr(number, "ipv4_mapped", None) or number
+    return str(ipaddress.ip_network((number, CLIENT_BITS[number.version]), strict=False))
 
 
 class Guesses:
-    """Counts wrong tokens by client, and says when there have been too many."""
+    """Counts wrong tokens by client."""
 
     def __init__(self) -> None:
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
-    def _recent(self, client: str, now: float) -> list[float]:
-        return [moment for moment in self._wrong.get(client, ()) if moment > now - GUESSES_S]
-
-    def wait_s(self, address: str, now: float) -> float:
-        """Seconds that the client at an address has to wait until they may guess again; 0 where they may."""
-        recent = self._recent(client_of(address), now)
-        return recent[-GUESSES] + GUESSES_S - now if len(recent) >= GUESSES else 0.0
-
-    def wrong(self, address: str, now: float) -> None:
-        """Count a wrong token from an address."""
+    def count(self, address: str, now: float) -> float:
+        """Count one from an address; seconds until that client may guess again where there have been too many, or 0."""
         client = client_of(address)
-        self._wrong[client] = [*self._recent(client, now), now][-GUESSES:]
-        self._wrong.move_to_end(client)
-        while len(self._wrong) > MOST_ADDRESSES:
+        recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - GUESSES_S]
+        too_many = len(recent) >= GUESSES
+        self._wrong[client] = recent if too_many else [*recent, now]
+        if len(self._wrong) > MOST_ADDRESSES:
             self._wrong.popitem(last=False)
+        return recent[0] + GUESSES_S - now if too_many else 0.0
 
 
 class Access:
@@ -232,6 +170,23 @@ class Access:
             return self._sign_in.admit(person)
         return self.identify(presented(request)[0], address_of(request))
 
+    async def admit(self, request: Request, scopes: Set[str]) -> None:
+        """Let a request in, if whoever asks may; `caller_of` then says who that is.
+
+        scopes  of the route that it is for
+        """
+        headers, netloc = request.headers, request.headers.get("host", "")
+        secret, in_cookie = presented(request)
+        await self.prepare(secret)
+        if not request.scope["path"].startswith(HEALTH):  # who asks for it knows the machine, not its names
+            self.check_name(netloc)
+        by_browser = in_cookie or self.vouched(request) is not None
+        if request.method not in SAFE:
+            check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
+        caller = NOBODY if NOBODY.role in scopes and self.locked else self.recognise(request)
+        check_allowed(caller, scopes, request.path_params.get("collection"))
+        request.scope["state"].update(caller=caller, role=caller.role)
+
     def identify(self, secret: str | None, address: str) -> Caller:
         """Owner of a token; without one, nobody, or everybody where there are no tokens.
 
@@ -251,12 +206,9 @@ class Access:
             return Caller(found[0].role, found[0].name, found[0].collection)
         if self._sign_in is not None and (person := self._sign_in.holder(secret)) is not None:
             return self._sign_in.admit(person)
-        wait_s = self._guesses.wait_s(address, moment)
-        if wait_s:
-            raise DeniedError(
-                429, "too many wrong tokens from this address; try again later", {"Retry-After": str(int(wait_s) + 1)}
-            )
-        self._guesses.wrong(address, moment)
+        if wait_s := self._guesses.count(address, moment):
+            later = {"Retry-After": str(int(wait_s) + 1)}
+            raise DeniedError(429, "too many wrong tokens from this address; try again later", later)
         raise DeniedError(401, "this token is not known, or has ended", {"WWW-Authenticate": WRONG})
 
 
@@ -275,36 +227,21 @@ def check_origin(origin: str | None, site: str | None, netloc: str, by_browser: 
         raise DeniedError(403, "a page of another site may not send this")
 
 
-class Guarded:
-    """An application that only those reach who may; `caller_of` then says who they are."""
+def check_allowed(caller: Caller, scopes: Set[str], collection: str | None) -> None:
+    """An error where the caller's role, or the collection that their token is for, does not allow a request.
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = self._app
-        if scope["type"] == "http":
-            try:
-                await self._check(Request(scope))
-            except DeniedError as denied:
-                answer = refusal(scope, denied.status_code, denied.detail, denied.headers)
-        await answer(scope, receive, send)
-
-    async def _check(self, request: Request) -> None:
-        headers, access, path = request.headers, self._access, request.scope["path"]
-        (secret, in_cookie), netloc = presented(request), headers.get("host", "")
-        await access.prepare(secret)
-        if not path.startswith(HEALTH):  # who asks for it knows the machine, not its names
-            access.check_name(netloc)
-        by_browser = in_cookie or access.vouched(request) is not None
-        if request.method not in SAFE:
-            check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
-        public = roles_for(request.method, path)[0] is PUBLIC
-        caller = NOBODY if public and access.locked else access.recognise(request)
-        if caller is NOBODY and not public:
-            raise DeniedError(401, "this needs a token: Authorization: Bearer TOKEN", {"WWW-Authenticate": MISSING})
-        check_allowed(caller, request.method, path)
-        request.scope["state"].update(caller=caller, role=caller.role)
+    scopes      of the route
+    collection  that the address names
+    """
+    if NOBODY.role in scopes:
+        return
+    if caller is NOBODY:
+        raise DeniedError(401, "this needs a token: Authorization: Bearer TOKEN", {"WWW-Authenticate": MISSING})
+    if caller.role not in scopes:
+        only = " and ".join(sorted(scopes - {GENERAL}))
+        raise DeniedError(403, f"the role {caller.role} may not do this, only {only}")
+    if caller.collection and caller.collection != collection and GENERAL not in scopes:
+        raise DeniedError(403, f"this token is for the collection {caller.collection} alone")
 
 
 def presented(request: Request) -> tuple[str | None, bool]:
@@ -318,9 +255,3 @@ def presented(request: Request) -> tuple[str | None, bool]:
 def address_of(request: Request) -> str:
     """Address that a request comes from."""
     return request.client.host if request.client else ""
-
-
-def caller_of(request: Request) -> Caller:
-    """Caller of a request, as found out before the request came here."""
-    caller: Caller = request.state.caller
-    return caller

@@ -6,39 +6,33 @@ import signal
 import socket
 import sys
 import threading
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import uvicorn
-from fastapi import APIRouter, FastAPI
-from starlette.routing import Route
+from fastapi import FastAPI
 from starlette.types import ASGIApp
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import audiosim
-from audiosim.campaign import CampaignState
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.stats.threads import stay_on_one_thread
-from service.access import Access, Guarded
+from service.access import Access
 from service.arriving import Receiver
 from service.campaigns import Judging
 from service.connections import Connection
-from service.document import SERVERS, TAGS, add_access, operation_id
-from service.exchange import describe, failing
+from service.document import SERVERS, TAGS, describe
+from service.exchange import ModelRoute, WireRoute
 from service.import_store import ImportStore
 from service.keeper import Keeper
-from service.limits import Gate, Limited, Limits, Shared
-from service.logs import Form, RequestLog, start_logging
+from service.limits import Entrance, Gate, Limits, Shared
+from service.logs import Form, request_log, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics
-from service.observed import Observed, Seen
-from service.problems import PROBLEM, answer_problems
+from service.observed import Observed
+from service.problems import answer_problems
 from service.routes import (
     campaign_state,
     catalogue,
@@ -59,12 +53,7 @@ from service.routes import judging as judging_routes
 from service.routes.campaign_state import Followers
 from service.served import Served
 from service.shares import Shares
-from service.sign_in import Peered
 from service.starting import Starting
-from service.wire import ProblemOut
-
-if TYPE_CHECKING:
-    from uvicorn._types import ASGI3Application
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
@@ -95,13 +84,12 @@ def create_app(
         title="audiosim",
         version=audiosim.__version__,
         redirect_slashes=False,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        responses=failing(ProblemOut, PROBLEM),
         separate_input_output_schemas=False,
         openapi_tags=TAGS,
         servers=SERVERS,
-        generate_unique_id_function=operation_id,
         lifespan=_kept,
     )
     served = app.state.served = Served(collections, models, judging, folders)
@@ -112,8 +100,16 @@ def create_app(
     app.state.followers = Followers()
     app.state.shares = Shares()
     app.state.rankings = Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
-    _watch(app, Limits() if limits is None else limits)
-    plain = (
+    limits = limits or Limits()
+    app.state.entrance = Entrance(app.state.access, limits)
+    gate = app.state.gate = Gate(limits.at_work, limits.waiting)
+    metrics = app.state.metrics = Metrics(
+        gate, lambda: {name: one.campaign.current_state for name, one in served.collections.items()}
+    )
+    app.state.finished = [metrics.finished]
+    app.add_middleware(Observed, app.state.finished, metrics.in_flight)
+    answer_problems(app)
+    chapters = (
         predictions,
         health,
         catalogue,
@@ -127,10 +123,15 @@ def create_app(
         receiving,
         publishing,
         sounds,
+        sessions,
+        pages,
     )
-    # Routes are tried in this order.
-    _include(app, [predictions.quick, *(one.router for one in (*plain, sessions, pages))])
-    describe(app, lambda document: add_access(document, app.state.access.locked))
+    # In this order routes are tried. Included as routers, they would be looked for in each by itself, twice.
+    for router in (predictions.quick, *(one.router for one in chapters)):
+        app.router.routes += router.routes
+    assert all(isinstance(route, WireRoute | ModelRoute) for route in app.routes), "a route would let everybody in"
+    app.router.route_class = WireRoute
+    describe(app)
     return app
 
 
@@ -144,39 +145,6 @@ async def _kept(app: FastAPI) -> AsyncIterator[None]:
     finally:
         app.state.receiver.stop()
         app.state.keeper.stop()
-
-
-def _include(app: FastAPI, routers: Sequence[APIRouter]) -> None:
-    """Add routes, and keep which methods each address answers to: a route by itself knows only its own."""
-    methods: dict[str, set[str]] = defaultdict(set)
-    for router in routers:
-        app.include_router(router)
-        for route in router.routes:
-            assert isinstance(route, Route)
-            methods[route.path_format].update(route.methods or ())
-    app.state.methods = {path: ", ".join(sorted(known)) for path, known in methods.items()}
-
-
-def _watch(app: FastAPI, limits: Limits) -> None:
-    """Put in front of an application, from the inside out: limits, access, problems, metrics and logs."""
-    gate = Gate(limits.at_work, limits.waiting)
-    app.state.log = None
-    served: Served = app.state.served
-
-    def states() -> dict[str, CampaignState]:
-        return {name: one.campaign.current_state for name, one in served.collections.items()}
-
-    figures = app.state.metrics = Metrics(gate, states)
-
-    def finished(seen: Seen) -> None:
-        figures.finished(seen)
-        if app.state.log is not None:
-            app.state.log(seen)
-
-    app.add_middleware(Limited, limits, gate)
-    app.add_middleware(Guarded, app.state.access)
-    answer_problems(app)
-    app.add_middleware(Observed, figures.started, finished)
 
 
 def run_server(
@@ -204,42 +172,22 @@ def run_server(
         from service.telemetry import Telemetry
 
         telemetry = Telemetry(collector)
-    listening = listen(host, port)
+    listening, failures = listen(host, port), list[BaseException]()
     start_logging(log)
     keep_freed_memory()
     stay_on_one_thread()
-    with listening, _stopping_cleanly():
-        made = (lambda: make) if isinstance(make, FastAPI) else make
-        wrapped = partial(_wrapped, proxies=proxies, traced=None if telemetry is None else telemetry.traced)
-        _run(lambda: _checked(made, host), listening, log, wrapped, show)
-    if telemetry is not None:
-        telemetry.stop()
-    LOG.info("stopped")
 
-
-def _run(
-    make: Callable[[], FastAPI],
-    listening: socket.socket,
-    log: Form,
-    wrapped: Callable[[ASGIApp], ASGIApp],
-    show: Callable[[str], object] | None,
-) -> None:
-    failures: list[BaseException] = []
+    def checked() -> FastAPI:
+        app = make if isinstance(make, FastAPI) else make()
+        app.state.access.check_host(host)
+        return app
 
     def made(app: FastAPI) -> None:
         sys.setswitchinterval(SWITCH_S)
-        app.state.log = RequestLog(log, sys.stderr)
-        server.let_go.append(app.state.followers.let_go)
-        LOG.info("serving %s at %s; Ctrl-C stops", ", ".join(app.state.served.collections), address(listening))
-        for page in _pages(app, near(listening)):
-            LOG.info(page)
-        for collection in (one.collection for one in app.state.served.collections.values()):
-            for reading in collection.readings:
-                LOG.log(logging.WARNING if reading.doubtful else logging.INFO, "read: %s", reading.line)
-            for guess in collection.guesses:
-                LOG.info("%s: %s", collection.identifier, guess)
-        for note in _notes(app):
-            LOG.warning(note)
+        app.state.finished.append(request_log(log, sys.stderr))
+        app.state.followers.stopping = lambda: server.should_exit
+        for level, line in _greetings(app, listening):
+            LOG.log(level, line)
         if show is not None:
             threading.Thread(target=show, args=(f"{near(listening)}/",), daemon=True).start()
 
@@ -247,65 +195,45 @@ def _run(
         failures.append(error)
         server.should_exit = True
 
-    server = _Server(_config(wrapped(Starting(make, made, failed))))
-    server.run(sockets=[listening])
+    starting: ASGIApp = Starting(checked, made, failed)
+    server = uvicorn.Server(_config(starting if telemetry is None else telemetry.traced(starting), proxies))
+    with listening, _stopping_cleanly():
+        server.run(sockets=[listening])
+    if telemetry is not None:
+        telemetry.stop()
     if failures:
         raise failures[0]
+    LOG.info("stopped")
 
 
-class _Server(uvicorn.Server):
-    """Waits, when it stops, for what is in flight.
-
-    let_go  called before, each: ends what would never end by itself
-    """
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.let_go: list[Callable[[], None]] = []
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for let_go in self.let_go:
-            let_go()
-        await super().shutdown(sockets)
-
-
-def _pages(app: FastAPI, root: str) -> Iterator[str]:
-    """Pages where people begin."""
-    yield f"start page: {root}/"
-    for name in map(quote, app.state.served.collections):
-        yield f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
-
-
-def _notes(app: FastAPI) -> Iterator[str]:
-    """Notes for whoever starts a service."""
-    if app.state.access.deserted:
-        yield "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
-    if not app.state.access.locked:
-        yield "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
-    if any(one.judging.database is None for one in app.state.served.collections.values()):
-        yield "there is no database: judgments are lost when the service stops; --db names one"
-    for name, one in app.state.served.collections.items():
+def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, str]]:
+    """Lines for whoever starts a service: where it is, what was read how, what to think of; each with its level."""
+    served, access, root = app.state.served.collections, app.state.access, near(listening)
+    yield logging.INFO, f"serving {', '.join(served)} at {address(listening)}; Ctrl-C stops"
+    yield logging.INFO, f"start page: {root}/"
+    for name in map(quote, served):
+        yield logging.INFO, f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
+    for one in served.values():
+        for reading in one.collection.readings:
+            yield logging.WARNING if reading.doubtful else logging.INFO, f"read: {reading.line}"
+        for guess in one.collection.guesses:
+            yield logging.INFO, f"{one.collection.identifier}: {guess}"
+    if access.deserted:
+        lost = "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
+        yield logging.WARNING, lost
+    if not access.locked:
+        open_to_all = "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
+        yield logging.WARNING, open_to_all
+    if any(one.judging.database is None for one in served.values()):
+        yield logging.WARNING, "there is no database: judgments are lost when the service stops; --db names one"
+    for name, one in served.items():
         if one.coverage:
-            yield f"{name}: {one.coverage}"
+            yield logging.WARNING, f"{name}: {one.coverage}"
 
 
-def _checked(make: Callable[[], FastAPI], host: str) -> FastAPI:
-    """The application that is made, if it may listen there."""
-    app = make()
-    app.state.access.check_host(host)
-    return app
-
-
-def _wrapped(app: ASGIApp, proxies: Sequence[str], traced: Callable[[ASGIApp], ASGIApp] | None) -> ASGIApp:
-    """An application that knows from where it is asked, and through which proxies."""
-    if proxies:
-        app = cast("ASGIApp", ProxyHeadersMiddleware(cast("ASGI3Application", app), list(proxies)))
-    return Peered(app) if traced is None else traced(Peered(app))
-
-
-def _config(app: ASGIApp) -> uvicorn.Config:
+def _config(app: ASGIApp, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
-        cast("ASGI3Application", app),
+        app,
         http=Connection,
         ws="none",
         lifespan="on",
@@ -313,7 +241,8 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # whose they are is noted first: see Peered
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

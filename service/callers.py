@@ -1,7 +1,11 @@
-"""Callers: who asks, by whichever way they were recognised, and what they are told where they may not."""
+"""Callers: who asks, by whichever way they were recognised, whom a route is for, and what others are told."""
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+from fastapi import Depends, Request, Security
+from fastapi.params import Security as Secured
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 
@@ -39,3 +43,33 @@ class Caller:
 
 NOBODY = Caller("public")
 OPEN = Caller("organiser")
+
+
+async def caller_of(request: Request) -> Caller:
+    """Caller of a request, as found out before its body was taken in."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+CallerDep = Annotated[Caller, Depends(caller_of)]
+GENERAL = "general"  # a token for one collection will do, although the address names none
+
+
+def _for(*scopes: str) -> Any:
+    return Security(caller_of, scopes=scopes)
+
+
+# Whom a route, or a router, is for; what says nothing is the organiser's alone. An assessor never sees what is
+# predicted, or a ranking: it would bias them.
+PUBLIC = _for(NOBODY.role)
+CLIENT, ASSESSOR = _for("client", "organiser"), _for("assessor", "organiser")
+ANYONE = _for("assessor", "client", "organiser")
+CLIENT_OF_ANY, ASSESSOR_OF_ANY = _for("client", "organiser", GENERAL), _for("assessor", "organiser", GENERAL)
+
+
+def scopes_of(route: APIRoute | None) -> frozenset[str]:
+    """Roles that a route is for, by what is said nearest to it, and GENERAL where that holds; None: there is none."""
+    if route is None:
+        return frozenset({OPEN.role, GENERAL})
+    said = [one.scopes or () for one in route.dependencies if isinstance(one, Secured)]
+    return frozenset(said[-1] if said else (OPEN.role,))

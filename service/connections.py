@@ -26,6 +26,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # The other end of it, whatever headers say of who asks.
+        self.app_state = {**self.app_state, "peer": self.client[0] if self.client else ""}
         self._patience = self.loop.call_later(self.head_s, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:

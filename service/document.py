@@ -1,10 +1,16 @@
-"""The OpenAPI document beyond the routes: what its chapters are about, and who may ask what, by which token."""
+"""The OpenAPI document beyond the routes: chapters, wire types, and who may ask what, by which token."""
 
+from collections.abc import Set
 from typing import Any
 
+import msgspec
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from service.access import COOKIE, PUBLIC, roles_for
+from service.access import COOKIE
+from service.callers import GENERAL, NOBODY, scopes_of
+from service.exchange import COMPONENTS, Wire
+from service.served import Served
 
 TAGS = [
     {"name": "predictions", "description": "Relevance of pairs that nobody judged, or of rows of features."},
@@ -34,23 +40,43 @@ SCHEMES = {
 }
 
 
-def operation_id(route: APIRoute) -> str:
-    """Name of an operation, such as `lease_pairs`: what generated clients call it."""
-    return route.name
+def describe(app: FastAPI) -> None:
+    """Fill in what FastAPI cannot know: wire types, the names of what is served, and who may ask."""
+    plain = app.openapi
+
+    def whole() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = plain()
+            components = document.setdefault("components", {})
+            schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
+            components.setdefault("schemas", {}).update(schemas)
+            components["securitySchemes"] = SCHEMES
+            roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
+            for operation in (one for methods in document["paths"].values() for one in methods.values()):
+                _name_what_is_served(operation, app.state.served)
+                if app.state.access.locked:
+                    _add_access(operation, roles[operation["operationId"]])
+        return plain()
+
+    # The way that FastAPI's documentation gives for extending the document.
+    app.openapi = whole  # type: ignore[method-assign]
 
 
-def add_access(document: dict[str, Any], locked: bool) -> None:
-    """Say by which token each operation may be asked, and by whom.
+def _kinds(kind: type[Wire]) -> list[type[Wire]]:
+    below = [one for other in kind.__subclasses__() for one in _kinds(other)]
+    return [*below, kind] if kind.__struct_fields__ else below
 
-    locked  whether tokens are needed: while they are not, nothing is said of the operations
-    """
-    document["components"]["securitySchemes"] = SCHEMES
-    if not locked:
-        return
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            roles, _ = roles_for(method.upper(), path)
-            operation["security"] = [] if roles is PUBLIC else [{name: []} for name in SCHEMES]
-            if roles is not PUBLIC:
-                said = operation.get("description", "").strip()
-                operation["description"] = f"{said}\n\nFor the roles {', '.join(sorted(roles))}.".strip()
+
+def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
+    known = {"collection": list(served.collections), "model": list(served.models)}
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path" and parameter["name"] in known:
+            parameter["schema"]["enum"] = known[parameter["name"]]
+
+
+def _add_access(operation: dict[str, Any], roles: Set[str]) -> None:
+    public = NOBODY.role in roles
+    operation["security"] = [] if public else [{name: []} for name in SCHEMES]
+    if not public:
+        said = operation.get("description", "")
+        operation["description"] = f"{said}\n\nFor the roles {', '.join(sorted(roles))}.".strip()

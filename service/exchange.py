@@ -1,4 +1,4 @@
-"""One exchange: what a route takes and gives, decoded, encoded and described by FastAPI from the route itself.
+"""One exchange: a route lets in whoever may ask, takes what they bring, and gives what they get.
 
 Wire types are those of msgspec, which decodes them several times faster than they could be validated after `json`.
 """
@@ -9,18 +9,20 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 import msgspec
-from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.routing import APIRoute
 from msgspec import Struct
 from pydantic_core import CoreSchema, core_schema
 
+from audiosim.errors import repeated
 from audiosim.relevance.published import Model
+from service.callers import scopes_of
+from service.limits import LARGE_BYTES
 from service.served import DEEPEST_CUTOFF, Served, ServedCollection
 
 MOST_VALUES = 500_000
 MOST_STRICT_BYTES = 64 * 2**10
 JSON = "application/json"
-COMPONENTS = "#/components/schemas/{name}"
 NOT_FINITE = re.compile(rb"(NaN|Infinity)\b")
 PLACE = re.compile(r"\(byte (\d+)\)")
 
@@ -37,12 +39,17 @@ class Wire(Struct):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: Any) -> dict[str, Any]:
-        return {"title": cls.__name__}  # `describe` fills it in
+        return {"title": cls.__name__}  # `document.describe` fills it in
 
     @classmethod
     def taken(cls, value: bytes | Self) -> Self:
         """A body decoded; a value as it is."""
         return decode(value, cls) if isinstance(value, bytes) else value
+
+    @classmethod
+    def of(cls, value: object, **more: object) -> Self:
+        """The fields of another value that have the names of this one's, and what is said besides."""
+        return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
 
 
 class Strict(Wire):
@@ -58,21 +65,44 @@ class Strict(Wire):
         return _decode_strictly(value, cls) if isinstance(value, bytes) else value
 
 
-class _UndecodedRequest(Request):
-    async def json(self) -> bytes:
-        return await self.body()
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _admitting(route: APIRoute, handle: Handler) -> Handler:
+    scopes = scopes_of(route)
+
+    async def handle_whole(request: Request) -> Response:
+        async with request.app.state.entrance.admitted(request, scopes) as whole:
+            return await handle(whole)
+
+    return handle_whole
 
 
 class WireRoute(APIRoute):
-    """A route whose body comes to its wire type as bytes."""
+    """A route for those for whom its dependencies say that it is, whose body comes to its wire type as bytes."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
+    def get_route_handler(self) -> Handler:
+        return _admitting(self, super().get_route_handler())
 
-        async def handle_bytes(request: Request) -> Response:
-            return await handle(_UndecodedRequest(request.scope, request.receive))
 
-        return handle_bytes
+def chapter(tag: str, prefix: str = "/v1", kind: type[APIRoute] = WireRoute, **more: Any) -> APIRouter:
+    """A router of routes that belong together; what nothing is said of is for the organiser alone."""
+    named = {"generate_unique_id_function": lambda route: route.name}  # what generated clients call an operation
+    return APIRouter(prefix=prefix, tags=[tag], route_class=kind, **{"responses": FAILING, **named, **more})
+
+
+def reference(name: str) -> dict[str, str]:
+    """Schema of a wire type in the OpenAPI document."""
+    return {"$ref": COMPONENTS.format(name=name)}
+
+
+def failing(name: str, media_type: str) -> dict[int | str, dict[str, Any]]:
+    """Answers that routes give when something goes wrong, for the OpenAPI document."""
+    return {"default": {"description": "What went wrong", "content": {media_type: {"schema": reference(name)}}}}
+
+
+COMPONENTS = "#/components/schemas/{name}"
+FAILING = failing("ProblemOut", "application/problem+json")
 
 
 def kept(name: str) -> Any:
@@ -86,7 +116,7 @@ def kept(name: str) -> Any:
 
 # These are coroutines so that FastAPI runs them at once, and not in a thread.
 async def read_body(request: Request) -> bytes:
-    """The body, which `service.limits` has kept within limits."""
+    """The body, which is within limits."""
     return await request.body()
 
 
@@ -103,22 +133,23 @@ async def named_model(served: ServedDep, model: str) -> Model:
     return served.model(model)
 
 
-class ModelRoute(WireRoute):
+class ModelRoute(APIRoute):
     """A route that takes a request, a model and what is asked of it: FastAPI describes it, and resolves nothing for it.
 
     To resolve arguments takes longer than to predict from a row of features.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Handler:
         kind, endpoint = get_type_hints(self.endpoint)["asked"], self.endpoint
 
         async def handle(request: Request) -> Response:
-            model = request.app.state.served.model(request.path_params["model"])
-            response = await endpoint(request, model, kind.taken(await request.body()))
+            state, body = request.app.state, await request.body()
+            async with state.gate.turn(len(body) > LARGE_BYTES):
+                response = await endpoint(request, state.served.model(request.path_params["model"]), kind.taken(body))
             assert isinstance(response, Response)
             return response
 
-        return handle
+        return _admitting(self, handle)
 
 
 BodyDep = Annotated[bytes, Depends(read_body)]
@@ -173,54 +204,11 @@ def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+    if (twice := repeated(name for name, _ in pairs)) is not None:
         raise HTTPException(422, f"the key {twice!r:.80} stands twice")
-    return found
+    return dict(pairs)
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A wire value, or a list of them, as JSON."""
     return Response(msgspec.json.encode(value), status, headers, JSON)
-
-
-def failing(kind: type[Wire], media_type: str) -> dict[int | str, dict[str, Any]]:
-    """Answers that routes give when something goes wrong, for their OpenAPI document."""
-    schema = {"$ref": COMPONENTS.format(name=kind.__name__)}
-    return {"default": {"description": "What went wrong", "content": {media_type: {"schema": schema}}}}
-
-
-def describe(app: FastAPI, complete: Callable[[dict[str, Any]], object]) -> None:
-    """Fill the wire types, and the names of what is served, into the OpenAPI document of an application.
-
-    complete  adds the rest
-    """
-    plain = app.openapi
-
-    def with_types() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = plain()
-            schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
-            document.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
-            _name_what_is_served(document, app.state.served)
-            complete(document)
-        return plain()
-
-    # The way that FastAPI's documentation gives for extending the document.
-    app.openapi = with_types  # type: ignore[method-assign]
-
-
-def _kinds(kind: type[Wire]) -> list[type[Wire]]:
-    below = [one for other in kind.__subclasses__() for one in _kinds(other)]
-    return [*below, kind] if kind.__struct_fields__ else below
-
-
-def _name_what_is_served(document: Mapping[str, Any], served: Served) -> None:
-    """Say which values the parameters of paths may have."""
-    known = {"collection": list(served.collections), "model": list(served.models)}
-    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
-    for parameter in (one for operation in operations for one in operation.get("parameters", [])):
-        if parameter["in"] == "path" and parameter["name"] in known:
-            parameter["schema"]["enum"] = known[parameter["name"]]

@@ -2,24 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Set
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from anyio import to_thread
-from starlette.datastructures import Headers
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from service.problems import refusal
+from service.access import Access
 
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18
 Result = TypeVar("Result")
 TOGETHER = "the service is busy: the requests in flight are too large together; ask again later"
-PREDICTING = ("/predictions", "/prior", "/infer")
 
 
 @dataclass(frozen=True)
@@ -51,13 +50,12 @@ class Limits:
 class RefusedError(HTTPException):
     """A request is beyond a limit.
 
-    unread  whether more of it may be coming
+    ends  whether the connection ends with it
     """
 
-    def __init__(self, status: int, detail: str, unread: bool = True) -> None:
+    def __init__(self, status: int, detail: str, ends: bool = True) -> None:
         busy = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}
-        super().__init__(status, detail, {**busy, "Connection": "close"} if unread else busy)
-        self.unread = unread
+        super().__init__(status, detail, {**busy, "Connection": "close"} if ends else busy)
 
 
 class Gate:
@@ -69,31 +67,28 @@ class Gate:
     """
 
     def __init__(self, at_work: int, waiting: int, what: str = "predictions") -> None:
-        self._free, self._alone = asyncio.Semaphore(at_work), asyncio.Semaphore(1)
+        self._free, self._alone = CapacityLimiter(at_work), CapacityLimiter(1)
         self._most_waiting, self._what = waiting, what
-        self.here = self.at_work = 0
+
+    @property
+    def at_work(self) -> int:
+        """Number of those at work."""
+        return int(self._free.borrowed_tokens)
 
     @property
     def waiting(self) -> int:
         """Number of those that wait."""
-        return self.here - self.at_work
+        return self._free.statistics().tasks_waiting + self._alone.statistics().tasks_waiting
 
     @asynccontextmanager
     async def turn(self, large: bool = False) -> AsyncIterator[None]:
         """Wait for one's turn, and hold it."""
-        if self.waiting >= self._most_waiting and (self._free.locked() or (large and self._alone.locked())):
+        free = self._free.available_tokens and not (large and self._alone.borrowed_tokens)
+        if not free and self.waiting >= self._most_waiting:
             detail = f"the service is busy: {self.waiting} {self._what} are waiting already; ask again later"
-            raise RefusedError(503, detail, unread=False)
-        self.here += 1
-        try:
-            async with self._alone if large else nullcontext(), self._free:
-                self.at_work += 1
-                try:
-                    yield
-                finally:
-                    self.at_work -= 1
-        finally:
-            self.here -= 1
+            raise RefusedError(503, detail, ends=False)
+        async with self._alone if large else nullcontext(), self._free:
+            yield
 
 
 class Shared:
@@ -123,57 +118,73 @@ class Shared:
             return await to_thread.run_sync(work)
 
 
-class Limited:
-    """Keeps an application's requests within limits; it gets a body only when the whole of it has arrived."""
+class WholeRequest(Request):
+    """A request whose body is here; JSON is left as it came, for its wire type to decode."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, gate: Gate) -> None:
-        self._app, self._limits, self._gate = app, limits, gate
-        self._held = 0
+    def __init__(self, request: Request, whole: bytes) -> None:
+        super().__init__(request.scope, request.receive)
+        self._whole = whole
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        body = bytearray()
+    async def body(self) -> bytes:
+        return self._whole
+
+    async def json(self) -> bytes:
+        return self._whole
+
+
+class Entrance:
+    """Takes requests in, of those who may ask and within limits.
+
+    A route gets one only when the whole of its body has arrived, of which not a byte is read before it is known that
+    whoever asks may.
+    """
+
+    def __init__(self, access: Access, limits: Limits) -> None:
+        self._access, self.limits, self._held = access, limits, 0
+
+    @asynccontextmanager
+    async def admitted(self, request: Request, scopes: Set[str]) -> AsyncIterator[WholeRequest]:
+        """A request with its body, which counts among those held until it is answered.
+
+        scopes  of the route that it is for
+        """
+        length, body, state = request.headers.get("content-length", "0"), bytearray(), request.scope["state"]
+        state["unread"] = length != "0" or "transfer-encoding" in request.headers
+        await self._access.admit(request, scopes)
+        self._check_head(request, int(length))
         try:
-            if self._check_head(scope):
-                await self._read(receive, body)
-                receive = _replayed(bytes(body), receive)
-            predicts = scope["method"] == "POST" and scope["path"].endswith(PREDICTING)
-            async with self._gate.turn(len(body) > LARGE_BYTES) if predicts else nullcontext():
-                await self._app(scope, receive, send)
-        except RefusedError as refused:
-            await self._refuse(refused, scope, receive, send)
+            if state["unread"]:
+                await self._read(request, body)
+            yield WholeRequest(request, bytes(body))
         finally:
             self._held -= len(body)
 
-    def _check_head(self, scope: Scope) -> bool:
-        """True if a body follows; what is wrong already is refused."""
-        limits, headers = self._limits, Headers(scope=scope)
-        length = headers.get("content-length", "0")
+    def _check_head(self, request: Request, length: int) -> None:
+        """Refuse what is wrong already."""
+        limits, headers, scope = self.limits, request.headers, request.scope
         if len(scope["query_string"]) > limits.target_bytes or len(scope["raw_path"]) > limits.target_bytes:
             raise RefusedError(414, f"a path and a query may have {limits.target_bytes} bytes at most, each")
-        if int(length) > limits.body_bytes:
-            raise self._too_large()
+        if length > limits.body_bytes:
+            raise RefusedError(413, f"a body may have {limits.body_bytes} bytes at most")
         if any(value.lower() != "identity" for value in headers.getlist("content-encoding")):
             raise RefusedError(415, "a body must be sent as it is, without a content encoding")
         if sum(len(name) + len(value) for name, value in headers.raw) > limits.header_bytes:
             raise RefusedError(431, f"the headers may have {limits.header_bytes} bytes at most")
-        return length != "0" or "transfer-encoding" in headers
 
-    async def _read(self, receive: Receive, body: bytearray) -> None:
-        clock, limits, more = asyncio.get_running_loop().time, self._limits, True
+    async def _read(self, request: Request, body: bytearray) -> None:
+        clock, limits, more = asyncio.get_running_loop().time, self.limits, True
         try:
             async with asyncio.timeout(limits.body_s), asyncio.timeout(limits.silence_s) as silence:
                 while more:
-                    message = await receive()
+                    message = await request.receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     chunk, more = message.get("body", b""), message.get("more_body", False)
+                    request.scope["state"]["unread"] = more
                     body += chunk
                     self._held += len(chunk)
                     if len(body) > limits.body_bytes:
-                        raise self._too_large(unread=more)
+                        raise RefusedError(413, f"a body may have {limits.body_bytes} bytes at most")
                     if self._held > limits.held_bytes:
                         raise RefusedError(503, TOGETHER)
                     silence.reschedule(clock() + limits.silence_s)
@@ -181,15 +192,21 @@ class Limited:
             detail = f"a body may not pause for {limits.silence_s:g} s or take {limits.body_s:g} s"
             raise RefusedError(408, detail) from None
 
-    def _too_large(self, unread: bool = True) -> RefusedError:
-        return RefusedError(413, f"a body may have {self._limits.body_bytes} bytes at most", unread)
 
-    async def _refuse(self, refused: RefusedError, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer at once and close; but listen a while, as many senders read no answer before they have sent all."""
-        answer = refusal(scope, refused.status_code, refused.detail, refused.headers)
-        await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
-        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
-        heard, more = 0, refused.unread and refused.status_code != 408
+class Lingering(Response):
+    """An answer given while a body is coming, whose sender is listened to for a while, and then left.
+
+    Many read no answer before they have sent all.
+    """
+
+    def __init__(self, answer: Response, limits: Limits) -> None:
+        super().__init__(answer.body, answer.status_code, {**answer.headers, "connection": "close"})
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        heard, more = 0, True
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.linger_s):
                 while more and heard <= 4 * self._limits.body_bytes:
@@ -198,11 +215,9 @@ class Limited:
         await send({"type": "http.response.body", "body": b""})
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, for an application to read again; then whatever comes next."""
-    rest: list[Message] = [{"type": "http.request", "body": body}]
+async def _predict_in_turn(request: Request) -> AsyncIterator[None]:
+    async with request.app.state.gate.turn(len(await request.body()) > LARGE_BYTES):
+        yield
 
-    async def replay() -> Message:
-        return rest.pop() if rest else await receive()
 
-    return replay
+IN_TURN = Depends(_predict_in_turn)  # of a route that predicts

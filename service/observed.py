@@ -4,7 +4,8 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
@@ -56,23 +57,23 @@ class Seen:
     role: str | None
 
 
-def _nothing(*_: object) -> None:
-    pass
-
-
 class Observed:
     """Gives every request an identifier, the client's where it sends a decent one, and every answer the same.
 
     Every answer also gets the headers that keep browsers from doing with it what it is not for. What nobody foresaw is
     a bug: it is logged under the identifier and answered with 500.
 
-    started, finished  called before and after each request
+    finished   called after each request, each
+    in_flight  entered for as long as one is answered
     """
 
     def __init__(
-        self, app: ASGIApp, started: Callable[[], None] = _nothing, finished: Callable[[Seen], None] = _nothing
+        self,
+        app: ASGIApp,
+        finished: Sequence[Callable[[Seen], object]] = (),
+        in_flight: AbstractContextManager[object] | None = None,
     ) -> None:
-        self._app, self._started, self._finished = app, started, finished
+        self._app, self._finished, self._in_flight = app, finished, in_flight or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -93,9 +94,9 @@ class Observed:
                 size += len(message.get("body", b""))
             await send(message)
 
-        self._started()
         try:
-            await self._app(scope, receive, watched)
+            with self._in_flight:
+                await self._app(scope, receive, watched)
         except ClientDisconnect:
             LOG.info("request %s: the client went away", request_id)
         except Exception:
@@ -116,4 +117,5 @@ class Observed:
                 remote=client[0] if client else "",
                 role=state.get("role"),
             )
-            self._finished(seen)
+            for tell in self._finished:
+                tell(seen)

@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from audiosim.errors import ClosedError, InputError, LeaseError, ServiceError, StoreError
+from service.callers import scopes_of
+from service.limits import Lingering
 from service.served import NotServedError
 from service.wire import ProblemOut
 
@@ -43,11 +45,18 @@ def answer_problems(app: FastAPI) -> None:
 
 async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = dict(error.headers or {})
-    if error.status_code == 405:
-        path = getattr(request.scope.get("route"), "path_format", "")
-        headers["Allow"] = request.app.state.methods.get(path, headers.get("Allow", ""))
-    return refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
+    headers, route = dict(error.headers or {}), request.scope.get("route")
+    if error.detail in ROUTER and not hasattr(request.state, "caller"):  # so far nobody has asked who asks
+        try:
+            async with request.app.state.entrance.admitted(request, scopes_of(route)):
+                pass
+        except HTTPException as refused:
+            return await _of_http(request, refused)
+    if error.status_code == 405 and route is not None:
+        known = (one.methods for one in request.app.routes if one.path == route.path)
+        headers["Allow"] = ", ".join(sorted(set().union(*known)))
+    answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
+    return Lingering(answer, request.app.state.entrance.limits) if request.scope["state"]["unread"] else answer
 
 
 async def _of_arguments(request: Request, error: Exception) -> Response:

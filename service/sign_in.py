@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from audiosim.errors import InputError
 from service.callers import Caller, DeniedError
@@ -131,18 +130,6 @@ class SignIn:
             return False
         address = getattr(address, "ipv4_mapped", None) or address
         return any(address in network for network in self._proxies)
-
-
-class Peered:
-    """An application that knows the other end of each connection, whatever headers say of who asks."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope.setdefault("state", {})["peer"] = scope["client"][0] if scope.get("client") else ""
-        await self._app(scope, receive, send)
 
 
 def _checked(name: str) -> str:

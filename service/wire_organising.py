@@ -216,7 +216,7 @@ class AssessorOut(Wire):
 
     @classmethod
     def from_domain(cls, name: str, leaning: Leaning) -> "AssessorOut":
-        return cls(name, **leaning.to_dict())
+        return cls.of(leaning, assessor=name)
 
 
 class AssessorsOut(Wire):
@@ -287,14 +287,4 @@ class ImportOut(Wire):
 
     @classmethod
     def from_domain(cls, file: Import, state: int) -> "ImportOut":
-        return cls(
-            collection=file.collection,
-            number=file.number,
-            status=file.status,
-            by=file.by or None,
-            time=file.time,
-            lines=file.lines,
-            written=file.written,
-            problem=file.problem,
-            state=state,
-        )
+        return cls.of(file, by=file.by or None, state=state)

@@ -130,8 +130,6 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
-    `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
-    pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
     `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
     `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
     what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
@@ -167,22 +165,18 @@ class CampaignOut(Wire):
         progress, selection = _at_rest(campaign)
         names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
-        return cls(
+        return cls.of(
+            progress,
             collection=served.collection.identifier,
             state=progress.number,
             status=progress.state,
             measure=str(selection.measure),
             model=selection.estimator.name,
-            judged=progress.judged,
-            pool=progress.pool,
-            judgments=progress.judgments,
-            leased=progress.leased,
-            twice=progress.twice,
             confidence=selection.confidence,
             basis=selection.ranking.basis,
             goal=StoppingRuleOut(str(rule), rule.level(selection), selection.reached(rule)),
-            pace=PaceOut(**campaign.pace().to_dict()),
-            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
+            pace=PaceOut.of(campaign.pace()),
+            assessors={name: PaceOut.of(campaign.pace(name)) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
             cannot=[CannotOut(*pair, name, reason) for pair, name, reason in cannot[shown]],
             dropped=[PairOut(*pair) for pair in dropped[shown]],
@@ -207,15 +201,8 @@ class ChangeOut(Wire):
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "ChangeOut":
         progress, selection = _at_rest(served.campaign)
-        return cls(
-            state=progress.number,
-            status=progress.state,
-            judged=progress.judged,
-            pool=progress.pool,
-            judgments=progress.judgments,
-            confidence=selection.confidence,
-            reached=selection.reached(served.judging.stopping_rule),
-        )
+        now = {"confidence": selection.confidence, "reached": selection.reached(served.judging.stopping_rule)}
+        return cls.of(progress, state=progress.number, status=progress.state, **now)
 
 
 def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:

@@ -15,7 +15,7 @@ import typer
 
 from audiosim import Campaign, Collection, Judgment, cli
 from audiosim.campaign import DatabaseStore
-from audiosim.corpus.formats import write_judgments_csv
+from audiosim.corpus.judgments import write_judgments_csv
 from audiosim.demo import prepare_demo
 
 # tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo, tests/test_reproduce.py

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow  # `make check` runs them, as it does those of layers
 COMMANDS = "audiosim.cli"  # a command may bear the name of the library function that it calls
-LOCAL = {"TypeVar", "ParamSpec", "load", "APIRouter"}  # variables of types, lazy imports, routers: of their module
+LOCAL = {"TypeVar", "ParamSpec", "load", "chapter"}  # variables of types, lazy imports, routers: of their module
 
 
 @cache

@@ -19,9 +19,15 @@ from audiosim.users.satisfaction import SatisfactionMapping
 
 
 def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
-    """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0."""
-    alone = np.where(np.eye(measure.cutoff) > 0, scale.maximum, 0.0)
-    return score(measure, scale, alone, np.zeros((measure.cutoff, 1)))
+    """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0.
+
+    measure  a weighted sum of gains: what is scored is in proportion to its `rank_weights`
+    """
+    weights = measure.rank_weights
+    assert weights is not None
+    first = np.where(np.arange(measure.cutoff) == 0, scale.maximum, 0.0)
+    highest = score(measure, scale, first[None], np.zeros((1, 1)))
+    return np.asarray(weights * (highest / weights[0]))
 
 
 def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csc_array:

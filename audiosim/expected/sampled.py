@@ -46,9 +46,10 @@ class SampledScores:
 
     @cached_property
     def _ranked(self) -> Integers:
-        """(s, q, k) the pair at each rank; the number of pairs where nothing was retrieved."""
+        """(s, q, k) the pair at each rank down to the last at which any was retrieved; else the number of pairs."""
         pool = self.pool
-        ranked = np.full((len(pool.systems), len(pool.queries), pool.cutoff), len(pool.pairs))
+        deepest = int(pool.ranks.data.max(initial=1))
+        ranked = np.full((len(pool.systems), len(pool.queries), deepest), len(pool.pairs))
         cells = pool.ranks.tocoo()
         ranked[cells.row, pool.query[cells.col], cells.data - 1] = cells.col
         return ranked

@@ -22,6 +22,7 @@ from audiosim.relevance.level_chances import (
     nearest_level,
     shape_errors,
     shape_of,
+    shown_by_levels,
     with_counts,
 )
 from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
@@ -317,6 +318,8 @@ class Belief:
         A value drawn of a correlated gain is put on the scale where the level probabilities have it. Once a shape was
         learned, under the tails of Student's t: deviations are so many times as large in all of a query as those of a
         drawn query are, sqrt(FREEDOM / chi squared), and the ends of the levels are as unsure as judgments leave them.
+        Levels show a part of a correlation: values are drawn so much closer correlated that grades are as gains are
+        (Cario & Nelson 1997, "NORmal To Anything").
         """
         if not self.prior.correlated:
             every = np.arange(len(self.grades))
@@ -324,13 +327,15 @@ class Belief:
             return
         own, block = rng.spawn(1)[0], self.prior.block
         moved, times = np.zeros((count, len(self.levels) - 1)), np.ones((count, int(block.max(initial=0)) + 1))
+        closer = 1.0
         if self.shape is not None:
+            closer = 1 / shown_by_levels(self._ends[~self.judged], self.level_grades)
             times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
             moved = own.standard_normal(moved.shape) @ self._shape_errors.T
             moved -= moved.mean(axis=0)  # so that as good as drawn on the whole stays as good as expected
         mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
         reach = np.sqrt(self.prior.variance) / (self.stretch * deviation)
-        for rows, values in self.gains.draw(rng, count):
+        for rows, values in self.gains.draw(rng, count, closer):
             level = np.zeros(values.shape, dtype=np.int64)
             standard = (values - mean[rows]) / deviation[rows] * times[:, block[rows]]
             for end, by in zip(self._ends[rows].T, moved.T, strict=True):

@@ -1,7 +1,7 @@
 """Chances of the levels of single grades, of ends on the scale of the gains and of counts of judged levels."""
 
 import numpy as np
-from scipy.special import gammaln, stdtr
+from scipy.special import gammaln, ndtr, stdtr
 
 from audiosim.arrays import Array, Integers
 
@@ -130,3 +130,22 @@ def t_density(deviations: Array) -> Array:
     """Density of Student's t of FREEDOM degrees of freedom."""
     highest = np.exp(gammaln((FREEDOM + 1) / 2) - gammaln(FREEDOM / 2)) / np.sqrt(np.pi * FREEDOM)
     return np.asarray(highest * (1 + deviations**2 / FREEDOM) ** (-(FREEDOM + 1) / 2))
+
+
+def shown_by_levels(ends: Array, grades: Array) -> float:
+    """Share of the correlation of two normal variables that the levels on which they fall show, in the mean.
+
+        corr(grade_i, grade_j) ~ corr(z_i, z_j) r_i r_j,
+        r = corr(z, grade) = sum over ends of step density(end) / standard deviation of the grade
+
+    the mean of r^2 over pairs, 1 where there is none. Olsson, Drasgow & Dorans (1982), doi:10.1007/BF02294164,
+    equation 12.
+
+    ends    (k, l - 1) of the levels of each pair, in deviations
+    grades  (l,) that the levels stand for
+    """
+    reached = np.diff(ndtr(ends), axis=1, prepend=0, append=1)
+    spread = reached @ grades**2 - (reached @ grades) ** 2
+    together = (np.exp(-(ends**2) / 2) @ np.diff(grades)) ** 2 / (2 * np.pi)
+    open_ = spread > LEAST * np.ptp(grades) ** 2
+    return float((together[open_] / spread[open_]).mean()) if open_.any() else 1.0

@@ -157,7 +157,7 @@ def check_share(share: float) -> None:
         raise InputError(f"a share of users must be in [0, 1], got {share:g}")
 
 
-def spelled_parameters(floor: int, corrected: bool = True, **numbers: float) -> str:
+def spelled_parameters(numbers: Mapping[str, float], floor: int, corrected: bool = True) -> str:
     """The parameters as they are written, those at their default left out."""
     parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
     parts += [] if corrected else ["corrected=no"]

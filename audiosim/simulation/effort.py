@@ -22,8 +22,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence
-from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.showing import notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
@@ -168,14 +167,7 @@ def plan(
     nothing anew from grades that it drew itself; that its predictions are off by more than they vary is in `interval`.
     """
     collection, measure = as_collection(collection), as_measure(measure)
-    stop = (
-        parse_stopping_rule(stopping_rule)
-        if isinstance(stopping_rule, str)
-        else Confidence(stopping_rule)
-        if isinstance(stopping_rule, int | float)
-        else stopping_rule
-    )
-    pool, make = build_pool(collection, measure.cutoff), _maker(model)
+    stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(
         pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution
     )

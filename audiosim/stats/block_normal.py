@@ -69,12 +69,10 @@ class BlockNormal:
 
     @property
     def block(self) -> Integers:
-        """(n,) number of the block of each unknown."""
         return self._place[0]
 
     @cached_property
     def variance(self) -> Array:
-        """(n,) the variance of each unknown, 0 for one that is known."""
         variance = np.empty(len(self.mean))
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
             variance[rows] = np.diagonal(within) + np.vecdot(loadings @ self.shared, loadings)
@@ -86,7 +84,6 @@ class BlockNormal:
         return {}
 
     def column(self, index: int) -> Array:
-        """(n,) the covariance of one unknown with each; not to be written to."""
         if index not in self._columns:
             self._columns[index] = self._column(index)
         return self._columns[index]
@@ -101,10 +98,6 @@ class BlockNormal:
         return column
 
     def among(self, places: Integers) -> Array:
-        """(m, m) covariance of some unknowns.
-
-        places  (m,) different
-        """
         block, place = (of[places] for of in self._place)
         loadings, covariance = np.empty((len(places), len(self.shared))), np.zeros((len(places),) * 2)
         for code in np.unique(block):
@@ -114,10 +107,6 @@ class BlockNormal:
         return np.asarray(covariance + loadings @ self.shared @ loadings.T)
 
     def project(self, weights: Sparse) -> Moments:
-        """Moments of weighted sums, with their full covariance.
-
-        weights  (s, n) sparse, one row per sum
-        """
         count = weights.shape[0]
         covariance, loadings = np.zeros((count, count)), np.zeros((count, len(self.shared)))
         parts = zip(_by_block(weights, self.blocks), self.within, self.loadings, strict=True)
@@ -167,10 +156,7 @@ class BlockNormal:
         return after
 
     def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
-        """Distribution given the values of several unknowns: as one by one, but all at once.
-
-        places  (k,) different
-        values  (k,)
+        """Distribution given the values of several unknowns.
 
         With P the precision of the shared effects by the values in all blocks, and t that times their mean, V becomes
         V (I + P V)^-1, and the effects move by that times t.
@@ -197,9 +183,6 @@ class BlockNormal:
 
     def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
         """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
-
-        places  (k,) different, none of them certain
-        values  (k,)
 
             mean_i = value_i - (C^-1 (value - mean))_i / (C^-1)_ii,  variance_i = 1 / (C^-1)_ii
 
@@ -231,12 +214,6 @@ class BlockNormal:
         return BlockNormal(self.mean, self.blocks, self.within, both, block_diag(self.shared, covariance))
 
     def scaled(self, mean: Array, factors: Array) -> "BlockNormal":
-        """Distribution of other unknowns, each so many times as far from its mean: that of a function of each to first
-        order, with the function's means.
-
-        mean     (n,)
-        factors  (n,) 0 or more
-        """
         within = tuple(
             covariance * np.outer(factors[rows], factors[rows])
             for rows, covariance in zip(self.blocks, self.within, strict=True)
@@ -250,10 +227,7 @@ class BlockNormal:
         return {}
 
     def across(self, weights: Sparse) -> Array:
-        """(s, n) covariance of weighted sums with each unknown: W times the covariance; not to be written to.
-
-        weights  (s, n) sparse, one row per sum; for the same ones again it is at hand, also after `condition`
-        """
+        """(s, n) covariance of weighted sums with each unknown; at hand for the same ones, also after `condition`."""
         if id(weights) not in self._acrosses:
             across = self._across(weights)
             if across.size > HANDED_ON:
@@ -273,12 +247,16 @@ class BlockNormal:
             across[:, rows] += effects @ loading.T
         return across
 
-    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
-        """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m)."""
+    def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
+        """Values drawn, block by block.
+
+        closer  times by which drawn covariances are larger, variances staying; as large as can be in a block
+        """
         effects = rng.standard_normal((count, len(self.shared))) @ _root(self.shared).T
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
-            own = rng.standard_normal((count, len(rows))) @ _factor(within).T
-            yield rows, self.mean[rows] + own + effects @ loadings.T
+            factor, times = _closer(within, self.variance[rows], closer) if closer > 1 else (_factor(within), 1.0)
+            own = rng.standard_normal((count, len(rows))) @ factor.T
+            yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
 
     def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
         """Distribution with other means, and what is left of some blocks: right as this one is, so not checked again.
@@ -321,6 +299,22 @@ def _factor(covariance: Array) -> Array:
         return _root(covariance)
     factor[certain] = 0
     return np.asarray(factor)
+
+
+def _closer(within: Array, variance: Array, times: float) -> tuple[Array, float]:
+    """(m, m) root of times K - (times - 1) diag(variance), and times: less where that is no covariance.
+
+    It is one as long as times <= 1 / (1 - the least eigenvalue of K over the deviations).
+    """
+    deviation = np.sqrt(np.where(variance > 0, variance, 1))
+    own, every = within / np.outer(deviation, deviation), np.diag((variance > 0).astype(np.float64))
+    try:
+        root = np.linalg.cholesky(times * own - (times - 1) * every + np.eye(len(own)) - every)
+    except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(own + np.eye(len(own)) - every)[0])
+        times = 1 / (1 - min(least, 1 - 1 / times))
+        root = _root(times * own - (times - 1) * every)
+    return np.where(variance > 0, deviation, 0)[:, None] * root, times
 
 
 def _posterior(covariance: Array, precision: Array) -> Array:

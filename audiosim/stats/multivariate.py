@@ -125,8 +125,11 @@ class MultivariateNormal(Protocol):
         """
         ...
 
-    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
-        """Values drawn, in parts: the places of some unknowns (m,), and their values (count, m)."""
+    def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
+        """Values drawn, in parts: the places of some unknowns (m,), and their values (count, m).
+
+        closer  how many times as large as they are covariances are drawn; variances stay
+        """
         ...
 
 
@@ -182,7 +185,7 @@ class IndependentNormal:
     def scaled(self, mean: Array, factors: Array) -> "IndependentNormal":
         return IndependentNormal(mean, self.variance * factors**2)
 
-    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+    def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
         n = len(self.mean)
         yield np.arange(n), self.mean + np.sqrt(self.variance) * rng.standard_normal((count, n))
 

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
@@ -42,10 +41,6 @@ class Leaning:
     drift: float | None
     low: float | None
     high: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The leaning as plain values, ready for JSON."""
-        return asdict(self)
 
 
 def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mapping[Pair, float]) -> dict[str, Leaning]:

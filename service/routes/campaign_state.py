@@ -7,21 +7,21 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Body, HTTPException, Query, Request, Response
+from fastapi import Body, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
 from audiosim.expected.verdicts import Verdicts
-from service.access import caller_of
-from service.exchange import CollectionDep, ServedDep, WireRoute, answer, kept
+from service.callers import CLIENT, CallerDep
+from service.exchange import CollectionDep, ServedDep, answer, chapter, kept
 from service.limits import Shared
 from service.routes.judging import WRITES, CountQuery, written
 from service.served import ServedCollection
 from service.wire_judging import RecordOut, TurnIn
 from service.wire_state import CampaignOut, ChangeOut, RankingOut
 
-router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)
+router = chapter("campaign")
 
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
@@ -38,7 +38,7 @@ MeasureQuery = Annotated[
 RankingsDep = Annotated[Shared, kept("rankings")]
 
 
-@router.get("/collections/{collection}/ranking", response_model=RankingOut)
+@router.get("/collections/{collection}/ranking", dependencies=[CLIENT], response_model=RankingOut)
 async def show_ranking(one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None) -> Response:
     """The systems ranked from the judgments so far: what `audiosim estimate` says.
 
@@ -69,33 +69,29 @@ def show_campaign(one: CollectionDep, count: CountQuery = SHOWN, first: FirstQue
 
 
 @router.post("/collections/{collection}/pause", **WRITES)
-def pause(request: Request, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
+def pause(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
     """Neither hand out pairs nor take judgments until the campaign is resumed."""
-    return written(one.campaign.pause(caller_of(request).name, turn.reason), response)
+    return written(one.campaign.pause(caller.name, turn.reason), response)
 
 
 @router.post("/collections/{collection}/resume", **WRITES)
-def resume(request: Request, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
+def resume(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
     """Open a paused or closed campaign again."""
-    return written(one.campaign.resume(caller_of(request).name, turn.reason), response)
+    return written(one.campaign.resume(caller.name, turn.reason), response)
 
 
 @router.post("/collections/{collection}/close", **WRITES)
-def close(request: Request, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
+def close(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
     """Neither hand out pairs nor take judgments any more."""
-    return written(one.campaign.close(caller_of(request).name, turn.reason), response)
+    return written(one.campaign.close(caller.name, turn.reason), response)
 
 
 class Followers:
-    """Those who watch the changes of campaigns; they are let go when the service stops."""
+    """Those who watch the changes of campaigns; they are let go when the service is stopping."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._stopping = asyncio.Event()
-
-    def let_go(self) -> None:
-        """End all that are being told of changes."""
-        self._stopping.set()
+        self.stopping: Callable[[], bool] = lambda: False
 
     async def follow(self, find: Callable[[], ServedCollection], last: int | None) -> AsyncIterator[bytes]:
         """Server-sent events: where the campaign stands, at once and after each change, with its number as the id.
@@ -108,7 +104,7 @@ class Followers:
         one = find()
         try:
             spoken = clock()
-            while not self._stopping.is_set():
+            while not self.stopping():
                 served = find()
                 change = await run_in_threadpool(_change, served, last if served is one else None)
                 one = served
@@ -118,8 +114,7 @@ class Followers:
                 elif clock() - spoken > HEARTBEAT_S:
                     spoken = clock()
                     yield b": still here\n\n"
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), POLL_S)
+                await asyncio.sleep(POLL_S)
         finally:
             self.count -= 1
 

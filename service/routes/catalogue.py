@@ -3,33 +3,32 @@
 The routes of a collection may have to make its pool first: they are plain functions, run in the thread pool.
 """
 
-from fastapi import APIRouter
-
-from service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, WireRoute
+from service.callers import ANYONE, CLIENT_OF_ANY
+from service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, chapter
 from service.wire import CollectionOut, ModelOut
 
-router = APIRouter(prefix="/v1", tags=["catalogue"], route_class=WireRoute)
+router = chapter("catalogue")
 
 
-@router.get("/models")
+@router.get("/models", dependencies=[CLIENT_OF_ANY])
 async def list_models(served: ServedDep) -> list[ModelOut]:
     """Every model, by name."""
     return [ModelOut.from_domain(model) for model in served.models.values()]
 
 
-@router.get("/models/{model}")
+@router.get("/models/{model}", dependencies=[CLIENT_OF_ANY])
 async def show_model(model: ModelDep) -> ModelOut:
     """One model, with its coefficients and where they come from."""
     return ModelOut.from_domain(model)
 
 
-@router.get("/collections")
+@router.get("/collections", dependencies=[ANYONE])
 def list_collections(served: ServedDep) -> list[CollectionOut]:
     """Every collection, each with its own cutoff and model."""
     return [CollectionOut.from_domain(one, one.predictor()) for one in served.collections.values()]
 
 
-@router.get("/collections/{collection}")
+@router.get("/collections/{collection}", dependencies=[ANYONE])
 def show_collection(one: CollectionDep, model: ModelQuery = None, cutoff: CutoffQuery = None) -> CollectionOut:
     """One collection, as another model and another cutoff see it where they are given."""
     return CollectionOut.from_domain(one, one.predictor(model, cutoff))

@@ -2,23 +2,25 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
 
-from service.exchange import kept
+from service.callers import CLIENT, PUBLIC
+from service.exchange import chapter, kept
 from service.keeper import Keeper
 from service.metrics import MEDIA_TYPE, Metrics
 from service.wire import HealthOut
 
-router = APIRouter(tags=["health"])
+router = chapter("health", "")
 
 
-@router.get("/health/live")
+@router.get("/health/live", dependencies=[PUBLIC])
 async def live() -> HealthOut:
     """Tell whether the process answers at all."""
     return HealthOut("alive")
 
 
-@router.get("/health/ready")
+@router.get("/health/ready", dependencies=[PUBLIC])
 async def ready(response: Response, keeper: Annotated[Keeper, kept("keeper")]) -> HealthOut:
     """Tell whether all is loaded and logs can be read and written within a second; 503 with the reasons where not."""
     reasons = list(keeper.reasons())
@@ -28,9 +30,16 @@ async def ready(response: Response, keeper: Annotated[Keeper, kept("keeper")]) -
 
 @router.get(
     "/metrics",
+    dependencies=[CLIENT],
     response_class=Response,
     responses={200: {"description": "Figures in Prometheus' text format", "content": {"text/plain": {}}}},
 )
 async def metrics(found: Annotated[Metrics, kept("metrics")]) -> Response:
     """Requests, predictions, judgments and the process itself, for Prometheus to collect."""
     return Response(found.text(), media_type=MEDIA_TYPE)
+
+
+@router.api_route("/openapi.json", methods=["GET", "HEAD"], dependencies=[PUBLIC], include_in_schema=False)
+async def openapi(request: Request) -> JSONResponse:
+    """Describe all that is here, for programs."""
+    return JSONResponse(request.app.openapi())

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from audiosim.errors import InputError
-from service.access import caller_of
-from service.exchange import BodyDep, CollectionDep, WireRoute, kept
+from service.callers import CallerDep
+from service.exchange import BodyDep, CollectionDep, chapter, kept
 from service.import_store import FAILED, Import, ImportStore
 from service.routes.judging import KeyHeader
 from service.wire_organising import ImportOut
@@ -18,7 +18,7 @@ FILES: dict[str, Any] = {
 }
 ImportsDep = Annotated[ImportStore, kept("imports")]
 
-router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
+router = chapter("organising")
 
 
 @router.post(
@@ -29,6 +29,7 @@ router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
 )
 def import_judgments(
     request: Request,
+    caller: CallerDep,
     response: Response,
     one: CollectionDep,
     imports: ImportsDep,
@@ -39,7 +40,7 @@ def import_judgments(
 
     A file that is not written within half a second is answered with 202: it is safe, and goes on through restarts.
     """
-    file = imports.wait(imports.add(one.collection.identifier, body, key, caller_of(request).name), WAIT_S)
+    file = imports.wait(imports.add(one.collection.identifier, body, key, caller.name), WAIT_S)
     if file.status == FAILED:
         raise InputError(file.problem)
     if not file.ended:

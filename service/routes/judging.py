@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Response
+from fastapi import Body, Header, HTTPException, Query, Request, Response
 
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event, utc_now
 from audiosim.errors import InputError
-from service.access import address_of, caller_of
-from service.exchange import CollectionDep, WireRoute, kept
+from service.access import address_of
+from service.callers import ANYONE, ASSESSOR, Caller, CallerDep
+from service.exchange import CollectionDep, chapter, kept
 from service.served import ServedCollection
 from service.shares import Shares
 from service.wire_judging import (
@@ -30,7 +31,7 @@ SHARE_S = 60  # until it is worth asking again for pairs that others have
 ROUNDED_S = 0.05
 MOST_SHOWN = 1000
 
-router = APIRouter(prefix="/v1", tags=["judging"], route_class=WireRoute)
+router = chapter("judging")
 
 KeyHeader = Annotated[
     str,
@@ -63,34 +64,38 @@ def written(record: Record, response: Response) -> RecordOut:
     return RecordOut.from_domain(record)
 
 
-def named_assessor(request: Request, one: ServedCollection, said: str | None) -> str:
+def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
     """Name of the assessor who judges; an error where nobody is named."""
-    assessor = caller_of(request).assessor(said)
+    assessor = caller.assessor(said)
     if not assessor.strip():
         raise InputError("expected an assessor: who judges needs a name")
     return one.campaign.known_as(assessor)
 
 
-@router.get("/collections/{collection}/questions")
+@router.get("/collections/{collection}/questions", dependencies=[ANYONE])
 def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
     """The questions that an assessor answers of each pair: what the judging page is made from."""
     return QuestionsOut.from_domain(one, one.questions.asked(ask))
 
 
-@router.get("/collections/{collection}/status")
+@router.get("/collections/{collection}/status", dependencies=[ANYONE])
 def show_status(one: CollectionDep) -> StatusOut:
     """State of the campaign; where no judgments are taken, who said so, when and why."""
     one.campaign.refresh()
     return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
 
-@router.post("/collections/{collection}/next")
+@router.post("/collections/{collection}/next", dependencies=[ASSESSOR])
 def lease_pairs(
-    request: Request, one: CollectionDep, shares: Annotated[Shares, kept("shares")], asked: Annotated[NextIn, Body()]
+    request: Request,
+    caller: CallerDep,
+    one: CollectionDep,
+    shares: Annotated[Shares, kept("shares")],
+    asked: Annotated[NextIn, Body()],
 ) -> NextOut:
     """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
-    assessor = named_assessor(request, one, asked.assessor)
-    count = min(asked.count, _share(request, one, shares, assessor))
+    assessor = named_assessor(caller, one, asked.assessor)
+    count = min(asked.count, _share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one)
@@ -99,9 +104,9 @@ def lease_pairs(
     return NextOut(assessor, one.campaign.current_state.number, held)
 
 
-def _share(request: Request, one: ServedCollection, shares: Shares, assessor: str) -> int:
+def _share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
     """Number of pairs that an assessor may have; an error where that is none."""
-    invited = caller_of(request).role == "assessor"
+    invited = caller.role == "assessor"
     share = shares.left(one.campaign, assessor, "" if invited else address_of(request))
     if share < 1:
         detail = "those who ask from this address have half of the pairs; some of them have to be judged first"
@@ -129,26 +134,26 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
     return replace(event, details={**event.details, RUSHED: True})
 
 
-@router.post("/collections/{collection}/judgments", **WRITES)
+@router.post("/collections/{collection}/judgments", dependencies=[ASSESSOR], **WRITES)
 def add_judgment(
-    request: Request, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
+    caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
     """Take in what an assessor says of a pair; what they said of it before is kept, and no longer counts."""
-    event = said.to_domain(named_assessor(request, one, said.assessor), key, utc_now, one.questions)
+    event = said.to_domain(named_assessor(caller, one, said.assessor), key, utc_now, one.questions)
     return written(one.campaign.tell(_rushed(one, event)), response)
 
 
-@router.post("/collections/{collection}/undo", **WRITES)
+@router.post("/collections/{collection}/undo", dependencies=[ASSESSOR], **WRITES)
 def undo_answer(
-    request: Request, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
+    caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
     """Take an answer back: that of a number, or the assessor's last; what it replaced counts again."""
-    return written(one.campaign.undo(named_assessor(request, one, asked.assessor), asked.number, key), response)
+    return written(one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key), response)
 
 
-@router.get("/collections/{collection}/answers")
+@router.get("/collections/{collection}/answers", dependencies=[ASSESSOR])
 def show_answers(
-    request: Request,
+    caller: CallerDep,
     one: CollectionDep,
     assessor: AssessorQuery = None,
     count: CountQuery = MOST_SHOWN,
@@ -158,7 +163,7 @@ def show_answers(
 
     The last ones, or those before a number.
     """
-    name = named_assessor(request, one, assessor)
+    name = named_assessor(caller, one, assessor)
     number = one.campaign.refresh()
     found = one.campaign.answers(name, count + 1, before)
     rows = [

@@ -2,19 +2,20 @@
 
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 
 from audiosim.errors import InputError
-from service.exchange import COMPONENTS, JSON, BodyDep, ServedDep, Wire, decode, failing
-from service.inference_protocol import ErrorOut, IndexedModel, IndexIn, LoadIn
+from service.callers import CLIENT
+from service.exchange import JSON, BodyDep, ServedDep, Wire, chapter, decode, failing, reference
+from service.inference_protocol import IndexedModel, IndexIn, LoadIn
 
-router = APIRouter(prefix="/v2/repository", tags=["Open Inference Protocol"], responses=failing(ErrorOut, JSON))
+router = chapter("Open Inference Protocol", "/v2/repository", responses=failing("ErrorOut", JSON))
 Asked = TypeVar("Asked", bound=Wire)
 
 
 def _taking(kind: type[Wire]) -> dict[str, Any]:
     """A body that may be left out, for the OpenAPI document."""
-    return {"requestBody": {"content": {JSON: {"schema": {"$ref": COMPONENTS.format(name=kind.__name__)}}}}}
+    return {"requestBody": {"content": {JSON: {"schema": reference(kind.__name__)}}}}
 
 
 def _asked(body: bytes, kind: type[Asked]) -> Asked:
@@ -31,7 +32,7 @@ async def check_no_parameters(body: BodyDep) -> None:
 UnchangedDep = Annotated[None, Depends(check_no_parameters)]
 
 
-@router.post("/index", openapi_extra=_taking(IndexIn))
+@router.post("/index", dependencies=[CLIENT], openapi_extra=_taking(IndexIn))
 async def index_models(body: BodyDep, served: ServedDep) -> list[IndexedModel]:
     """Every model, whether it is loaded or not; with `ready` only those that may be asked."""
     known = [IndexedModel.from_domain(model, name in served.unloaded) for name, model in served.known.items()]

@@ -3,15 +3,15 @@
 from importlib.metadata import version
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from service.exchange import COMPONENTS, JSON, ModelDep, decode, failing
+from service.callers import CLIENT
+from service.exchange import JSON, ModelDep, chapter, decode, failing, reference
 from service.inference_protocol import (
     EXTENSIONS,
-    ErrorOut,
     InferIn,
     InferOut,
     LiveOut,
@@ -21,13 +21,14 @@ from service.inference_protocol import (
     ServerMetadata,
     features,
 )
+from service.limits import IN_TURN
 from service.predicted import predict_features
 from service.served import NotServedError
 
 JSON_BYTES = "Inference-Header-Content-Length"
 SHORT_BYTES = 32 * 2**10
 
-router = APIRouter(tags=["Open Inference Protocol"], responses=failing(ErrorOut, JSON))
+router = chapter("Open Inference Protocol", "/v2", dependencies=[CLIENT], responses=failing("ErrorOut", JSON))
 
 
 async def named_version(model: ModelDep, version: str) -> Model:
@@ -38,59 +39,63 @@ async def named_version(model: ModelDep, version: str) -> Model:
 
 
 VersionDep = Annotated[Model, Depends(named_version)]
-ASKED = {"content": {JSON: {"schema": {"$ref": COMPONENTS.format(name="InferIn")}}}, "required": True}
-INFERS: dict[str, Any] = {"response_model": InferOut, "openapi_extra": {"requestBody": ASKED}}
+ASKED = {"content": {JSON: {"schema": reference("InferIn")}}, "required": True}
+INFERS: dict[str, Any] = {
+    "dependencies": [IN_TURN],
+    "response_model": InferOut,
+    "openapi_extra": {"requestBody": ASKED},
+}
 
 
-@router.get("/v2")
+@router.get("")
 async def server_metadata() -> ServerMetadata:
     """Describe this server."""
     return ServerMetadata("audiosim", version("audiosim"), EXTENSIONS)
 
 
-@router.get("/v2/health/live")
+@router.get("/health/live")
 async def server_live() -> LiveOut:
     """Tell whether the process answers at all."""
     return LiveOut(True)
 
 
-@router.get("/v2/health/ready")
+@router.get("/health/ready")
 async def server_ready() -> ReadyOut:
     """Tell whether the models are loaded."""
     return ReadyOut("audiosim", True)
 
 
-@router.get("/v2/models/{model}")
+@router.get("/models/{model}")
 async def model_metadata(model: ModelDep) -> ModelMetadata:
     """The inputs and outputs of a model."""
     return ModelMetadata.from_domain(model)
 
 
-@router.get("/v2/models/{model}/versions/{version}")
+@router.get("/models/{model}/versions/{version}")
 async def model_version_metadata(model: VersionDep) -> ModelMetadata:
     """The inputs and outputs of a version of a model."""
     return ModelMetadata.from_domain(model)
 
 
-@router.get("/v2/models/{model}/ready")
+@router.get("/models/{model}/ready")
 async def model_ready(model: ModelDep) -> ReadyOut:
     """Tell whether a model may be asked."""
     return ReadyOut(model.name, True)
 
 
-@router.get("/v2/models/{model}/versions/{version}/ready")
+@router.get("/models/{model}/versions/{version}/ready")
 async def model_version_ready(model: VersionDep) -> ReadyOut:
     """Tell whether a version of a model may be asked."""
     return ReadyOut(model.name, True)
 
 
-@router.post("/v2/models/{model}/infer", **INFERS)
+@router.post("/models/{model}/infer", **INFERS)
 async def infer(request: Request, model: ModelDep) -> Response:
     """Predict rows of features with a model."""
     return await _infer(request, model)
 
 
-@router.post("/v2/models/{model}/versions/{version}/infer", **INFERS)
+@router.post("/models/{model}/versions/{version}/infer", **INFERS)
 async def infer_version(request: Request, model: VersionDep) -> Response:
     """Predict rows of features with a version of a model."""
     return await _infer(request, model)

@@ -5,12 +5,12 @@ from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from service.exchange import CollectionDep, WireRoute
+from service.exchange import CollectionDep, chapter
 from service.outlook import outlook_of
 from service.routes.judging import BeforeQuery, CountQuery
 from service.routes.sessions import AccessDep
@@ -33,7 +33,7 @@ from service.wire_organising import (
 
 Found = TypeVar("Found")
 ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="who judge at the same time")]
-router = APIRouter(prefix="/v1", tags=["organising"], route_class=WireRoute)
+router = chapter("organising")
 
 # One at a time works, for a second or for some; the others wait, and mostly find it done.
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)

@@ -13,12 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.responses import HTMLResponse
 
-from service.exchange import ServedDep
+from service.callers import PUBLIC
+from service.exchange import ServedDep, chapter
 
-router = APIRouter(include_in_schema=False)
+router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)
 
 FOLDER = Path(__file__).resolve().parents[1] / "pages"
 TYPES = {

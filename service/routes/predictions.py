@@ -7,12 +7,14 @@ it takes to get there is done at once.
 from collections.abc import Iterable
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.relevance.published import Model
+from service.callers import CLIENT, CLIENT_OF_ANY
 from service.encoding import encode
-from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, WireRoute
+from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, chapter
+from service.limits import IN_TURN
 from service.predicted import UNKNOWN, Predicted, predict_features
 from service.priors import encode_prior
 from service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
@@ -20,11 +22,11 @@ from service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
 FEW_ROWS = 500
 NPZ = "application/octet-stream"
 
-router = APIRouter(prefix="/v1", tags=["predictions"], route_class=WireRoute)
-quick = APIRouter(prefix="/v1", tags=["predictions"], route_class=ModelRoute)
+router = chapter("predictions")
+quick = chapter("predictions", kind=ModelRoute)
 
 
-@router.post("/collections/{collection}/predictions", response_model=PredictionsOut)
+@router.post("/collections/{collection}/predictions", dependencies=[CLIENT, IN_TURN], response_model=PredictionsOut)
 def predict_pairs_of_collection(
     request: Request,
     one: CollectionDep,
@@ -48,6 +50,7 @@ def predict_pairs_of_collection(
 
 @router.post(
     "/collections/{collection}/prior",
+    dependencies=[IN_TURN],
     response_class=Response,
     responses={200: {"content": {NPZ: {"schema": {"type": "string", "format": "binary"}}}}},
 )
@@ -66,7 +69,7 @@ def send_prior(
     return Response(encode_prior(one.predictor(model, cutoff).prior(learned)), media_type=NPZ)
 
 
-@quick.post("/models/{model}/predictions", response_model=PredictionsOut)
+@quick.post("/models/{model}/predictions", dependencies=[CLIENT_OF_ANY], response_model=PredictionsOut)
 async def predict_rows_of_features(request: Request, model: ModelDep, asked: Annotated[FeaturesIn, Body()]) -> Response:
     """Predict how relevant a document is, for each row of features."""
     if max(map(len, asked.features.values()), default=0) <= FEW_ROWS:

@@ -4,17 +4,17 @@ import re
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from audiosim.campaign.event import utc_now
 from audiosim.campaign.reading import log_lines
 from audiosim.measures.measure import Measure
 from audiosim.record import record_of
-from service.exchange import CollectionDep, WireRoute
+from service.exchange import CollectionDep, chapter
 from service.routes.campaign_state import MeasureQuery, RankingsDep
 from service.served import ServedCollection
 
-router = APIRouter(prefix="/v1", tags=["campaign"], route_class=WireRoute)
+router = chapter("campaign")
 
 SuccessQuery = Annotated[float, Query(ge=0, le=1, description="share of users above which a result list is a success")]
 

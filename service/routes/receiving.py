@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
 from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns, Receiver
-from service.exchange import COMPONENTS, JSON, BodyDep, CollectionDep, WireRoute, kept
+from service.callers import CLIENT
+from service.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 
 Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns)
@@ -29,7 +30,7 @@ SUFFIXES = {
     "application/octet-stream": "",
 }
 DOCUMENT: dict[str, Any] = {
-    JSON: {"schema": {"$ref": COMPONENTS.format(name="DocumentIn")}},
+    JSON: {"schema": reference("DocumentIn")},
     **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES},
 }
 RUN = {
@@ -39,7 +40,7 @@ RUN = {
 KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing of it is new"}}
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 
-router = APIRouter(prefix="/v1", tags=["arrivals"], route_class=WireRoute)
+router = chapter("arrivals")
 
 # One thing at a time is taken in; the others wait, and hold no thread.
 TURNS = CapacityLimiter(1)
@@ -73,6 +74,7 @@ DeliveryDep = Annotated[Delivery, Depends()]
 
 @router.post(
     "/collections/{collection}/documents",
+    dependencies=[CLIENT],
     status_code=201,
     responses=KNOWN,
     openapi_extra={"requestBody": {"required": True, "content": DOCUMENT}},

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import Body, Request, Response
 
 from service.access import COOKIE, Access, address_of
-from service.callers import NOBODY, OPEN, Caller
-from service.exchange import WireRoute, kept
+from service.callers import NOBODY, OPEN, PUBLIC, Caller
+from service.exchange import chapter, kept
 from service.wire_judging import SessionIn, SessionOut
 
-router = APIRouter(prefix="/v1", tags=["session"], route_class=WireRoute)
+router = chapter("session", dependencies=[PUBLIC])
 
 KEPT_S = 90 * 86_400
 AccessDep = Annotated[Access, kept("access")]

@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Annotated
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from audiosim.errors import SoundError
-from service.access import caller_of
-from service.exchange import ServedDep
+from service.callers import ASSESSOR_OF_ANY, Caller, CallerDep
+from service.exchange import ServedDep, chapter
 from service.served import NotServedError, Served
 from service.sound_files import peaks
 from service.wire_judging import PeaksOut
 
-router = APIRouter(prefix="/v1", tags=["sound"])
+router = chapter("sound", dependencies=[ASSESSOR_OF_ANY])
 
 RANGE = re.compile(r"bytes=(?:(?P<first>\d{1,18})-(?P<last>\d{1,18})?|-(?P<final>\d{1,18}))")
 TYPES = {
@@ -44,9 +44,11 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
         206: {"description": "One range of it", **AUDIO},
     },
 )
-def send_sound(request: Request, document: str, served: ServedDep, collection: CollectionQuery = None) -> FileResponse:
+def send_sound(
+    request: Request, caller: CallerDep, document: str, served: ServedDep, collection: CollectionQuery = None
+) -> FileResponse:
     """The sound file of a document, or one range of its bytes."""
-    path = _path(request, served, document, collection)
+    path = _path(caller, served, document, collection)
     size = path.stat().st_size
     asked = request.headers.get("range")
     if asked is not None and "if-range" not in request.headers and not satisfiable(asked, size):
@@ -70,10 +72,10 @@ def satisfiable(asked: str, size: int) -> bool:
 
 @router.get("/documents/{document:path}/peaks")
 async def show_peaks(
-    request: Request, response: Response, document: str, served: ServedDep, collection: CollectionQuery = None
+    caller: CallerDep, response: Response, document: str, served: ServedDep, collection: CollectionQuery = None
 ) -> PeaksOut:
     """The waveform of a document, and how loud it is."""
-    path = _path(request, served, document, collection)
+    path = _path(caller, served, document, collection)
     response.headers.update(CACHED)
     try:
         return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
@@ -83,9 +85,9 @@ async def show_peaks(
         raise SoundError(f"the sound of document {document!r:.200} cannot be drawn: {problem}") from None
 
 
-def _path(request: Request, served: Served, document: str, collection: str | None) -> Path:
+def _path(caller: Caller, served: Served, document: str, collection: str | None) -> Path:
     """The sound file of a document, of those collections that the caller may hear."""
-    own = caller_of(request).collection
+    own = caller.collection
     wanted = [name for name in (own, collection) if name]
     for name, one in served.collections.items():
         if all(name == other for other in wanted) and (path := one.sounds.path(document)) is not None:

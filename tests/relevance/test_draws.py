@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.level_chances import FREEDOM, centred, shape_errors, shape_of, t_density
+from audiosim.relevance.level_chances import FREEDOM, centred, shape_errors, shape_of, shown_by_levels, t_density
 from audiosim.simulation.remaining import drawn_grades
 
 DRAWS = 20_000
@@ -63,18 +63,49 @@ def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multi
     correlated, jointly
 ):
     # P(both at the top) far out, where tails that pairs share count; of pairs of two queries, whose deviations are
-    # drawn apart, it is less. Four standard errors.
+    # drawn apart, it is less. Two levels show the correlation of normal variables less by density^2 / (P (1 - P)).
+    # Four standard errors.
     rng, draws = np.random.default_rng(7), 60_000
     field = correlated(rng, 0.3)
     belief = replace(jointly(field, [0.0, 2.0], 2.0), shape=np.array([0.9]))
     top, far = drawn(belief, rng, draws) == 2, -stats.t(FREEDOM).ppf(belief.probabilities[:, 1])
     np.testing.assert_allclose(top.mean(axis=0), belief.probabilities[:, 1], atol=4 / 2 / np.sqrt(draws))
-    for own in field.blocks:
+    shown = stats.norm.pdf(far) ** 2 / (stats.norm.cdf(far) * stats.norm.sf(far))
+    for own, within in zip(field.blocks, field.within, strict=True):
+        deviation = np.sqrt(field.variance[own])
+        least = np.linalg.eigvalsh(within / np.outer(deviation, deviation))[0]
+        times = min(1 / shown.mean(), 1 / (1 - least))  # beyond that there is no such distribution
         for i, j in [own[:2], own[1:3], own[2:4]]:
             correlation = field.column(i)[j] / np.sqrt(field.variance[i] * field.variance[j])
+            correlation *= times
             shape = [[1, correlation], [correlation, 1]]
             both = stats.multivariate_t([0, 0], shape, df=FREEDOM).cdf(-far[[i, j]], maxpts=100_000, random_state=0)
             assert abs(np.mean(top[:, i] & top[:, j]) - both) <= 4 * np.sqrt(both * (1 - both) / draws) + 1e-4
+
+
+def test_once_levels_were_learned_grades_of_two_queries_correlate_as_gains_do(correlated, jointly):
+    # Standard errors (1 - r^2) / sqrt(draws), five of them, of 16 correlations; to first order in the correlation.
+    rng, draws = np.random.default_rng(9), 100_000
+    field = correlated(rng, 0.3)
+    belief = replace(jointly(field, [0.0, 1.0, 2.0], 2.0), shape=np.array([0.2, 0.4]))
+    found, (first, second) = np.corrcoef(drawn(belief, rng, draws).T), field.blocks[:2]
+    covariance = np.array([field.column(place) for place in range(8)])
+    expected = covariance / np.sqrt(np.outer(field.variance, field.variance))
+    between = np.ix_(first, second)
+    assert np.abs(expected[between]).max() > 0.05
+    assert np.all(np.abs(found - expected)[between] <= 5 / np.sqrt(draws) + 0.06 * np.abs(expected[between]))
+
+
+def test_levels_show_as_much_of_a_correlation_as_the_grades_of_normal_variables_have_with_them():
+    # corr(z, grade)^2 of 400,000 draws: standard error 2 r (1 - r^2) / sqrt(draws), four of them.
+    rng, draws, grades = np.random.default_rng(10), 400_000, np.array([0.0, 10.0, 70.0, 100.0])
+    ends = np.array([[-1.0, 0.2, 0.9], [0.1, 1.4, 2.2]])
+    values = rng.standard_normal(draws)
+    found = [np.corrcoef(values, grades[np.searchsorted(of, values)])[0, 1] ** 2 for of in ends]
+    assert shown_by_levels(ends, grades) == pytest.approx(np.mean(found), abs=4 * 2 / np.sqrt(draws))
+    assert shown_by_levels(np.zeros((3, 1)), np.array([0.0, 1.0])) == pytest.approx(2 / np.pi, rel=1e-12)
+    assert shown_by_levels(np.full((2, 1), np.inf), np.array([0.0, 1.0])) == 1
+    assert shown_by_levels(np.zeros((0, 3)), grades) == 1
 
 
 @pytest.mark.slow

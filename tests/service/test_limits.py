@@ -11,10 +11,14 @@ from dataclasses import replace
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI, Request, Response
 
+from service.access import Access
 from service.connections import MOST_HEAD_BYTES, Connection
-from service.limits import Gate, Limited, Limits, Shared
+from service.exchange import WireRoute
+from service.limits import IN_TURN, Entrance, Gate, Limits, Shared
 from service.observed import Observed
+from service.problems import answer_problems
 
 LIMITS = Limits(
     body_bytes=1000,
@@ -46,17 +50,23 @@ class Hasty(Connection):
 class Echo:
     """An application of the plainest kind: answers with the body's length, predictions only when told to."""
 
-    def __init__(self):
+    def __init__(self, limits=LIMITS):
         self.go = threading.Event()
+        self.app = app = FastAPI()
+        app.state.entrance = Entrance(Access(), limits)
+        app.state.gate = Gate(limits.at_work, limits.waiting)
+        answer_problems(app)
+        app.add_middleware(Observed)
+        app.router.route_class = WireRoute
+        app.get("/")(self.answer)
+        app.api_route("/a", methods=["GET", "POST"])(self.answer)
+        app.get("/health/live")(self.answer)
+        app.post("/predictions", dependencies=[IN_TURN])(self.answer)
 
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "http":
-            return
-        body = (await receive())["body"]
-        while scope["path"].endswith("/predictions") and not self.go.is_set():
+    async def answer(self, request: Request) -> Response:
+        while request.url.path == "/predictions" and not self.go.is_set():
             await asyncio.sleep(0.01)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
-        await send({"type": "http.response.body", "body": str(len(body)).encode()})
+        return Response(str(len(await request.body())), media_type="text/plain")
 
 
 @contextmanager
@@ -80,19 +90,19 @@ def echo():
 
 
 @pytest.fixture
-def gate():
-    return Gate(LIMITS.at_work, LIMITS.waiting)
+def gate(echo):
+    return echo.app.state.gate
 
 
 @pytest.fixture
-def port(echo, gate):
-    with running(Observed(Limited(echo, LIMITS, gate))) as port:
+def port(echo):
+    with running(echo.app) as port:
         yield port
 
 
 @pytest.fixture
-def hasty_port(echo, gate):
-    with running(Observed(Limited(echo, HASTY, gate))) as port:
+def hasty_port():
+    with running(Echo(HASTY).app) as port:
         yield port
 
 
@@ -121,7 +131,7 @@ def check_refused(said, status, detail):
 
 
 TOO_LARGE = "a body may have 1000 bytes at most"
-HEAD = b"POST /a HTTP/1.1\r\nHost: a\r\n"
+HEAD = b"POST /a HTTP/1.1\r\nHost: localhost\r\n"
 
 
 def test_a_body_within_the_limit_arrives_whole(client):
@@ -135,10 +145,9 @@ def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(po
     check_refused(said, 413, TOO_LARGE)
 
 
-def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal(echo, gate):
+def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal():
     # Long enough for it to send the rest: it ends with that.
-    listening = Limited(echo, replace(LIMITS, linger_s=60), gate)
-    with running(Observed(listening)) as port:
+    with running(Echo(replace(LIMITS, linger_s=60)).app) as port:
         answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=60)
     assert (answer.status_code, answer.json()["detail"]) == (413, TOO_LARGE)
     assert answer.headers["connection"] == "close"
@@ -185,14 +194,14 @@ def test_a_sender_that_drips_is_told_and_left(hasty_port):
 
 @pytest.mark.slow
 def test_a_head_that_stops_in_the_middle_ends_the_connection(echo):
-    with running(echo, Hasty) as port:
+    with running(echo.app, Hasty) as port:
         assert talk(port, b"GET / HTTP/1.1\r\nHost") == b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED
 
 
 @pytest.mark.slow
 def test_a_second_head_that_stops_in_the_middle_ends_the_connection(echo):
-    with running(echo, Hasty) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    with running(echo.app, Hasty) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
         connection.sendall(b"GET / HT")
         said = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -201,7 +210,7 @@ def test_a_second_head_that_stops_in_the_middle_ends_the_connection(echo):
 
 @pytest.mark.slow
 def test_a_connection_that_asks_nothing_is_ended_without_a_word(echo):
-    with running(echo, Hasty) as port:
+    with running(echo.app, Hasty) as port:
         assert talk(port) == b""
 
 
@@ -215,13 +224,13 @@ def test_a_head_without_end_is_refused(port):
 
 
 def test_headers_beyond_the_limit_are_refused(port):
-    said = talk(port, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 400 + b"\r\n\r\n")
+    said = talk(port, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 400 + b"\r\n\r\n")
     check_refused(said, 431, "the headers may have 400 bytes at most")
 
 
 @pytest.mark.parametrize("target", [b"/?" + b"q" * 101, b"/" + b"p" * 100])
 def test_a_path_or_query_beyond_the_limit_is_refused(port, target):
-    said = talk(port, b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+    said = talk(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     check_refused(said, 414, "a path and a query may have 100 bytes at most, each")
 
 

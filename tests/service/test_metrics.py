@@ -15,7 +15,7 @@ from audiosim.campaign import Campaign
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from service.limits import Gate
-from service.logs import JsonLines, RequestLog
+from service.logs import JsonLines, request_log
 from service.metrics import Metrics
 from service.observed import Observed, Seen
 
@@ -111,7 +111,6 @@ def test_a_confidence_that_is_known_is_told_and_one_that_is_not_is_left_out(smal
 
 def test_a_time_falls_into_the_buckets_at_and_above_it():
     metrics = Metrics(Gate(1, 1), dict)
-    metrics.started()
     metrics.finished(SEEN)
     found = figures(metrics.text().decode())
     buckets = {dict(key[1:])["le"]: value for key, value in found.items() if key[0].endswith("_bucket")}
@@ -126,13 +125,13 @@ def test_a_client_that_went_away_before_the_answer_is_told_as_such():
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "state": {}, "client": None}
     with pytest.raises(StopIteration):
-        Observed(gone, finished=seen.append)(scope, None, None).send(None)
+        Observed(gone, [seen.append])(scope, None, None).send(None)
     assert seen[0].status == 499
 
 
 def test_a_request_is_one_line_of_json():
     stream = io.StringIO()
-    RequestLog("json", stream)(SEEN)
+    request_log("json", stream)(SEEN)
     text = stream.getvalue()
     assert text.count("\n") == 1
     line = json.loads(text)
@@ -153,7 +152,7 @@ def test_a_request_is_one_line_of_json():
 
 def test_a_request_is_one_line_for_people():
     stream = io.StringIO()
-    RequestLog("text", stream)(replace(SEEN, status=503))
+    request_log("text", stream)(replace(SEEN, status=503))
     pattern = (
         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR service: request id-1: "
         r"POST /v1/models/\{model\}/predictions 503 in 12\.3 ms, 456 bytes to 127\.0\.0\.1 client\n"

@@ -10,7 +10,8 @@ import pytest
 
 from audiosim import shipped
 from audiosim.record import record_of
-from service.access import ASSESSOR, CLIENT, roles_for
+from service.callers import scopes_of
+from service.routes import publishing
 
 PLACE = "/v1/collections/small/report"
 
@@ -52,7 +53,6 @@ def test_a_threshold_that_is_no_share_is_refused(server):
     assert answer.status_code == 422
 
 
-def test_it_is_the_organiser_s(server):
-    roles, collection = roles_for("GET", PLACE)
-    assert not roles & (ASSESSOR | CLIENT) - {"organiser"}
-    assert collection == "small"
+def test_it_is_the_organiser_s():
+    (route,) = [one for one in publishing.router.routes if one.path == "/v1/collections/{collection}/report"]
+    assert scopes_of(route) == {"organiser"}

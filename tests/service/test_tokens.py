@@ -1,5 +1,6 @@
 """Tokens: what is kept of them, who is let in by them, and what the command does."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -7,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sql
+from starlette.routing import Match
 
 from audiosim.campaign.tables import TABLES
 from audiosim.cli.service_options import parse_proxies
@@ -21,6 +23,8 @@ from service.access import (
     host_of,
     is_loopback,
 )
+from service.app import create_app
+from service.callers import scopes_of
 from service.tokens import Token, TokenStore
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
@@ -291,6 +295,19 @@ ALLOWED = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def app(small):
+    return create_app([small], "uniform", access=Access(locked=True))
+
+
+def check(app, caller, method, path):
+    """Check whether somebody may ask this, by the route that would answer."""
+    scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": []}
+    matches = [(route, *route.matches(scope)) for route in app.routes]
+    route, found = next(((one, found) for one, match, found in matches if match is Match.FULL), (None, {}))
+    check_allowed(caller, scopes_of(route), found.get("path_params", {}).get("collection"))
+
+
 def parts(spelled):
     method, _, rest = spelled.partition(" ")
     path = rest if rest.startswith("/") else f"/v1/collections/c/{rest}".removesuffix("/")
@@ -298,23 +315,65 @@ def parts(spelled):
 
 
 @pytest.mark.parametrize("role", ALLOWED)
-def test_each_role_may_do_its_own_and_the_organiser_everything(role):
+def test_each_role_may_do_its_own_and_the_organiser_everything(app, role):
     for owner, requests in ALLOWED.items():
         for request in requests:
             if role in ("organiser", owner) or parts(request) == ("GET", "/v1/collections/c"):
-                check_allowed(Caller(role), *parts(request))
+                check(app, Caller(role), *parts(request))
             else:
                 with pytest.raises(DeniedError, match=f"^the role {role} may not do this, only .*organiser"):
-                    check_allowed(Caller(role), *parts(request))
+                    check(app, Caller(role), *parts(request))
 
 
-def test_a_token_for_one_collection_is_for_no_other():
+def test_a_token_for_one_collection_is_for_no_other(app):
     mine = Caller("organiser", "o", "c")
     for path in ("/v1/collections/c/judgments", "/v1/collections/c", "/v1/models", "/v1/documents/d/sound"):
-        check_allowed(mine, "GET", path)
+        check(app, mine, "GET", path)
     for path in ("/v1/collections/d/judgments", "/v1/collections", "/metrics", "/v2/models/mout-fine"):
         with pytest.raises(DeniedError, match="^this token is for the collection c alone$"):
-            check_allowed(mine, "GET", path)
+            check(app, mine, "GET", path)
+
+
+def asked(app, method, path, *headers):
+    """The status of an answer before which not a byte of the body is read."""
+    sent = []
+
+    async def receive():
+        assert sent, "the body is read"
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    head = [(b"host", b"localhost"), (b"content-length", b"10"), *headers]
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+    asyncio.run(app({**scope, "root_path": "", "headers": head, "client": None}, receive, send))
+    return sent[0]["status"]
+
+
+def test_whoever_may_not_ask_is_refused_before_a_byte_of_the_body_is_read(app):
+    public = {"/", "/openapi.json", "/v1/session", "/health/live", "/health/ready"}
+    for route in app.routes:
+        for method in route.methods:
+            path = re.sub(r"{\w+(:path)?}", "x", route.path)
+            if path not in public and not path.startswith(("/judge/", "/organise/", "/static/")):
+                assert (asked(app, method, path), method, path) == (401, method, path)
+    assert asked(app, "POST", "/nothing") == 401
+    assert asked(app, "PUT", "/v1/models") == 401
+
+
+def test_a_route_that_does_not_say_whom_it_is_for_is_the_organiser_s(store, small):
+    app = create_app([small], "uniform", access=Access(tokens=store, locked=True))
+
+    @app.get("/new")
+    async def new() -> None:
+        pass
+
+    bearers = {role: (b"authorization", b"Bearer " + store.create(role, role).encode()) for role in ALLOWED}
+    app.state.access.reload()
+    assert asked(app, "GET", "/new") == 401
+    assert [asked(app, "GET", "/new", bearers[role]) for role in ("client", "assessor")] == [403, 403]
+    assert scopes_of(app.routes[-1]) == {"organiser"}
 
 
 def test_an_assessor_speaks_for_himself_alone():

@@ -289,6 +289,29 @@ def test_values_are_drawn_from_the_joint_distribution(p):
     assert np.all(np.abs(np.cov(values.T) - covariance) <= allowed + 1e-12)
 
 
+@pytest.mark.parametrize("p", [0, 3])
+def test_values_are_drawn_closer_correlated_with_the_same_variances(p):
+    # As above. A block that cannot be so close is drawn with a least eigenvalue of 0.
+    rng = np.random.default_rng(14)
+    field, draws, times = drawn(rng, [3, 1, 4], p).condition(2, 0.25), 40_000, 3.0
+    covariance = in_full(field)
+    variance = np.diagonal(covariance)
+    least = []
+    for rows, within in zip(field.blocks, field.within, strict=True):
+        kept = np.flatnonzero(variance[rows] > 0)
+        deviation = np.sqrt(variance[rows[kept]])
+        least.append(np.linalg.eigvalsh(within[np.ix_(kept, kept)] / np.outer(deviation, deviation))[0])
+    each = np.minimum(times, 1 / (1 - np.minimum(least, 0.9)))[field.block]
+    expected = covariance * np.sqrt(np.outer(each, each))
+    np.fill_diagonal(expected, variance)
+    values = np.empty((draws, 8))
+    for rows, some in field.draw(rng, draws, times):
+        values[:, rows] = some
+    allowed = 5 * np.sqrt((np.outer(variance, variance) + expected**2) / draws)
+    assert np.all(np.abs(np.cov(values.T) - expected) <= allowed + 1e-12)
+    assert min(each) < times
+
+
 def test_blocks_of_nothing_do_no_harm():
     # A query for which nothing was retrieved is a block without unknowns.
     full = drawn(np.random.default_rng(13), [2, 3], 2)
