@@ -283,7 +283,7 @@ def simulate(
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
     collection  every pair of its pool judged
-    stop        a mean confidence, or goals such as "every=0.95": whichever comes first
+    stop        a mean confidence, or stopping rules such as "every=0.95": whichever comes first
     rule        as of `next_pairs`
     batch       judgments between two predictions
     ideal       of nDCG and RBP: see `estimate`

@@ -25,7 +25,7 @@ from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.corpus.runs import SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 
 DEEPEST_GUESS = 10
 SOUNDS = "sounds.index"
@@ -73,17 +73,13 @@ class Collection:
     def __post_init__(self) -> None:
         if not self.runs:
             raise InputError(f"collection {self.identifier} has no runs")
-        names = [run.system for run in self.runs]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := repeated(run.system for run in self.runs)) is not None:
             raise InputError(f"collection {self.identifier} has two runs of system {twice}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for judgment in self.judgments:
             self.scale.check(judgment.grade)
-        names = [piece.name for piece in self.evidence]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
 
     def __repr__(self) -> str:

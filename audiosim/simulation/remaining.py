@@ -86,7 +86,7 @@ def remaining(
     pairs are asked for, told and predicted from as in the campaign itself, until the goal is met or no judgment is
     worth anything.
 
-    stop     the goal, or a mean confidence
+    stop     the stopping rule, or a mean confidence
     draws    how many campaigns
     proceed  asked before each judgment whether there is time for it
 

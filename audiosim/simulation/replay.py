@@ -127,7 +127,7 @@ def replay(
     """Judge with known grades until a goal is met.
 
     truth     (n,) the grade of every pair of the pool
-    stop      the goal, or a mean confidence; a confidence above 1 has everything judged that bears on the ranking
+    stop      the stopping rule, or a mean confidence; above 1 it has all judged that bears on the ranking
     progress  is told of every moment
     by_query  whether batches are of as few queries as will do
     """
