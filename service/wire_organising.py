@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import CampaignState
+from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.effort import Effort
 from audiosim.simulation.remaining import Remaining, interval_of, off_of
 from audiosim.users.drift import Leaning
@@ -112,21 +113,6 @@ class UnsettledOut(Wire):
     queries: int | None
 
 
-class DesignOut(Wire):
-    """A collection as it might be: `separated` of `pairs` of its systems could be told apart if all were judged.
-
-    `low` and `high` are 80 % of the drawn worlds; `judgments` is what judging all of it takes, those made included.
-    """
-
-    what: str
-    queries: int
-    judgments: int
-    separated: float
-    low: float
-    high: float
-    pairs: int
-
-
 class PlanOut(Wire):
     """Effort that the goal takes, as `audiosim plan` says it: `judgments` more, with an interval of 80 %.
 
@@ -147,7 +133,7 @@ class PlanOut(Wire):
     listeners: int
     campaigns: int
     unsettled: list[UnsettledOut]
-    otherwise: list[DesignOut]
+    otherwise: list[DesignChoice]
 
     @classmethod
     def from_domain(cls, one: ServedCollection, current: CampaignState, found: Effort) -> "PlanOut":
@@ -194,37 +180,12 @@ class LogOut(Wire):
     events: list[RecordOut]
 
 
-class AssessorOut(Wire):
-    """Position of an assessor's grades, in gain (grade over the scale's maximum); + is more generous, null is unknown.
-
-    `to_others` is over the `shared` pairs that others judged too; `to_model` over the pairs that the model `expected`
-    something of, `first` and `second` over the halves of those in the order in which they were judged, `drift` is
-    second minus first with its 95 % interval from `low` to `high`.
-    """
-
-    assessor: str
-    judgments: int
-    shared: int
-    to_others: float | None
-    expected: int
-    to_model: float | None
-    first: float | None
-    second: float | None
-    drift: float | None
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def from_domain(cls, name: str, leaning: Leaning) -> "AssessorOut":
-        return cls.of(leaning, assessor=name)
-
-
 class AssessorsOut(Wire):
-    """Position of the grades of all assessors, in one state of the campaign."""
+    """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one."""
 
     collection: str
     state: int
-    assessors: list[AssessorOut]
+    assessors: list[Leaning]
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
