@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.engine import DatabaseFile, database_path, failure, open_engine, reporting
+from audiosim.campaign.engine import DatabaseFile, failure, open_engine, open_existing, reporting
 from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
@@ -267,10 +267,7 @@ class DatabaseStore:
 
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
     """Collection, description and rules of each campaign of a database, which must be there."""
-    engine = open_engine(url, TIMEOUT_S)
-    path = database_path(engine.url)
-    if path is not None and not path.is_file():
-        raise InputError(f"there is no database {path}")
+    engine = open_existing(url, TIMEOUT_S)
     try:
         prepare_tables(engine)
         with engine.connect() as connection:

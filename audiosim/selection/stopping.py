@@ -39,6 +39,7 @@ from audiosim.selection.stopping_definition import (
     checked,
     floor_in,
     number_of,
+    share_to_reach,
     spelled_parameters,
     spelled_target,
     target_above,
@@ -108,7 +109,7 @@ def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDef
 
     def make(of: Written, target: float) -> Assurance:
         size = number_of(parameter, of.get(parameter, usual)) if parameter else 0.0
-        return Assurance(claim, target_above(name, target), size, floor_in(of))
+        return Assurance(claim, share_to_reach(name, target), size, floor_in(of))
 
     return StoppingDefinition(name, make, example, (parameter, "floor") if parameter else ("floor",))
 

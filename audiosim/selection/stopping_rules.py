@@ -10,7 +10,7 @@ from audiosim.selection.stopping_definition import (
     StoppingDefinition,
     StoppingRule,
     number_of,
-    target_above,
+    share_to_reach,
 )
 
 STOPPING_RULES: Mapping[str, StoppingDefinition] = {
@@ -46,5 +46,5 @@ def as_stopping_rule(stop: object) -> StoppingRule:
     if isinstance(stop, str):
         return parse_stopping_rule(stop)
     if isinstance(stop, Real):
-        return stopping.Assurance(stopping.ORDER, target_above("confidence", float(stop)))
+        return stopping.Assurance(stopping.ORDER, share_to_reach("confidence", float(stop)))
     raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {stop!r}")

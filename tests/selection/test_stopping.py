@@ -341,6 +341,8 @@ def test_a_stopping_rule_may_be_written_in_several_ways(text, printed):
         ("confidence=nan", "the target of a stopping rule must be a number, got nan"),
         ("confidence=inf", "the target of a stopping rule must be a number, got inf"),
         ("confidence=0", "the target of confidence must be above 0, got 0"),
+        ("confidence=95", "the target of confidence is a share such as 0.95, got 95"),
+        ("users(share=0.1)=90", "the target of users is a share such as 0.95, got 90"),
         ("error=-0.05", "the target of error must be above 0, got -0.05"),
         ("difference=0.95", "the size of a stopping rule must be a number, got none"),
         ("difference(size=big)=0.95", "the size of a stopping rule must be a number, got big"),
