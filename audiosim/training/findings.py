@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from audiosim.arrays import Array
 from audiosim.relevance.published import Model, model_fields
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Sample
 from audiosim.training.joint_validation import IntervalCoverage
@@ -145,9 +145,7 @@ class Findings:
 
     def to_frame(self) -> "pd.DataFrame":
         """The terms as a pandas table: coefficients and what each explains."""
-        import pandas as pd
-
-        return pd.DataFrame(self.term_rows()).set_index("term")
+        return frame_of(self.term_rows(), index="term")
 
 
 @dataclass(frozen=True, eq=False)
