@@ -20,24 +20,6 @@ from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from service.wire_judging import RecordOut
 
-DIGITS = 5
-
-
-class MomentOut(Wire):
-    """A campaign after an event of its log; number 0 and no time before the first. `scores` are those expected then."""
-
-    number: int
-    time: str | None
-    judged: int
-    confidence: float
-    reached: bool
-    scores: list[float]
-
-    @classmethod
-    def from_domain(cls, moment: Moment) -> "MomentOut":
-        scores = [round(score, DIGITS) for score in moment.scores]
-        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached, scores)
-
 
 class HistoryOut(Wire):
     """Growth of the confidence in the ranking, and the scores of the `systems`.
@@ -51,16 +33,14 @@ class HistoryOut(Wire):
     complete: bool
     goal: str
     systems: list[str]
-    moments: list[MomentOut]
-    met: MomentOut | None
+    moments: list[Moment]
+    met: Moment | None
 
     @classmethod
     def from_domain(cls, one: ServedCollection, course: Course) -> "HistoryOut":
-        met = None if course.met is None else MomentOut.from_domain(course.met)
-        moments = list(map(MomentOut.from_domain, course.moments))
-        goal = str(one.judging.stopping_rule)
-        systems = list(one.campaign.selection.pool.systems)
-        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, met)
+        goal, systems = str(one.judging.stopping_rule), list(one.campaign.selection.pool.systems)
+        moments = list(course.moments)
+        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, course.met)
 
 
 class RemainingOut(Wire):
