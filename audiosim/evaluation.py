@@ -14,7 +14,7 @@ from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.distributions import Empirical
 from audiosim.stats.friedman import Friedman, RankComparison, friedman_test, tukey_test
 from audiosim.stats.inference import SAMPLES, TESTS, Comparison, paired_test
@@ -150,9 +150,7 @@ class Evaluation:
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""
-        import pandas as pd
-
-        return pd.DataFrame(self.system_rows()).set_index("system")
+        return frame_of(self.system_rows(), index="system")
 
 
 def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule, first_of
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation import Replay, replay
 from audiosim.users.answers import Answers, read_answers
 from audiosim.users.preferences import Preferences, preferences
@@ -67,10 +67,8 @@ class Predictions:
 
     def to_frame(self) -> "pd.DataFrame":
         """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
-        import pandas as pd
-
         columns = ["query", "document", "expectation", "variance", "model", "evidence", *self._level_names]
-        return pd.DataFrame(self.flat_rows(), columns=columns).set_index(["query", "document"])
+        return frame_of(self.flat_rows(), columns).set_index(["query", "document"])
 
     def flat_rows(self) -> list[dict[str, Any]]:
         """The rows with a column for each level, p0, p50 and so on, in place of its probabilities."""
@@ -131,9 +129,7 @@ class NextPairs:
 
     def to_frame(self) -> "pd.DataFrame":
         """The pairs as a pandas table: query, document, weight."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=["query", "document", "weight"])
+        return frame_of(self.rows(), ["query", "document", "weight"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The weights of the first pairs; new axes where None."""

@@ -4,9 +4,10 @@ from typing import Any
 
 from msgspec import field
 
-from audiosim.campaign import Campaign, Progress
+from audiosim.campaign import Campaign, Pace, Progress
 from audiosim.campaign.event import write_time
 from audiosim.expected.ranking import PREDICTED
+from audiosim.expected.verdicts import Separation
 from audiosim.relevance.speaking import evidence_counts
 from audiosim.selection import Selection
 from service.exchange import Wire
@@ -43,14 +44,6 @@ class DifferenceOut(Wire):
     confidence: float
 
 
-class SeparationOut(Wire):
-    """Two systems that cannot be told apart, and how many more judgments would probably change that."""
-
-    a: str
-    b: str
-    judgments: int
-
-
 class RankingOut(Wire, omit_defaults=True):
     """The ranking as `audiosim estimate` has it, in one state of the campaign.
 
@@ -76,7 +69,7 @@ class RankingOut(Wire, omit_defaults=True):
     top_k: int | None = None
     about: str = ""
     sentence: str = ""
-    nearest: SeparationOut | None = None
+    nearest: Separation | None = None
     basis: str | int = PREDICTED
     fit: str = "NOT CHECKED"
     fit_evidence: float = 1.0
@@ -84,14 +77,6 @@ class RankingOut(Wire, omit_defaults=True):
     fit_instead: str = ""
     widened: float = 1.0
     draws: int | None = None
-
-
-class PaceOut(Wire):
-    """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
-
-    answers: int
-    per_hour: float | None
-    median_s: float | None
 
 
 class StoppingRuleOut(Wire):
@@ -149,8 +134,8 @@ class CampaignOut(Wire):
     confidence: float
     basis: str | int
     goal: StoppingRuleOut
-    pace: PaceOut
-    assessors: dict[str, PaceOut]
+    pace: Pace
+    assessors: dict[str, Pace]
     agreement: dict[str, Any]
     cannot: list[CannotOut]
     dropped: list[PairOut]
@@ -175,8 +160,8 @@ class CampaignOut(Wire):
             confidence=selection.confidence,
             basis=selection.ranking.basis,
             goal=StoppingRuleOut(str(rule), rule.level(selection), selection.reached(rule)),
-            pace=PaceOut.of(campaign.pace()),
-            assessors={name: PaceOut.of(campaign.pace(name)) for name in names[shown]},
+            pace=campaign.pace(),
+            assessors={name: campaign.pace(name) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
             cannot=[CannotOut(*pair, name, reason) for pair, name, reason in cannot[shown]],
             dropped=[PairOut(*pair) for pair in dropped[shown]],

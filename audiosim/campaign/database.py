@@ -73,7 +73,6 @@ class DatabaseStore:
         return self._head
 
     def append(self, event: Event) -> int:
-        """The number of the event, once it is safe; that of the earlier one where it was sent before."""
         known = self._head
         with self._writing() as connection:
             last, digest = self._take(connection, 1) or (0, FIRST)
@@ -90,7 +89,6 @@ class DatabaseStore:
         return earlier[0]
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
-        """The numbers of the events, all safe; None, and none is written, where the log has grown past `last`."""
         check_keys(events)
         known = self._head
         try:
@@ -138,7 +136,6 @@ class DatabaseStore:
         return ("", "") if row is None else (row.about, row.rules)
 
     def describe(self, about: str, rules: str) -> None:
-        """Keep what is to be said of the collection and of the rules."""
         own = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == self._collection)
         with self._writing() as connection:
             self._begin(connection)

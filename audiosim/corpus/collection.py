@@ -22,7 +22,7 @@ from audiosim.corpus.metadata_tables import (
     system_lines,
 )
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
+from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, retrieved_by
 from audiosim.corpus.runs import SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.errors import InputError, repeated
@@ -83,13 +83,8 @@ class Collection:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
 
     def __repr__(self) -> str:
-        queries = {query for run in self.runs for query in run.rankings}
-        pairs = {
-            (query, document)
-            for run in self.runs
-            for query, documents in run.rankings.items()
-            for document in documents[: self.cutoff]
-        }
+        queries = retrieved_by(self.runs, self.cutoff)
+        pairs = {(query, document) for query, documents in queries.items() for document in documents}
         judged = len(pairs & self.grades().keys())
         counts = (_counted(len(queries), "query", "queries"), _counted(len(self.runs), "system", "systems"))
         return f"{self.name}: {', '.join(counts)}, {_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
@@ -229,9 +224,7 @@ def _checked(collection: Collection) -> Collection:
     """The collection; an error where a piece of evidence is about nothing that a run or documents.tsv names."""
     if not collection.evidence:
         return collection
-    pairs = {
-        (query, document) for run in collection.runs for query, ranking in run.rankings.items() for document in ranking
-    }
+    pairs = {(query, document) for query, some in retrieved_by(collection.runs).items() for document in some}
     known: dict[str, set[Key]] = {
         "pair": set(pairs),
         "document": {*(document for _, document in pairs), *collection.documents},

@@ -77,7 +77,6 @@ class LinearScores:
         return sparse.csc_array(spread / len(self.pool.queries))
 
     def scores(self, belief: Belief) -> Moments:
-        """(s,) moments of the mean scores."""
         return self.gains(belief).project(self.weights)
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
@@ -121,11 +120,9 @@ class LinearScores:
         return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) how much each system's mean score rises with the gain of each pair."""
         return self.weights
 
     def gains(self, belief: Belief) -> MultivariateNormal:
-        """Posterior of the (n,) gains of the pairs."""
         return gains_of(self.measure, belief)
 
     def discounted(self, belief: Belief) -> sparse.csc_array:

@@ -61,7 +61,6 @@ class SampledScores:
         return np.split(order, np.cumsum(np.bincount(self.pool.query, minlength=len(self.pool.queries)))[:-1])
 
     def scores(self, belief: Belief) -> Moments:
-        """(s,) moments of the mean scores."""
         self._check_relevant(belief)
         return self._moments(belief, lambda scores: scores)
 
@@ -112,7 +111,6 @@ class SampledScores:
         return sparse.csc_array(self.discounted(belief) / len(self.pool.queries))
 
     def gains(self, belief: Belief) -> MultivariateNormal:
-        """Posterior of the (n,) gains of the pairs."""
         return belief.gains
 
     def discounted(self, belief: Belief) -> sparse.csc_array:

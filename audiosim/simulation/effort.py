@@ -23,7 +23,7 @@ from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
 
@@ -127,9 +127,7 @@ class Effort:
 
     def to_frame(self) -> "pd.DataFrame":
         """The unsettled pairs of systems as a pandas table."""
-        import pandas as pd
-
-        return pd.DataFrame(self.unsettled, columns=["a", "b", "confidence", "queries"])
+        return frame_of(self.unsettled, ["a", "b", "confidence", "queries"])
 
 
 def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:

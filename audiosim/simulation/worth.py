@@ -20,6 +20,7 @@ from audiosim.relevance.joint import is_home
 from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.selection import Selection
+from audiosim.showing import frame_of
 from audiosim.simulation.parts import draw_parts
 from audiosim.simulation.replay import replay
 from audiosim.training.folds import draw
@@ -84,9 +85,7 @@ class EvidenceWorth:
 
     def to_frame(self) -> Any:
         """The pieces as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(piece) for piece in self.pieces])
+        return frame_of([asdict(piece) for piece in self.pieces])
 
 
 class _Case(NamedTuple):

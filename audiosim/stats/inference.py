@@ -15,6 +15,7 @@ from scipy.special import bdtr, stdtr, stdtrit
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.showing import frame_of
 from audiosim.stats.multiple import benjamini_hochberg, holm
 from audiosim.stats.resampling import (
     Alternative,
@@ -75,10 +76,8 @@ class Comparison:
 
         systems  (s,) their names; their places in the scores where None
         """
-        import pandas as pd
-
         columns = ("difference", "standardised", "estimate", "lower", "upper", "statistic", "p_value")
-        return pd.DataFrame(
+        return frame_of(
             pair_names(self.first, self.second, systems)
             | {column: getattr(self, column) for column in columns}
             | {"holm": holm(self.p_value), "benjamini_hochberg": benjamini_hochberg(self.p_value)}
