@@ -1,5 +1,6 @@
 """A Dask cluster on this machine: a scheduler and two workers, of which one is killed."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import lazy_loader
 import numpy as np
 import pytest
 import soundfile
@@ -22,8 +24,9 @@ from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.audio.sources import find_sounds
 from audiosim.errors import InputError
 
-distributed = pytest.importorskip("distributed")
+distributed = lazy_loader.load("distributed")  # dear, and not needed by those who only collect
 pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed"),
     pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
 ]
