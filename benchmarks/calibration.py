@@ -17,7 +17,7 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -262,13 +262,12 @@ def keep_figures(found: Mapping[str, dict[str, Any]], part: str, at: Sequence[in
     head = ["", *(f"{judged} judged" for judged in at)]
     named = {name: f"{name}, {found[name]['repeats']} parts" for name in order}
 
+    def told(name: str, cell: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:
+        for judged, row in zip(at, found[name]["curve"], strict=True):
+            yield cell(row) if row["judged"] >= judged else f"all {row['judged']:.0f}"
+
     def rows(cell: Callable[[Mapping[str, Any]], str]) -> list[list[str]]:
-        moments = {name: zip(at, found[name]["curve"], strict=True) for name in order}
-        short = "all {judged:.0f}".format_map
-        return [
-            [named[name], *(cell(row) if row["judged"] >= judged else short(row) for judged, row in moments[name])]
-            for name in order
-        ]
+        return [[named[name], *told(name, cell)] for name in order]
 
     with Figures("calibration", part) as figures:
         for title, key in (("stated less true confidence", "excess"), ("expected less true scores", "bias")):
@@ -305,7 +304,8 @@ def _with_error(key: str, row: Mapping[str, Any]) -> str:
 
 
 def _held(row: Mapping[str, Any]) -> str:
-    return ", ".join("" if row["coverage"][kind] is None else f"{row['coverage'][kind]:.2f}" for kind in COVERAGE)
+    found = row["coverage"]
+    return ", ".join(f"{found[kind]:.2f} ± {found.get(f'{kind}_error') or 0:.2f}" for kind in COVERAGE)
 
 
 def _stop(row: Mapping[str, Any]) -> str:

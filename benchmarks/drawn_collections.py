@@ -1,6 +1,6 @@
 """Honesty on one collection, where the model is right: on collections drawn from what `joint` holds.
 
-    python benchmarks/drawn_collections.py confidence [--only dl2019,mirex2011] [--draws 30] [--parts 5]
+    python benchmarks/drawn_collections.py [--only dl2019,mirex2011] [--draws 30] [--parts 5]
     python benchmarks/drawn_collections.py measures [--only dl2019,mirex2011] [--draws 30] [--parts 2]
 
 Runs are those of a collection of ../shared/data; trend, standard deviations and gains are drawn from the model's
@@ -131,7 +131,7 @@ def drawn_collection(unjudged: Collection, model: Model, code: int) -> Collectio
 def confidence(options: argparse.Namespace, model: Model) -> None:
     """Keep how far stated confidence is off."""
     rows, parts = [], options.parts or 5
-    with Figures("drawn_collections", "confidence") as figures:
+    with Figures("drawn_collections") as figures:
         for name in options.only.split(","):
             found: dict[tuple[str, int], list[list[float]]] = {}
             for how, judged, code, value in excesses(name, model, options.draws, parts):
@@ -191,7 +191,7 @@ def off(name: str, measure: str, drawn: Mapping[tuple[str, int], np.ndarray]) ->
 def main() -> None:
     """Print the figures, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("of", choices=["confidence", "measures"])
+    parser.add_argument("of", nargs="?", default="confidence", choices=["confidence", "measures"])
     parser.add_argument("--only", default="dl2019,ehealth2013,mirex2011", help="collections whose runs are taken")
     parser.add_argument("--draws", type=int, default=30, help="collections drawn")
     parser.add_argument("--parts", type=int, help="of each, at least two")

@@ -1,7 +1,6 @@
 """Accuracy of single grades on collections that nothing was learned from, beside a running mean.
 
     python benchmarks/single_grades.py [--parts 6] [--only NAMES] [--drawn 20]
-    python benchmarks/single_grades.py --home [--parts 24]
 
 Each collection of ../shared/data in turn, nothing known of its documents, without its source; on random parts of it, a
 share of each query's pairs is judged at random, and the others are predicted. The running mean of a query, with three
@@ -12,8 +11,8 @@ judgments' worth of all judged pairs, predicts a level by
 
 Errors are of grades over the highest; the log score is -ln P(true level). Standard errors are of the difference to the
 running mean, over parts. With --drawn as many collections are drawn of the runs of each, and of each one part is
-played: what is gained over the running mean where the model is right; see benchmarks/drawn_collections.py. At home,
---home, on random halves of MIREX 2011, the models are learned on the other half, as in benchmarks/joint.py.
+played: what is gained over the running mean where the model is right; see benchmarks/drawn_collections.py. At home:
+benchmarks/joint.py.
 """
 
 import argparse
@@ -24,9 +23,6 @@ import numpy as np
 from calibration import QUERIES, SOURCES, between_all, real
 from drawn_collections import drawn_collection
 from figures import Figures
-from joint import PAIRS, learned, spelled
-from joint import SHARES as ALL
-from joint import measured as of_model
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.pool import Pool, build_pool
@@ -42,7 +38,6 @@ from audiosim.training.folds import draw
 SHARES = (0.05, 0.1, 0.2)
 COUNTS = (10, 20)  # judged in all, before anything is learned anew
 PSEUDO = 3.0
-JOINT, FEATURES = "joint", "output,aDOC"  # features of the models at home
 
 
 def running_mean(pool: Pool, level: np.ndarray, seen: np.ndarray, usual: np.ndarray) -> np.ndarray:
@@ -79,36 +74,13 @@ def measured(pool: Pool, grades: np.ndarray, model: Model, code: int) -> Iterato
         yield name, found
 
 
-def at_home(parts: int, figures: Figures) -> None:
-    """Keep errors of the joint model and of one by features of judgments on random halves of MIREX 2011."""
-    collection = real(["mirex2011"], known=True)["mirex2011"]
-    found: dict[tuple[str, str, float], list[float]] = {}
-    halves = draw_parts(collection, parts, np.random.default_rng(7), held_out="queries")
-    for seed, part in enumerate(halves):
-        mine, rest = part.of(collection), part.rest(collection)
-        pool = build_pool(mine)
-        for features in (JOINT, FEATURES):
-            own = learned(rest, features)
-            for what, share, value in of_model(pool, pool.spread(mine.grades()), own, seed, features == JOINT):
-                found.setdefault((features, what, share), []).append(value)
-    cells = [*((JOINT, what) for what in PAIRS), (FEATURES, PAIRS[0])]
-    rows = [[f"{share:.0%}", *(spelled(found[features, what, share]) for features, what in cells)] for share in ALL]
-    head = [*PAIRS[:2], f"{PAIRS[2]} hold", f"RMSE of {FEATURES.replace(',', ', ')}"]
-    figures.table(f"at home, {parts} halves", ["judged of each query", *head], rows)
-
-
 def main() -> None:
     """Print the figures, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=6)
     parser.add_argument("--only", default="", help="collections, with commas")
-    parser.add_argument("--home", action="store_true", help="on MIREX 2011 with models of its other queries")
     parser.add_argument("--drawn", type=int, default=0, help="collections drawn of the runs of each")
     options = parser.parse_args()
-    if options.home:
-        with Figures("single_grades", "home") as figures, threadpool_limits(1):
-            at_home(options.parts, figures)
-        return
     count = options.drawn or options.parts
     model, estimates = load_model("joint-fine"), between_all()
     results: dict[str, dict[str, np.ndarray]] = {}
