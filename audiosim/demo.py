@@ -12,8 +12,9 @@ from audiosim.arrays import Array
 from audiosim.audio.index import AudioIndex, extract, nearest_run
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import write_judgments_csv, write_run
+from audiosim.corpus.judgments import write_judgments_csv
 from audiosim.corpus.model import Judgment
+from audiosim.corpus.runs import write_run
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.simulation import ReplayMoment, agreement_with_truth, moment, true_scores

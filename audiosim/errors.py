@@ -1,8 +1,10 @@
 """Every error raised on purpose. The command prints one as a single line; the service answers 422."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
+Name = TypeVar("Name", bound=Hashable)
 ALIKE = 0.78  # of difflib's ratio: gnere is genre, part is not path
 LONGEST_QUOTE = 40
 MOST_COMPARED = 2000  # names: a comparison takes microseconds
@@ -63,6 +65,21 @@ class LeaseError(InputError):
 
 class ClosedError(InputError):
     """A campaign is paused or closed."""
+
+
+def one_line(error: Exception) -> str:
+    """Kind and words of an exception of another's code."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
+def repeated(names: Iterable[Name]) -> Name | None:
+    """The first of some names that stands there a second time; None where none does."""
+    seen: set[Name] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

@@ -1,6 +1,6 @@
 """Evaluation with full judgments: scores, people, tests between systems."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -14,18 +14,10 @@ from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.distributions import Empirical
 from audiosim.stats.friedman import Friedman, RankComparison, friedman_test, tukey_test
-from audiosim.stats.inference import (
-    SAMPLES,
-    Comparison,
-    bootstrap_test,
-    permutation_test,
-    sign_test,
-    t_test,
-    wilcoxon_test,
-)
+from audiosim.stats.inference import SAMPLES, TESTS, Comparison, paired_test
 from audiosim.stats.intervals import Interval, mean_interval, prediction_interval
 from audiosim.stats.multiple import benjamini_hochberg, holm
 from audiosim.stats.rank_agreement import RankAgreement, rank_agreement
@@ -36,15 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-PAIRED_TESTS: dict[str, Callable[[Array, np.random.Generator, int], Comparison]] = {
-    "t": lambda scores, rng, samples: t_test(scores),
-    "wilcoxon": lambda scores, rng, samples: wilcoxon_test(scores),
-    "sign": lambda scores, rng, samples: sign_test(scores),
-    "bootstrap": lambda scores, rng, samples: bootstrap_test(scores, rng, samples=samples),
-    "permutation": lambda scores, rng, samples: permutation_test(scores, rng, samples=samples),
-}
 FRIEDMAN = "friedman"  # of all systems at once, with Tukey's honestly significant differences between all pairs
-SYSTEM_TESTS = (*PAIRED_TESTS, FRIEDMAN)
+SYSTEM_TESTS = (*TESTS, FRIEDMAN)
 SIGNIFICANT = 0.05
 
 
@@ -165,9 +150,7 @@ class Evaluation:
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""
-        import pandas as pd
-
-        return pd.DataFrame(self.system_rows()).set_index("system")
+        return frame_of(self.system_rows(), index="system")
 
 
 def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
@@ -242,11 +225,10 @@ def evaluate(
     scores = Scores(measure, tuple(found.systems[i] for i in order), found.queries, found.values[order])
     people = runs.scores(user_form(measure)).values[order]
     satisfied, succeeds = _people(measure, collection.scale.name, people)
-    rng = np.random.default_rng(0) if rng is None else rng
     ranks = None
     if test == FRIEDMAN and len(order) > 1:
         ranks = (friedman := friedman_test(scores.values)), tukey_test(friedman)
-    paired = PAIRED_TESTS.get(test) if len(order) > 1 else None
+    paired = test in TESTS and len(order) > 1
     return Evaluation(
         scores=scores,
         intervals=tuple(mean_interval(row) for row in scores.values),
@@ -254,7 +236,7 @@ def evaluate(
         satisfied=satisfied,
         success=succeeds,
         test=test,
-        comparison=None if paired is None else paired(scores.values, rng, resamples),
+        comparison=paired_test(scores.values, test, rng, samples=resamples) if paired else None,
         ranks=ranks,
         bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
         of_users=None if users is None else _of_users(measure, collection.scale.name, people, users),

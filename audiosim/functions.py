@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.corpus.collection import Collection, as_collection
-from audiosim.corpus.model import Pair
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
@@ -27,9 +27,8 @@ from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import AnyOf
-from audiosim.selection.stopping_rules import as_stopping_rule
-from audiosim.showing import notebook_html
+from audiosim.selection.stopping_rules import as_stopping_rule, first_of
+from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation import Replay, replay
 from audiosim.users.answers import Answers, read_answers
 from audiosim.users.preferences import Preferences, preferences
@@ -68,16 +67,20 @@ class Predictions:
 
     def to_frame(self) -> "pd.DataFrame":
         """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
-        import pandas as pd
+        columns = ["query", "document", "expectation", "variance", "model", "evidence", *self._level_names]
+        return frame_of(self.flat_rows(), columns).set_index(["query", "document"])
 
-        names = [f"p{level:g}" for level in self.levels]
-        plain = [
+    def flat_rows(self) -> list[dict[str, Any]]:
+        """The rows with a column for each level, p0, p50 and so on, in place of its probabilities."""
+        return [
             {key: value for key, value in row.items() if key != "probabilities"}
-            | dict(zip(names, row["probabilities"], strict=True))
+            | dict(zip(self._level_names, row["probabilities"], strict=True))
             for row in self.rows
         ]
-        columns = ["query", "document", "expectation", "variance", "model", "evidence", *names]
-        return pd.DataFrame(plain, columns=columns).set_index(["query", "document"])
+
+    @property
+    def _level_names(self) -> list[str]:
+        return [f"p{level:g}" for level in self.levels]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The pairs of the highest expectation, with one standard deviation to either side; new axes where None."""
@@ -103,6 +106,12 @@ class NextPairs:
     pairs: tuple[Pair, ...]
     weights: tuple[float, ...]
 
+    @classmethod
+    def of(cls, selection: Selection, count: int, by_query: bool) -> "NextPairs":
+        """The pairs that a judging loop asks for."""
+        asked = selection.ask(count, by_query=by_query)
+        return cls(selection.rule.name, tuple(asked), tuple(selection.weights[selection.pool.locate(asked)].tolist()))
+
     def __repr__(self) -> str:
         return f"{len(self.pairs)} pairs to judge next, by {self.rule}"
 
@@ -120,9 +129,7 @@ class NextPairs:
 
     def to_frame(self) -> "pd.DataFrame":
         """The pairs as a pandas table: query, document, weight."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=["query", "document", "weight"])
+        return frame_of(self.rows(), ["query", "document", "weight"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The weights of the first pairs; new axes where None."""
@@ -148,18 +155,32 @@ def predict(
     """
     collection = as_collection(collection)
     pool = build_pool(collection, cutoff)
-    estimator = _learned(pool, model, collection)
+    return predict_by(_learned(pool, model, collection), collection, pool, model, pairs)
+
+
+def predict_by(
+    estimator: RelevanceEstimator,
+    collection: Collection,
+    pool: Pool,
+    model: ModelOrName = None,
+    pairs: Iterable[tuple[str, str]] | None = None,
+) -> Predictions:
+    """Predictions by an estimator that has learned from the judgments; the rest is as of `predict`.
+
+    pool   the estimator's
+    model  for pairs that it does not have
+    """
     grades = pool.spread(collection.grades())
     belief = estimator.predict(grades)
     if pairs is None:
         rows = belief.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
     else:
-        rows = predicted_rows([Pair(*pair) for pair in pairs], collection, pool, model)
+        rows = _predicted_rows([Pair(*pair) for pair in pairs], collection, pool, model)
     return Predictions(estimator.name, tuple(belief.levels.tolist()), tuple(rows))
 
 
-def predicted_rows(
-    pairs: Sequence[Pair], collection: Collection, pool: Pool, model: ModelOrName = None
+def _predicted_rows(
+    pairs: Sequence[Pair], collection: Collection, pool: Pool, model: ModelOrName
 ) -> list[dict[str, Any]]:
     """Predictions for pairs, in their order; the pool need not have all of them."""
     rows: dict[Pair, dict[str, Any]] = {}
@@ -192,15 +213,29 @@ def next_pairs(
     """
     collection, measure = as_collection(collection), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    expected = expected_scores(measure, pool)
-    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
     estimator = _learned(pool, model, collection)
-    selection = Selection.start(
-        pool, expected, estimator, collection.judgments, rule=chosen, seed=seed, distribution=distribution
+    selection = start_loop(
+        pool, estimator, measure, collection.judgments, rule=rule, seed=seed, distribution=distribution
     )
-    asked = selection.ask(count, by_query=by_query)
-    weights = selection.weights[pool.locate(asked)].tolist()
-    return NextPairs(selection.rule.name, tuple(asked), tuple(weights))
+    return NextPairs.of(selection, count, by_query)
+
+
+def start_loop(
+    pool: Pool,
+    estimator: RelevanceEstimator,
+    measure: Measure,
+    judgments: Iterable[Judgment] = (),
+    *,
+    ideal: Ideal = "ordered",
+    batch: int = 1,
+    rule: str | None,
+    seed: int,
+    distribution: DifferenceDistribution,
+) -> Selection:
+    """A judging loop by a selection rule of a name, which may be an installed one; the rest is as of `Selection`."""
+    expected = expected_scores(measure, pool, ideal)
+    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
+    return Selection.start(pool, expected, estimator, judgments, batch, chosen, seed, distribution=distribution)
 
 
 def compare(
@@ -244,7 +279,7 @@ def simulate(
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
     collection  every pair of its pool judged
-    stop        a mean confidence, or goals such as "every=0.95": whichever comes first
+    stop        a mean confidence, or stopping rules such as "every=0.95": whichever comes first
     rule        as of `next_pairs`
     batch       judgments between two predictions
     ideal       of nDCG and RBP: see `estimate`
@@ -253,10 +288,10 @@ def simulate(
     """
     collection, measure = as_collection(collection), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    expected = expected_scores(measure, pool, ideal)
     estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
-    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
-    start = Selection.start(pool, expected, estimator, batch=batch, rule=chosen, seed=seed, distribution=distribution)
+    start = start_loop(
+        pool, estimator, measure, ideal=ideal, batch=batch, rule=rule, seed=seed, distribution=distribution
+    )
     truth = pool.spread(collection.grades())
     with progress("judging") as show:
         return replay(start, truth, _stopping_rule(stop), lambda moment: show(moment.judged, len(truth)), by_query)
@@ -291,5 +326,4 @@ def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> Stopping
         return as_stopping_rule(stop)
     if not stop:
         raise InputError("expected a stopping rule such as 'every=0.95', got none")
-    rules = tuple(find_stopping_rule(text) for text in stop)
-    return AnyOf(rules) if len(rules) > 1 else rules[0]
+    return first_of([find_stopping_rule(text) for text in stop])

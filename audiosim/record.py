@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Pair
+from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
@@ -255,8 +255,6 @@ def _completed(
 
 
 def _agreement(collection: Collection) -> Agreement:
-    grades: dict[Pair, dict[str, dict[str, float]]] = {}
-    for judgment in collection.judgments:
-        given = {name: grade for name in ("fine", "broad") if (grade := getattr(judgment, name, None)) is not None}
-        grades.setdefault(judgment.pair, {})[judgment.assessor] = {"grade": judgment.grade, **given}
+    by_assessor = grades_by_assessor(collection.judgments)
+    grades = {pair: {name: {"grade": grade} for name, grade in by.items()} for pair, by in by_assessor.items()}
     return agreement(grades, collection.scale)

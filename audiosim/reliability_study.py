@@ -10,7 +10,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.grades import grades_by_assessor
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.model import Judgment, Pair, retrieved_by
 from audiosim.errors import InputError
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
@@ -162,11 +162,8 @@ def completed_queries(collection: Collection, cutoff: int) -> dict[str, int]:
 
 def retrieved_pairs(collection: Collection, cutoff: int) -> dict[str, set[Pair]]:
     """All that any system retrieved down to a cutoff, by query."""
-    needed: dict[str, set[Pair]] = {}
-    for run in collection.runs:
-        for query, documents in run.rankings.items():
-            needed.setdefault(query, set()).update(Pair(query, document) for document in documents[:cutoff])
-    return needed
+    found = retrieved_by(collection.runs, cutoff)
+    return {query: {Pair(query, document) for document in documents} for query, documents in found.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Short words for people: a long text cut in its middle, a result as a notebook shows it."""
 
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -21,3 +22,16 @@ def notebook_html(sentence: str, table: "pd.DataFrame") -> str:
     """A result as notebooks show it: one sentence, and a table of at most ROWS rows with three decimals."""
     shown: str = table.to_html(float_format=lambda value: f"{value:.3f}", max_rows=ROWS)
     return f"<p>{escape(sentence)}</p>{shown}"
+
+
+def frame_of(
+    rows: Iterable[object] | Mapping[str, object], columns: list[str] | None = None, index: str | None = None
+) -> "pd.DataFrame":
+    """Rows, or columns by name, as a pandas table; pandas is imported here, for those who ask for one.
+
+    index  name of the column that the table is indexed by
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(dict(rows) if isinstance(rows, Mapping) else list(rows), columns=columns)
+    return table if index is None else table.set_index(index)

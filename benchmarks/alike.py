@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features.audio import closeness, query_proximity

@@ -18,14 +18,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from figures import Figures
+from figures import Figures, cpu_seconds, run_parts
+from loop import judged_next
 from scipy.linalg import lstsq
 
 from audiosim import Collection, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import STANDARD_FRAMES, Parameters
 from audiosim.corpus.collection import SOUNDS
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Document, Judgment, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
@@ -364,13 +365,8 @@ def opening(collection: Collection) -> tuple[float, Pool, RelevanceEstimator]:
 def asking(collection: Collection, pool: Pool, estimator: RelevanceEstimator) -> float:
     """Median processor time of asking for a pair and telling its judgment."""
     selection = Selection.start(pool, parse_measure("CG@5"), estimator, batch=1)
-    truth, spent = pool.spread(collection.grades()), []
-    for _ in range(100):
-        start = time.process_time()
-        (pair,) = selection.ask(1)
-        selection = selection.tell(Judgment(*pair, grade=float(truth[pool.positions[pair]])))
-        spent.append(time.process_time() - start)
-    return statistics.median(spent)
+    truth, states = pool.spread(collection.grades()), [selection]
+    return cpu_seconds(lambda: states.append(judged_next(states[-1], truth)), 100)
 
 
 def main() -> None:
@@ -389,9 +385,7 @@ def main() -> None:
         "useless": lambda: useless(given.mirex, given.seeds),
         "times": lambda: times(given.mirex),
     }
-    for name, part in parts.items():
-        if given.only in {None, name}:
-            part()
+    run_parts(parts, given.only)
 
 
 if __name__ == "__main__":

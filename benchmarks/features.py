@@ -17,7 +17,7 @@ from figures import Figures
 from audiosim.arrays import Array
 from audiosim.audio.index import extract
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.features.registry import FEATURES

@@ -22,7 +22,7 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -35,21 +35,24 @@ Cell = str | float | None
 
 def cpu_seconds(work: Callable[[], object], runs: int) -> float:
     """Median processor time of a call, over some runs."""
-    return _median(work, runs, time.process_time)
+    return statistics.median(cpu_times(lambda _: work(), runs))
 
 
-def wall_seconds(work: Callable[[], object], runs: int) -> float:
-    """Median time by the clock of a call, over some runs."""
-    return _median(work, runs, time.perf_counter)
-
-
-def _median(work: Callable[[], object], runs: int, clock: Callable[[], float]) -> float:
+def cpu_times(work: Callable[[int], object], runs: int, clock: Callable[[], float] = time.process_time) -> list[float]:
+    """Time of some calls, each with its number, by a clock: processor time."""
     times = []
-    for _ in range(runs):
+    for run in range(runs):
         start = clock()
-        work()
+        work(run)
         times.append(clock() - start)
-    return statistics.median(times)
+    return times
+
+
+def run_parts(parts: Mapping[str, Callable[[], object]], only: str | None) -> None:
+    """Run the part of a benchmark that is asked for, all where none is."""
+    for name, part in parts.items():
+        if only in {None, name}:
+            part()
 
 
 class Figures:

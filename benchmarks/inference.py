@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from audiosim.arrays import Array
 from audiosim.stats.friedman import friedman_test, tukey_test
-from audiosim.stats.inference import bootstrap_test, permutation_test, sign_test, t_test, wilcoxon_test
+from audiosim.stats.inference import paired_test
 from audiosim.stats.splithalf import split_half
 
 LIMIT_S = 5.0
@@ -48,15 +48,14 @@ def main() -> None:
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(given.systems, given.queries)) + np.linspace(0, 0.3, given.systems)[:, None]
     pairs = given.systems * (given.systems - 1) // 2
-    drawn = {"samples": given.samples}
     of = f"{pairs:,} pairs x {given.queries:,} queries"
     with threadpool_limits(2), Figures("inference") as figures:
-        for name, test in (("permutation", permutation_test), ("bootstrap", bootstrap_test)):
-            spent = cpu_seconds(lambda test=test: test(scores, np.random.default_rng(0), **drawn), given.runs)
+        for name in ("permutation", "bootstrap"):
+            spent = cpu_seconds(lambda name=name: paired_test(scores, name, samples=given.samples), given.runs)
             figures.add(f"{name}, {of}, {given.samples:,} samples", spent, "s", LIMIT_S)
         figures.add("memory of these", megabytes(), "MB", LIMIT_MB)
-        for name, test in (("t", t_test), ("sign", sign_test), ("wilcoxon", wilcoxon_test)):
-            figures.add(f"{name}, {of}", cpu_seconds(lambda test=test: test(scores), 1), "s")
+        for name in ("t", "sign", "wilcoxon"):
+            figures.add(f"{name}, {of}", cpu_seconds(lambda name=name: paired_test(scores, name), 1), "s")
         figures.add(f"tukey, {of}", cpu_seconds(lambda: tukey_test(friedman_test(scores)), 1), "s")
         study = scores[:18, :100]
         spent = cpu_seconds(lambda: split_half(study, "permutation", np.random.default_rng(0), trials=10), 1)

@@ -19,14 +19,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from figures import Figures
+from figures import Figures, cpu_times
+from loop import judged_next
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import Parameters
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Document, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
@@ -306,12 +307,8 @@ def components(seeds: int, figures: Figures) -> None:
 
 def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float]:
     """Median and longest processor time of some calls, each with its number."""
-    times = []
-    for run in range(runs):
-        start = time.process_time()
-        work(run)
-        times.append(1000 * (time.process_time() - start))
-    return statistics.median(times), max(times)
+    times = cpu_times(work, runs)
+    return 1000 * statistics.median(times), 1000 * max(times)
 
 
 def times(folder: Path, figures: Figures) -> None:
@@ -342,8 +339,7 @@ def cost(name: str, collection: Collection, figures: Figures, runs: int = 41) ->
     found = [selection]
 
     def tell_and_ask(_: int) -> object:
-        (pair,) = found[-1].ask()
-        found.append(found[-1].tell(Judgment(*pair, grade=float(grades[pool.positions[pair]]))))
+        found.append(judged_next(found[-1], grades))
         return found[-1].confidence
 
     size = f"{len(pool.pairs):,} pairs, {len(pool.queries):,} queries, {len(pool.systems)} systems"

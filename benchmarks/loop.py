@@ -13,11 +13,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from figures import Figures
+from figures import Figures, cpu_times
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
@@ -91,20 +90,27 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
 def on_synthetic(design: Design, batch: int, judgments: int) -> tuple[int, float, float, float]:
     """Pairs of a synthetic pool, seconds of its first estimate, median and longest seconds of one ask and tell."""
     collection = synthetic_collection(np.random.default_rng(0), design)
-    truth = collection.grades()
-    clock: Callable[[], float] = time.perf_counter
-    start = clock()
+    start = time.perf_counter()
     pool = build_pool(collection)
     selection = Selection.start(pool, parse_measure(f"CG@{design.cutoff}"), make_estimator(pool, "mjud"), batch=batch)
     assert selection.confidence
-    first, times = clock() - start, []
-    for _ in range(judgments):
-        start = clock()
-        (pair,) = selection.ask()
-        selection = selection.tell(Judgment(*pair, grade=truth[pair]))
-        assert selection.confidence
-        times.append(clock() - start)
+    first, truth, states = time.perf_counter() - start, pool.spread(collection.grades()), [selection]
+
+    def judge(_: int) -> None:
+        states[:] = [judged_next(states[0], truth)]
+        assert states[0].confidence
+
+    times = cpu_times(judge, judgments, time.perf_counter)
     return len(pool.pairs), first, statistics.median(times), max(times)
+
+
+def judged_next(selection: Selection, truth: np.ndarray) -> Selection:
+    """The selection after the pair that it asks for was judged.
+
+    truth  (n,) the grade of every pair
+    """
+    (pair,) = selection.ask()
+    return selection.tell(Judgment(*pair, grade=float(truth[selection.pool.positions[pair]])))
 
 
 SYNTHETIC = ["systems", "pairs", "batch", "first, s", "ask and tell, ms", "longest, ms"]

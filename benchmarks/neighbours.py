@@ -32,7 +32,7 @@ from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
 from audiosim.audio.shards import search_shards
 from audiosim.audio.tags import read_tags
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import Document
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Gaussian, from_rows, to_rows

@@ -22,7 +22,7 @@ ANY_HOST = "*"
 FRESH_S = 1.0  # so old what is known of the tokens may be: a token that is revoked is refused after that
 GUESSES = 10  # wrong tokens from one client...
 GUESSES_S = 60.0  # ...within so long
-NETWORK_BITS = 64  # of an IPv6 address: one client has all of the rest
+CLIENT_BITS = {4: 32, 6: 64}  # of an address, by version of IP: of IPv6 one client has all of the rest
 MOST_ADDRESSES = 10_000
 COOKIE = "audiosim_token"
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -53,32 +53,25 @@ def client_of(address: str) -> str:
         number = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is None:
-        return str(ipaddress.ip_network((int(number), NETWORK_BITS), strict=False))
-    return str(getattr(number, "ipv4_mapped", None) or number)
+    number = getattr(number, "ipv4_mapped", None) or number
+    return str(ipaddress.ip_network((number, CLIENT_BITS[number.version]), strict=False))
 
 
 class Guesses:
-    """Counts wrong tokens by client, and says when there have been too many."""
+    """Counts wrong tokens by client."""
 
     def __init__(self) -> None:
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
-    def _recent(self, client: str, now: float) -> list[float]:
-        return [moment for moment in self._wrong.get(client, ()) if moment > now - GUESSES_S]
-
-    def wait_s(self, address: str, now: float) -> float:
-        """Seconds that the client at an address has to wait until they may guess again; 0 where they may."""
-        recent = self._recent(client_of(address), now)
-        return recent[-GUESSES] + GUESSES_S - now if len(recent) >= GUESSES else 0.0
-
-    def wrong(self, address: str, now: float) -> None:
-        """Count a wrong token from an address."""
+    def count(self, address: str, now: float) -> float:
+        """Count one from an address; seconds until that client may guess again where there have been too many, or 0."""
         client = client_of(address)
-        self._wrong[client] = [*self._recent(client, now), now][-GUESSES:]
-        self._wrong.move_to_end(client)
-        while len(self._wrong) > MOST_ADDRESSES:
+        recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - GUESSES_S]
+        too_many = len(recent) >= GUESSES
+        self._wrong[client] = recent if too_many else [*recent, now]
+        if len(self._wrong) > MOST_ADDRESSES:
             self._wrong.popitem(last=False)
+        return recent[0] + GUESSES_S - now if too_many else 0.0
 
 
 class Access:
@@ -213,12 +206,9 @@ class Access:
             return Caller(found[0].role, found[0].name, found[0].collection)
         if self._sign_in is not None and (person := self._sign_in.holder(secret)) is not None:
             return self._sign_in.admit(person)
-        wait_s = self._guesses.wait_s(address, moment)
-        if wait_s:
-            raise DeniedError(
-                429, "too many wrong tokens from this address; try again later", {"Retry-After": str(int(wait_s) + 1)}
-            )
-        self._guesses.wrong(address, moment)
+        if wait_s := self._guesses.count(address, moment):
+            later = {"Retry-After": str(int(wait_s) + 1)}
+            raise DeniedError(429, "too many wrong tokens from this address; try again later", later)
         raise DeniedError(401, "this token is not known, or has ended", {"WWW-Authenticate": WRONG})
 
 

@@ -109,7 +109,7 @@ def create_app(
     app.state.finished = [metrics.finished]
     app.add_middleware(Observed, app.state.finished, metrics.in_flight)
     answer_problems(app)
-    plain = (
+    chapters = (
         predictions,
         health,
         catalogue,
@@ -123,9 +123,11 @@ def create_app(
         receiving,
         publishing,
         sounds,
+        sessions,
+        pages,
     )
-    # Routes are tried in this order.
-    for router in (predictions.quick, *(one.router for one in (*plain, sessions, pages))):
+    # In this order routes are tried. Included as routers, they would be looked for in each by itself, twice.
+    for router in (predictions.quick, *(one.router for one in chapters)):
         app.router.routes += router.routes
     assert all(isinstance(route, WireRoute | ModelRoute) for route in app.routes), "a route would let everybody in"
     app.router.route_class = WireRoute

@@ -13,8 +13,8 @@ from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.selection.stopping import Confidence
 from audiosim.selection.stopping_definition import StoppingRule
+from audiosim.selection.stopping_rules import as_stopping_rule
 from service.questions import Question
 
 LISTEN_S = 5.0
@@ -36,7 +36,7 @@ class Judging:
 
     database: str | None = None
     measure: str | None = None
-    stopping_rule: StoppingRule = field(default_factory=lambda: Confidence(0.95))
+    stopping_rule: StoppingRule = field(default_factory=lambda: as_stopping_rule(0.95))
     questions: tuple[Question, ...] = ()
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
     sounds: tuple[Path, ...] = ()

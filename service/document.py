@@ -43,7 +43,6 @@ SCHEMES = {
 def describe(app: FastAPI) -> None:
     """Fill in what FastAPI cannot know: wire types, the names of what is served, and who may ask."""
     plain = app.openapi
-    roles = {one.name: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
 
     def whole() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -52,6 +51,7 @@ def describe(app: FastAPI) -> None:
             schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
             components.setdefault("schemas", {}).update(schemas)
             components["securitySchemes"] = SCHEMES
+            roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
             for operation in (one for methods in document["paths"].values() for one in methods.values()):
                 _name_what_is_served(operation, app.state.served)
                 if app.state.access.locked:

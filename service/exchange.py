@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from msgspec import Struct
 from pydantic_core import CoreSchema, core_schema
 
+from audiosim.errors import repeated
 from audiosim.relevance.published import Model
 from service.callers import scopes_of
 from service.limits import LARGE_BYTES
@@ -44,6 +45,11 @@ class Wire(Struct):
     def taken(cls, value: bytes | Self) -> Self:
         """A body decoded; a value as it is."""
         return decode(value, cls) if isinstance(value, bytes) else value
+
+    @classmethod
+    def of(cls, value: object, **more: object) -> Self:
+        """The fields of another value that have the names of this one's, and what is said besides."""
+        return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
 
 
 class Strict(Wire):
@@ -198,12 +204,9 @@ def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+    if (twice := repeated(name for name, _ in pairs)) is not None:
         raise HTTPException(422, f"the key {twice!r:.80} stands twice")
-    return found
+    return dict(pairs)
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

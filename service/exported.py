@@ -1,7 +1,6 @@
 """Everything that is known of the judgments that hold, a row each, as CSV, JSON Lines or a table for a spreadsheet."""
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from audiosim.campaign import Campaign, Event, Record
 from audiosim.campaign.event import ANSWERS
 from audiosim.corpus.judgments import CARRIED, COLUMNS
+from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment, Pair
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula, or may
@@ -78,7 +78,7 @@ def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def json_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Rows as JSON Lines, which audiosim reads."""
-    return (json.dumps({name: _short(value) for name, value in row.items()}, ensure_ascii=False) for row in rows)
+    return (json.dumps({name: shortest(value) for name, value in row.items()}, ensure_ascii=False) for row in rows)
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -96,20 +96,8 @@ def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
     return count, [csv_line([f"'{cell}" if cell.startswith(FORMULAS) else cell for cell in row]) for row in table]
 
 
-def csv_line(fields: Iterable[object]) -> str:
-    """A record of CSV, without its end; texts may hold line ends."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow(fields)
-    return written.getvalue()
-
-
 def _one_line(value: object) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
-    text = "" if value is None else str(_short(value))
+    text = "" if value is None else str(shortest(value))
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\\n")
-
-
-def _short(value: object) -> object:
-    """A number as people write it: 17 for 17.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

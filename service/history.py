@@ -12,6 +12,7 @@ from audiosim.selection import Selection
 from service.served import ServedCollection
 
 MOMENTS = 200
+DIGITS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +20,15 @@ class Moment:
     """A campaign at one moment of its log.
 
     number      of the event that led to it; 0 before the first
-    time        of that event; empty before the first
+    time        of that event; None before the first
     judged      pairs of the pool
     confidence  in the ranking
     reached     whether judging might stop
-    scores      expected of each system, in the order of the pool
+    scores      expected of each system, in the order of the pool, to DIGITS
     """
 
     number: int
-    time: str
+    time: str | None
     judged: int
     confidence: float
     reached: bool
@@ -105,9 +106,9 @@ class History:
     def _moment(self, place: int) -> Moment:
         selection = self._selection(place)
         number = self._changes[place - 1].number if place else 0
-        time = self._one.campaign.record(number).event.time if number else ""
+        time = self._one.campaign.record(number).event.time if number else None
         reached = selection.reached(self._one.judging.stopping_rule)
-        scores = tuple(selection.ranking.scores.mean.tolist())
+        scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
         return Moment(number, time, selection.judged, selection.confidence, reached, scores)
 
     def _selection(self, place: int) -> Selection:

@@ -15,7 +15,7 @@ import orjson
 from msgspec import field
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 from audiosim.relevance.published import Model
 from service.exchange import Wire
 from service.predicted import Predicted
@@ -205,9 +205,8 @@ def features(asked: InferIn, tail: bytes) -> dict[str, Array]:
 
     tail  the bytes after the JSON: those of the inputs without `data`, in their order
     """
-    names = [tensor.name for tensor in asked.inputs]
-    if len(set(names)) < len(names):
-        raise InputError(f"input {next(name for name in names if names.count(name) > 1)} is there twice")
+    if (twice := repeated(tensor.name for tensor in asked.inputs)) is not None:
+        raise InputError(f"input {twice} is there twice")
     pieces = _pieces(asked, tail)
     columns = {tensor.name: _column(tensor, pieces) for tensor in asked.inputs}
     lengths = {name: len(column) for name, column in columns.items()}

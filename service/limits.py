@@ -50,13 +50,12 @@ class Limits:
 class RefusedError(HTTPException):
     """A request is beyond a limit.
 
-    unread  whether more of it may be coming, for which the sender is to be listened to
+    ends  whether the connection ends with it
     """
 
-    def __init__(self, status: int, detail: str, unread: bool = True) -> None:
+    def __init__(self, status: int, detail: str, ends: bool = True) -> None:
         busy = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}
-        super().__init__(status, detail, {**busy, "Connection": "close"} if unread else busy)
-        self.unread = unread and status != 408  # who is silent has nothing to say
+        super().__init__(status, detail, {**busy, "Connection": "close"} if ends else busy)
 
 
 class Gate:
@@ -87,7 +86,7 @@ class Gate:
         free = self._free.available_tokens and not (large and self._alone.borrowed_tokens)
         if not free and self.waiting >= self._most_waiting:
             detail = f"the service is busy: {self.waiting} {self._what} are waiting already; ask again later"
-            raise RefusedError(503, detail, unread=False)
+            raise RefusedError(503, detail, ends=False)
         async with self._alone if large else nullcontext(), self._free:
             yield
 
@@ -149,42 +148,43 @@ class Entrance:
 
         scopes  of the route that it is for
         """
+        length, body, state = request.headers.get("content-length", "0"), bytearray(), request.scope["state"]
+        state["unread"] = length != "0" or "transfer-encoding" in request.headers
         await self._access.admit(request, scopes)
-        body = bytearray()
+        self._check_head(request, int(length))
         try:
-            if self._check_head(request):
-                await self._read(request.receive, body)
+            if state["unread"]:
+                await self._read(request, body)
             yield WholeRequest(request, bytes(body))
         finally:
             self._held -= len(body)
 
-    def _check_head(self, request: Request) -> bool:
-        """True if a body follows; what is wrong already is refused."""
+    def _check_head(self, request: Request, length: int) -> None:
+        """Refuse what is wrong already."""
         limits, headers, scope = self.limits, request.headers, request.scope
-        length = headers.get("content-length", "0")
         if len(scope["query_string"]) > limits.target_bytes or len(scope["raw_path"]) > limits.target_bytes:
             raise RefusedError(414, f"a path and a query may have {limits.target_bytes} bytes at most, each")
-        if int(length) > limits.body_bytes:
-            raise self._too_large()
+        if length > limits.body_bytes:
+            raise RefusedError(413, f"a body may have {limits.body_bytes} bytes at most")
         if any(value.lower() != "identity" for value in headers.getlist("content-encoding")):
             raise RefusedError(415, "a body must be sent as it is, without a content encoding")
         if sum(len(name) + len(value) for name, value in headers.raw) > limits.header_bytes:
             raise RefusedError(431, f"the headers may have {limits.header_bytes} bytes at most")
-        return length != "0" or "transfer-encoding" in headers
 
-    async def _read(self, receive: Receive, body: bytearray) -> None:
+    async def _read(self, request: Request, body: bytearray) -> None:
         clock, limits, more = asyncio.get_running_loop().time, self.limits, True
         try:
             async with asyncio.timeout(limits.body_s), asyncio.timeout(limits.silence_s) as silence:
                 while more:
-                    message = await receive()
+                    message = await request.receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     chunk, more = message.get("body", b""), message.get("more_body", False)
+                    request.scope["state"]["unread"] = more
                     body += chunk
                     self._held += len(chunk)
                     if len(body) > limits.body_bytes:
-                        raise self._too_large(unread=more)
+                        raise RefusedError(413, f"a body may have {limits.body_bytes} bytes at most")
                     if self._held > limits.held_bytes:
                         raise RefusedError(503, TOGETHER)
                     silence.reschedule(clock() + limits.silence_s)
@@ -192,16 +192,16 @@ class Entrance:
             detail = f"a body may not pause for {limits.silence_s:g} s or take {limits.body_s:g} s"
             raise RefusedError(408, detail) from None
 
-    def _too_large(self, unread: bool = True) -> RefusedError:
-        return RefusedError(413, f"a body may have {self.limits.body_bytes} bytes at most", unread)
-
 
 class Lingering(Response):
-    """An answer given at once, whose sender is listened to for a while: many read none before they have sent all."""
+    """An answer given while a body is coming, whose sender is listened to for a while, and then left.
+
+    Many read no answer before they have sent all.
+    """
 
     def __init__(self, answer: Response, limits: Limits) -> None:
-        super().__init__(answer.body, answer.status_code)
-        self.raw_headers, self._limits = answer.raw_headers, limits
+        super().__init__(answer.body, answer.status_code, {**answer.headers, "connection": "close"})
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -1,14 +1,12 @@
 """Metrics for operators, in the text format of Prometheus: requests, predictions, campaigns, the process itself."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from audiosim.campaign import CampaignState
 from service.limits import Gate
@@ -18,6 +16,12 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 KEPT = 1024
 ROUTE = ("route",)
+PROGRESS = {
+    "judgments": "Judgments made",
+    "pool_pairs": "Pairs in the pool",
+    "judged_share": "Share of the pool that is judged",
+    "confidence": "Confidence in the ranking when it was last asked for",
+}
 
 
 class Metrics:
@@ -46,7 +50,10 @@ class Metrics:
         build = {"version": version("audiosim"), "python": platform.python_version()}
         Info("audiosim_build", "What is running", registry=registry).info(build)
         ProcessCollector(registry=registry)
-        registry.register(_Campaigns(states))
+        self._states = states
+        self._progress = {
+            name: Gauge(f"audiosim_{name}", said, ("collection",), registry=registry) for name, said in PROGRESS.items()
+        }
 
     def finished(self, seen: Seen) -> None:
         """A request was answered."""
@@ -58,35 +65,15 @@ class Metrics:
             self._errors.labels(seen.route).inc()
 
     def text(self) -> bytes:
-        """All figures now."""
+        """All figures now; of campaigns nothing is computed for it, as a scrape must not wait."""
+        for collection, one in self._states().items():
+            pairs = len(one.selection.pool.pairs)
+            known: dict[str, float] = {"judgments": one.judgments, "pool_pairs": pairs}
+            if pairs:
+                known["judged_share"] = one.selection.judged / pairs
+            # The ranking of a state of the judgments is computed when it is first asked for, and kept.
+            if "ranking" in vars(one.selection):
+                known["confidence"] = one.selection.confidence
+            for name, value in known.items():
+                self._progress[name].labels(collection).set(value)
         return generate_latest(self._registry)
-
-
-class _Campaigns(Collector):
-    """Progress of the judging of each collection, read when a scrape asks; nothing is computed, as it must not wait."""
-
-    def __init__(self, states: Callable[[], Mapping[str, CampaignState]]) -> None:
-        self._states = states
-        self._confidence: dict[str, float] = {}
-
-    def describe(self) -> list[Metric]:
-        """Nothing: so registering reads no progress."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        now = self._states()
-        # The ranking of a state of the judgments is computed when it is first asked for, and kept.
-        known = {name: one.selection.confidence for name, one in now.items() if "ranking" in vars(one.selection)}
-        self._confidence |= known
-        pools = {name: len(one.selection.pool.pairs) for name, one in now.items()}
-        shares = {name: now[name].selection.judged / pool for name, pool in pools.items() if pool}
-        for name, documentation, values in (
-            ("judgments", "Judgments made", {name: one.judgments for name, one in now.items()}),
-            ("pool_pairs", "Pairs in the pool", pools),
-            ("judged_share", "Share of the pool that is judged", shares),
-            ("confidence", "Confidence in the ranking when it was last asked for", self._confidence),
-        ):
-            family = GaugeMetricFamily(f"audiosim_{name}", documentation, labels=("collection",))
-            for collection, value in values.items():
-                family.add_metric([collection], value)
-            yield family

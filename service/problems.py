@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from audiosim.errors import ClosedError, InputError, LeaseError, ServiceError, StoreError
 from service.callers import scopes_of
-from service.limits import Lingering, RefusedError
+from service.limits import Lingering
 from service.served import NotServedError
 from service.wire import ProblemOut
 
@@ -56,8 +56,7 @@ async def _of_http(request: Request, error: Exception) -> Response:
         known = (one.methods for one in request.app.routes if one.path == route.path)
         headers["Allow"] = ", ".join(sorted(set().union(*known)))
     answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
-    lingers = isinstance(error, RefusedError) and error.unread
-    return Lingering(answer, request.app.state.entrance.limits) if lingers else answer
+    return Lingering(answer, request.app.state.entrance.limits) if request.scope["state"]["unread"] else answer
 
 
 async def _of_arguments(request: Request, error: Exception) -> Response:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from audiosim.campaign.event import TEXT_LIMIT
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 
 MOST_BUTTONS = 8
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -205,8 +205,8 @@ def _check_names(names: Sequence[str], taken: set[str]) -> None:
     for name in names:
         if name in taken:
             raise InputError(f"the name {name} is taken, give the question another one")
-        if names.count(name) > 1:
-            raise InputError(f"two questions are called {name}")
+    if (twice := repeated(names)) is not None:
+        raise InputError(f"two questions are called {twice}")
 
 
 def _shown(level: Value) -> str:

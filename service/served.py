@@ -14,7 +14,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.expected.separation import verdicts_of_pool, with_next
 from audiosim.expected.verdicts import Verdicts
@@ -381,9 +381,8 @@ class Served:
 def _check_names(names: Sequence[str], models: Mapping[str, str]) -> None:
     if not names:
         raise InputError("there is no collection to serve")
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two collections are called {name}; a collection is served under its folder's name")
+    if (twice := repeated(names)) is not None:
+        raise InputError(f"two collections are called {twice}; a collection is served under its folder's name")
     for name in models:
         if name not in names:
             raise InputError(f"a model is given for collection {name!r}, which is not among {', '.join(names)}")

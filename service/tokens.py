@@ -13,13 +13,14 @@ from weakref import finalize
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import open_engine, reporting
+from audiosim.campaign.engine import open_engine, open_existing, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.tables import TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
 
 ROLES = ("assessor", "organiser", "client")
+TIMEOUT_S = 10.0
 PREFIX = "audiosim_"  # so that what looks for secrets in files knows one
 RANDOM_BYTES = 32
 NAME_LIMIT = 200
@@ -64,9 +65,13 @@ def digest_of(secret: str) -> str:
 class TokenStore:
     """The tokens in a database, such as sqlite:///campaign.db, beside the campaigns."""
 
-    def __init__(self, url: str, clock: Clock = utc_now) -> None:
+    def __init__(self, url: str, clock: Clock = utc_now, *, existing: bool = False) -> None:
+        """Open the tokens of a database.
+
+        existing  whether the database must be there already
+        """
         self._clock = clock
-        self._engine = open_engine(url, 10.0)
+        self._engine = (open_existing if existing else open_engine)(url, TIMEOUT_S)
         finalize(self, self._engine.dispose)
         with reporting(self._engine):
             prepare_tables(self._engine)

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import CampaignState
+from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.effort import Effort
 from audiosim.simulation.remaining import Remaining, interval_of, off_of
 from audiosim.users.drift import Leaning
@@ -18,24 +19,6 @@ from service.import_store import Import
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from service.wire_judging import RecordOut
-
-DIGITS = 5
-
-
-class MomentOut(Wire):
-    """A campaign after an event of its log; number 0 and no time before the first. `scores` are those expected then."""
-
-    number: int
-    time: str | None
-    judged: int
-    confidence: float
-    reached: bool
-    scores: list[float]
-
-    @classmethod
-    def from_domain(cls, moment: Moment) -> "MomentOut":
-        scores = [round(score, DIGITS) for score in moment.scores]
-        return cls(moment.number, moment.time or None, moment.judged, moment.confidence, moment.reached, scores)
 
 
 class HistoryOut(Wire):
@@ -50,16 +33,14 @@ class HistoryOut(Wire):
     complete: bool
     goal: str
     systems: list[str]
-    moments: list[MomentOut]
-    met: MomentOut | None
+    moments: list[Moment]
+    met: Moment | None
 
     @classmethod
     def from_domain(cls, one: ServedCollection, course: Course) -> "HistoryOut":
-        met = None if course.met is None else MomentOut.from_domain(course.met)
-        moments = list(map(MomentOut.from_domain, course.moments))
-        goal = str(one.judging.stopping_rule)
-        systems = list(one.campaign.selection.pool.systems)
-        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, met)
+        goal, systems = str(one.judging.stopping_rule), list(one.campaign.selection.pool.systems)
+        moments = list(course.moments)
+        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, course.met)
 
 
 class RemainingOut(Wire):
@@ -112,21 +93,6 @@ class UnsettledOut(Wire):
     queries: int | None
 
 
-class DesignOut(Wire):
-    """A collection as it might be: `separated` of `pairs` of its systems could be told apart if all were judged.
-
-    `low` and `high` are 80 % of the drawn worlds; `judgments` is what judging all of it takes, those made included.
-    """
-
-    what: str
-    queries: int
-    judgments: int
-    separated: float
-    low: float
-    high: float
-    pairs: int
-
-
 class PlanOut(Wire):
     """Effort that the goal takes, as `audiosim plan` says it: `judgments` more, with an interval of 80 %.
 
@@ -147,7 +113,7 @@ class PlanOut(Wire):
     listeners: int
     campaigns: int
     unsettled: list[UnsettledOut]
-    otherwise: list[DesignOut]
+    otherwise: list[DesignChoice]
 
     @classmethod
     def from_domain(cls, one: ServedCollection, current: CampaignState, found: Effort) -> "PlanOut":
@@ -194,37 +160,12 @@ class LogOut(Wire):
     events: list[RecordOut]
 
 
-class AssessorOut(Wire):
-    """Position of an assessor's grades, in gain (grade over the scale's maximum); + is more generous, null is unknown.
-
-    `to_others` is over the `shared` pairs that others judged too; `to_model` over the pairs that the model `expected`
-    something of, `first` and `second` over the halves of those in the order in which they were judged, `drift` is
-    second minus first with its 95 % interval from `low` to `high`.
-    """
-
-    assessor: str
-    judgments: int
-    shared: int
-    to_others: float | None
-    expected: int
-    to_model: float | None
-    first: float | None
-    second: float | None
-    drift: float | None
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def from_domain(cls, name: str, leaning: Leaning) -> "AssessorOut":
-        return cls(name, **leaning.to_dict())
-
-
 class AssessorsOut(Wire):
-    """Position of the grades of all assessors, in one state of the campaign."""
+    """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one."""
 
     collection: str
     state: int
-    assessors: list[AssessorOut]
+    assessors: list[Leaning]
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
@@ -287,14 +228,4 @@ class ImportOut(Wire):
 
     @classmethod
     def from_domain(cls, file: Import, state: int) -> "ImportOut":
-        return cls(
-            collection=file.collection,
-            number=file.number,
-            status=file.status,
-            by=file.by or None,
-            time=file.time,
-            lines=file.lines,
-            written=file.written,
-            problem=file.problem,
-            state=state,
-        )
+        return cls.of(file, by=file.by or None, state=state)

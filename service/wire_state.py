@@ -4,9 +4,10 @@ from typing import Any
 
 from msgspec import field
 
-from audiosim.campaign import Campaign, Progress
+from audiosim.campaign import Campaign, Pace, Progress
 from audiosim.campaign.event import write_time
 from audiosim.expected.ranking import PREDICTED
+from audiosim.expected.verdicts import Separation
 from audiosim.relevance.speaking import evidence_counts
 from audiosim.selection import Selection
 from service.exchange import Wire
@@ -43,14 +44,6 @@ class DifferenceOut(Wire):
     confidence: float
 
 
-class SeparationOut(Wire):
-    """Two systems that cannot be told apart, and how many more judgments would probably change that."""
-
-    a: str
-    b: str
-    judgments: int
-
-
 class RankingOut(Wire, omit_defaults=True):
     """The ranking as `audiosim estimate` has it, in one state of the campaign.
 
@@ -76,7 +69,7 @@ class RankingOut(Wire, omit_defaults=True):
     top_k: int | None = None
     about: str = ""
     sentence: str = ""
-    nearest: SeparationOut | None = None
+    nearest: Separation | None = None
     basis: str | int = PREDICTED
     fit: str = "NOT CHECKED"
     fit_evidence: float = 1.0
@@ -84,14 +77,6 @@ class RankingOut(Wire, omit_defaults=True):
     fit_instead: str = ""
     widened: float = 1.0
     draws: int | None = None
-
-
-class PaceOut(Wire):
-    """Answers so far; answers per hour of work, and the median seconds between two, null where unknown."""
-
-    answers: int
-    per_hour: float | None
-    median_s: float | None
 
 
 class StoppingRuleOut(Wire):
@@ -130,8 +115,6 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
-    `sounds` says what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and
-    pairs that cannot be judged or were dropped a part is shown; `totals` says how many there are of each.
     `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
     `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
     what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
@@ -151,8 +134,8 @@ class CampaignOut(Wire):
     confidence: float
     basis: str | int
     goal: StoppingRuleOut
-    pace: PaceOut
-    assessors: dict[str, PaceOut]
+    pace: Pace
+    assessors: dict[str, Pace]
     agreement: dict[str, Any]
     cannot: list[CannotOut]
     dropped: list[PairOut]
@@ -167,22 +150,18 @@ class CampaignOut(Wire):
         progress, selection = _at_rest(campaign)
         names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
-        return cls(
+        return cls.of(
+            progress,
             collection=served.collection.identifier,
             state=progress.number,
             status=progress.state,
             measure=str(selection.measure),
             model=selection.estimator.name,
-            judged=progress.judged,
-            pool=progress.pool,
-            judgments=progress.judgments,
-            leased=progress.leased,
-            twice=progress.twice,
             confidence=selection.confidence,
             basis=selection.ranking.basis,
             goal=StoppingRuleOut(str(rule), rule.level(selection), selection.reached(rule)),
-            pace=PaceOut(**campaign.pace().to_dict()),
-            assessors={name: PaceOut(**campaign.pace(name).to_dict()) for name in names[shown]},
+            pace=campaign.pace(),
+            assessors={name: campaign.pace(name) for name in names[shown]},
             agreement=campaign.agreement().to_dict(),
             cannot=[CannotOut(*pair, name, reason) for pair, name, reason in cannot[shown]],
             dropped=[PairOut(*pair) for pair in dropped[shown]],
@@ -207,15 +186,8 @@ class ChangeOut(Wire):
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "ChangeOut":
         progress, selection = _at_rest(served.campaign)
-        return cls(
-            state=progress.number,
-            status=progress.state,
-            judged=progress.judged,
-            pool=progress.pool,
-            judgments=progress.judgments,
-            confidence=selection.confidence,
-            reached=selection.reached(served.judging.stopping_rule),
-        )
+        now = {"confidence": selection.confidence, "reached": selection.reached(served.judging.stopping_rule)}
+        return cls.of(progress, state=progress.number, status=progress.state, **now)
 
 
 def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:

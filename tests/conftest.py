@@ -38,7 +38,7 @@ settings.load_profile("audiosim")
 SLOW_FIXTURES = {"initialised", "postgres", "chromium"}
 # What to install for tests that were skipped, by a word of the reason that they give.
 WANTED = {
-    "Chromium": "apt-get install chromium",
+    "Chromium": "apt-get install chromium-headless-shell",
     "PostgreSQL": "apt-get install postgresql",
     "ffmpeg": "apt-get install ffmpeg",
     "psycopg": 'pip install "audiosim[postgres]"',

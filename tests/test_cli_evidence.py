@@ -85,7 +85,9 @@ def test_worth_lists_each_piece_of_evidence(run):
     code, out, _ = run(*call)
     assert code == 0
     assert [piece["evidence"] for piece in json.loads(out)["evidence"]] == ["artist", "genre"]
-    assert run("worth", DEMO, "--judged", "many")[2].endswith("--judged must be shares such as 0,0.1, got 'many'\n")
+    assert run("worth", DEMO, "--judged", "many")[2].endswith(
+        "--judged must be shares such as 0.05,0.1,0.2, got 'many'\n"
+    )
 
 
 def test_evidence_is_not_for_a_bundle(run, tmp_path):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from audiosim import shipped
+
 COMMAND = [sys.executable, "-m", "audiosim"]
 RUNS = "".join(
     f"q{q} Q0 d{d} {rank} {-rank} {system}\n"
@@ -142,3 +144,14 @@ def test_a_campaign_is_replayed_on_what_is_judged_throughout(run, folder):
     assert code == 0
     assert "note: complete down to rank 2: 3 of 3 systems and 2 of 3 queries\n" in err
     assert json.loads(out)["pool"] == 6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited by the address space of Linux")
+def test_too_little_memory_is_one_line():
+    options = ["--measure", "ERR@5", "--draws", "1000000"]
+    limited = ["prlimit", "--as=1500000000", *COMMAND, "estimate", shipped.folder("fixtures") / "demo", *options]
+    ended = subprocess.run(limited, capture_output=True, text=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.splitlines()[-1].startswith("audiosim: there is not enough memory for this: ")
+    assert "Traceback" not in ended.stderr

@@ -15,7 +15,8 @@ from audiosim.report.evaluation_page import campaign_page, evaluation_page
 from audiosim.selection import Selection, confidences
 from audiosim.simulation.worth import EvidenceWorth, PieceWorth
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def test_means_and_intervals_are_those_of_scipy(demo, scores):
@@ -181,7 +182,7 @@ def shown(page, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium-headless-shell")
 @pytest.mark.parametrize("judged", ["all", "some"])
 def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged):
     if judged == "all":

@@ -1,6 +1,7 @@
 """The examples in the help texts: every command has one, and each runs as it stands where my-demo is.
 
-my-demo is here what `audiosim demo my-demo` makes, with eight of its queries, so that all examples run in seconds.
+my-demo is here what `audiosim demo my-demo` makes, with eight of its queries and a quarter of its sounds, so that all
+examples run in seconds.
 """
 
 import csv
@@ -14,17 +15,17 @@ import typer
 
 from audiosim import Campaign, Collection, Judgment, cli
 from audiosim.campaign import DatabaseStore
-from audiosim.corpus.formats import write_judgments_csv
+from audiosim.corpus.judgments import write_judgments_csv
 from audiosim.demo import prepare_demo
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-# tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo; a cluster is nowhere.
-ELSEWHERE = re.compile(r"audiosim (serve|demo)|http://|s3://")
+# tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo, tests/test_reproduce.py
+# that of `reproduce`; a cluster is nowhere.
+ELSEWHERE = re.compile(r"audiosim (serve|demo|reproduce)|http://|s3://")
 LONG = (
     *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
-    *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "reproduce", "worth")),
+    *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "worth")),
 )
-QUERIES = 8
+QUERIES, SOUNDS = 8, 18
 
 
 def commands(group=None, name="audiosim"):
@@ -56,12 +57,17 @@ def test_a_command_has_an_example_of_itself(name):
 
 
 def small_demo(folder):
-    """Collection that `audiosim demo` makes, with fewer queries, and sixty judgments."""
+    """Collection that `audiosim demo` makes, with fewer queries and sounds, and sixty judgments."""
     prepare_demo(folder, str)
     queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
     for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         path.write_text("".join(line for line in lines if line.split()[0] in queries), encoding="utf-8")
+    described = (folder / "documents.tsv").read_text("utf-8")
+    for path in sorted((folder / "sounds").iterdir())[SOUNDS:]:
+        path.unlink()
+        described = described.replace(f"sounds/{path.name}", "")
+    (folder / "documents.tsv").write_text(described, encoding="utf-8")
     truth = Collection.load(folder, folder / "truth.qrels").grades()
     log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", "demo")
     campaign = Campaign(Collection.load(folder), None, "CG@5", log)
@@ -119,10 +125,6 @@ def prepare(place, run, words):
         shutil.copy(place / "my-demo" / "runs" / "harmony.trec", place / "new-system.trec")
     if any(word.startswith("shards/") for word in words):
         shutil.copytree(place / "my-demo" / "sounds.index", place / "shards" / "one.index")
-    if "data" in words:
-        if not DATA.is_dir():
-            pytest.skip("the published data is not beside the checkout")
-        (place / "data").symlink_to(DATA)
 
 
 @pytest.mark.parametrize("text", MARKED)

@@ -18,7 +18,7 @@ from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, SoundSource
-from audiosim.errors import InputError, SoundError
+from audiosim.errors import InputError, SoundError, one_line
 from audiosim.stats.gaussian import Gaussian, triangles
 
 threadpoolctl = lazy_loader.load("threadpoolctl")
@@ -182,8 +182,7 @@ def _heard(read: Read, path: Path) -> Signal:
     except (SoundError, MemoryError, AssertionError):
         raise
     except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise SoundError(f"{path}: its decoder failed ({said}), expected {decode.FORMATS}") from error
+        raise SoundError(f"{path}: its decoder failed ({one_line(error)}), expected {decode.FORMATS}") from error
 
 
 def _described(recording: Recording, signal: Signal, found: Frames) -> Described:

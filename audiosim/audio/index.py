@@ -20,7 +20,7 @@ from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.corpus.model import Run
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
 from audiosim.stats.kullback_leibler import Packed, Reals, pack
@@ -63,8 +63,7 @@ class AudioIndex:
         expected = (len(self.recordings), width(self.parameters.dimension))
         if self.table.shape != expected:
             raise InputError(f"rows must be {expected} to match the recordings and parameters, got {self.table.shape}")
-        if len(self._positions) < len(self.recordings):
-            twice = next(name for name in self.ids if self.ids.count(name) > 1)
+        if (twice := repeated(self.ids)) is not None:
             raise InputError(f"two recordings are called {twice!r}")
 
     @classmethod

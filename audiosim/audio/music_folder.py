@@ -16,9 +16,13 @@ from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.sources import LeftOut, SoundSource, find_sounds
 from audiosim.audio.tags import Tags, read_tags
-from audiosim.corpus import formats
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection_files import prepare_folder
+from audiosim.corpus.collection_toml import Settings, settings_lines
+from audiosim.corpus.lines import write_texts
+from audiosim.corpus.metadata_tables import document_lines, query_lines
 from audiosim.corpus.model import FINE, Document
+from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Singles, to_rows
@@ -99,7 +103,7 @@ def collect(
         raise InputError(f"{folder}: is not a folder, expected one with sound files")
     runs = Path(into) / "runs"
     own = {"documents.tsv", "queries.tsv", "collection.toml"}
-    prepared = formats.prepare_folder(into, own | ({"runs"} if _only_ours(runs) else set()))
+    prepared = prepare_folder(into, own | ({"runs"} if _only_ours(runs) else set()))
     sounds = _named(find_sounds(folder, keep_suffixes=True))
     index = extract(sounds, n_jobs, into=prepared / INDEX, progress=progress, prune=True)
     if not len(index):
@@ -122,13 +126,13 @@ def _only_ours(runs: Path) -> bool:
 
 def _write(folder: Path, collection: Collection) -> None:
     (folder / "runs").mkdir(exist_ok=True)
-    settings = formats.Settings(collection.name, collection.scale, collection.cutoff)
-    formats.write_texts(
+    settings = Settings(collection.name, collection.scale, collection.cutoff)
+    write_texts(
         {
-            folder / "documents.tsv": formats.document_lines(collection.documents.values()),
-            folder / "queries.tsv": formats.query_lines(collection.query_documents),
-            folder / f"runs/{SYSTEM}.trec": formats.run_lines(collection.runs),
-            folder / "collection.toml": formats.settings_lines(settings),
+            folder / "documents.tsv": document_lines(collection.documents.values()),
+            folder / "queries.tsv": query_lines(collection.query_documents),
+            folder / f"runs/{SYSTEM}.trec": run_lines(collection.runs),
+            folder / "collection.toml": settings_lines(settings),
         }
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.audio.decode import RATE_HZ
-from audiosim.errors import InputError
+from audiosim.errors import InputError, one_line
 
 FrameFeature = Callable[..., Array]  # librosa-style: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
 
@@ -49,8 +49,7 @@ class Descriptor:
         try:
             found = np.atleast_2d(np.asarray(function(y=noise, sr=rate_hz), dtype=float))
         except Exception as error:  # it is another's code, so it may raise anything
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            raise InputError(f"descriptor {called} fails on a second of noise ({said})") from error
+            raise InputError(f"descriptor {called} fails on a second of noise ({one_line(error)})") from error
         if found.ndim != 2 or not np.isfinite(found).all():
             raise InputError(f"descriptor {called} must give finite numbers (d, frames), got {found.shape}")
         return cls(called, len(found), function)

@@ -134,7 +134,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSou
 
 
 def _documents(table: Path) -> Iterator[tuple[str, SoundSource]]:
-    from audiosim.corpus.formats import read_documents  # here, because every worker imports this module
+    from audiosim.corpus.metadata_tables import read_documents  # here, because every worker imports this module
 
     for identifier, document in read_documents(table).items():
         if document.path:

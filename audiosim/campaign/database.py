@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.engine import DatabaseFile, database_path, failure, open_engine, reporting
+from audiosim.campaign.engine import DatabaseFile, failure, open_engine, open_existing, reporting
 from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
@@ -73,7 +73,6 @@ class DatabaseStore:
         return self._head
 
     def append(self, event: Event) -> int:
-        """The number of the event, once it is safe; that of the earlier one where it was sent before."""
         known = self._head
         with self._writing() as connection:
             last, digest = self._take(connection, 1) or (0, FIRST)
@@ -90,7 +89,6 @@ class DatabaseStore:
         return earlier[0]
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
-        """The numbers of the events, all safe; None, and none is written, where the log has grown past `last`."""
         check_keys(events)
         known = self._head
         try:
@@ -138,7 +136,6 @@ class DatabaseStore:
         return ("", "") if row is None else (row.about, row.rules)
 
     def describe(self, about: str, rules: str) -> None:
-        """Keep what is to be said of the collection and of the rules."""
         own = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == self._collection)
         with self._writing() as connection:
             self._begin(connection)
@@ -267,10 +264,7 @@ class DatabaseStore:
 
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
     """Collection, description and rules of each campaign of a database, which must be there."""
-    engine = open_engine(url, TIMEOUT_S)
-    path = database_path(engine.url)
-    if path is not None and not path.is_file():
-        raise InputError(f"there is no database {path}")
+    engine = open_existing(url, TIMEOUT_S)
     try:
         prepare_tables(engine)
         with engine.connect() as connection:

@@ -44,6 +44,15 @@ def database_path(address: sql.URL) -> Path | None:
     return Path(path) if named else None
 
 
+def open_existing(url: str, timeout_s: float) -> sql.Engine:
+    """An engine for a database that must be there: SQLite by itself would make an empty file."""
+    engine = open_engine(url, timeout_s)
+    path = database_path(engine.url)
+    if path is not None and not path.is_file():
+        raise InputError(f"there is no database {path}")
+    return engine
+
+
 def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
     """Error that says in one line what went wrong with a database."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()

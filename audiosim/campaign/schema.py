@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from audiosim.campaign.engine import DatabaseFile, database_path, open_engine, reporting
+from audiosim.campaign.engine import DatabaseFile, open_existing, reporting
 from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES
 from audiosim.errors import InputError
 
@@ -61,10 +61,7 @@ def layout_of_database(url: str) -> str:
 
 @contextmanager
 def _opened(url: str) -> Iterator[sql.Engine]:
-    engine = open_engine(url, TIMEOUT_S)
-    path = database_path(engine.url)
-    if path is not None and not path.is_file():
-        raise InputError(f"there is no database {path}")
+    engine = open_existing(url, TIMEOUT_S)
     try:
         with reporting(engine):
             yield engine

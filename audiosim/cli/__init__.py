@@ -144,6 +144,8 @@ def main() -> None:
             sys.stdout.flush()
     except AudiosimError as error:
         _fail(str(error))
+    except MemoryError:
+        _fail("there is not enough memory for this: ask for fewer draws, systems or queries at a time")
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

@@ -1,47 +1,27 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from audiosim.cli.options import (
-    ArtificialScale,
-    As,
-    ByQuery,
-    CollectionFolder,
-    DistributionName,
-    Format,
-    FromOwnArtist,
-    IdealName,
-    JudgmentsFile,
-    MeasureName,
-    ModelName,
-    NamedBy,
-    Seed,
-    SelectionRuleName,
-    known_pairs,
-    open_collection,
-    print_result,
-    usage_of,
-)
+from audiosim.cli import options
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
 from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.expected.verdicts import TOP
-from audiosim.functions import predicted_rows
-from audiosim.plugins import find_measure, find_selection_rule
+from audiosim.functions import NextPairs, predict_by, start_loop
+from audiosim.plugins import find_measure
 from audiosim.report.views import ranking_view, rows_view, verdict_view
-from audiosim.selection import Selection
 
 
 def predict(
-    folder: CollectionFolder,
-    model: ModelName = None,
-    judgments: JudgmentsFile = None,
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    judgments: options.JudgmentsFile = None,
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool; the collection's own by default.", min=1)
     ] = None,
@@ -53,49 +33,45 @@ def predict(
             "no system needs to have retrieved them.",
         ),
     ] = None,
-    system_from: NamedBy = None,
-    same_artist: FromOwnArtist = None,
-    scale: ArtificialScale = None,
-    form: As = Format.table,
+    system_from: options.NamedBy = None,
+    same_artist: options.FromOwnArtist = None,
+    scale: options.ArtificialScale = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level.
 
     Example: `audiosim predict my-demo --model mout --judgments none --format csv`
     """
-    collection, pool, estimator = open_collection(folder, model, judgments, cutoff, system_from, same_artist, scale)
-    grades = pool.spread(collection.grades())
-    prediction = estimator.predict(grades)
-    rows = prediction.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
-    if pairs is not None:
-        rows = predicted_rows(known_pairs(pairs, collection), collection, pool, model)
-    if form is Format.csv:
-        levels = [f"p{level:g}" for level in prediction.levels]
-        rows = [
-            {k: v for k, v in row.items() if k != "probabilities"}
-            | dict(zip(levels, row["probabilities"], strict=True))
-            for row in rows
-        ]
-    best = sorted(rows, key=lambda row: -row["expectation"])
-    print_result(form, rows, rows, lambda: rows_view(best, left_out=["probabilities"]))
+    collection, pool, estimator = options.open_collection(
+        folder, model, judgments, cutoff, system_from, same_artist, scale
+    )
+    wanted = None if pairs is None else options.known_pairs(pairs, collection)
+    found = predict_by(estimator, collection, pool, model, wanted)
+    best = sorted(found.rows, key=lambda row: -row["expectation"])
+    view = partial(rows_view, best, left_out=["probabilities"])
+    options.print_result(form, found.to_dict(), found.flat_rows(), view)
 
 
 def estimate(
-    folder: CollectionFolder,
-    model: ModelName = None,
-    measure: MeasureName = "CG@5",
-    judgments: JudgmentsFile = None,
-    ideal: IdealName = "ordered",
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    measure: options.MeasureName = "CG@5",
+    judgments: options.JudgmentsFile = None,
+    ideal: options.IdealName = "ordered",
     draws: Annotated[
-        int, typer.Option(help="Number of simulated draws of grades, for measures without a formula.", min=2)
+        int,
+        typer.Option(
+            help="Number of simulated draws of grades, for measures without a formula.", min=2, max=options.MOST_DRAWS
+        ),
     ] = DRAWS,
-    distribution: DistributionName = "t",
+    distribution: options.DistributionName = "t",
     top: Annotated[
         int, typer.Option(metavar="K", help="Say how probable it is that a system is among the best K.", min=1)
     ] = TOP,
-    system_from: NamedBy = None,
-    same_artist: FromOwnArtist = None,
-    scale: ArtificialScale = None,
-    form: As = Format.table,
+    system_from: options.NamedBy = None,
+    same_artist: options.FromOwnArtist = None,
+    scale: options.ArtificialScale = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Rank the systems from few judgments or none, and say how sure the ranking is.
 
@@ -109,7 +85,7 @@ def estimate(
     Example: `audiosim estimate my-demo --measure nDCG@5`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(
+    collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale
     )
     expected = expected_scores(what, pool, ideal, draws)
@@ -117,16 +93,16 @@ def estimate(
     order = pool.locate_judged(grades)
     verdicts = verdicts_of_pool(expected, estimator, pool.spread(grades), distribution, order, top)
     value = verdicts.to_dict()
-    print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts=verdicts))
+    options.print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts))
 
 
 def compare(
-    folder: CollectionFolder,
+    folder: options.CollectionFolder,
     a: Annotated[str, typer.Argument(metavar="A", help="One system.", show_default=False)],
     b: Annotated[str, typer.Argument(metavar="B", help="The system to compare it with.", show_default=False)],
-    model: ModelName = None,
-    measure: MeasureName = "CG@5",
-    judgments: JudgmentsFile = None,
+    model: options.ModelName = None,
+    measure: options.MeasureName = "CG@5",
+    judgments: options.JudgmentsFile = None,
     confidence: Annotated[
         float, typer.Option(help="Confidence that a verdict needs, and level of the interval.")
     ] = 0.95,
@@ -137,11 +113,11 @@ def compare(
             help='Such as "A not worse by 0.02" or "A better": exit with code 1 unless it is shown.',
         ),
     ] = None,
-    distribution: DistributionName = "t",
-    scale: ArtificialScale = None,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
-    form: As = Format.table,
+    distribution: options.DistributionName = "t",
+    scale: options.ArtificialScale = None,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
 
@@ -154,19 +130,19 @@ def compare(
     """
     what = find_measure(measure)
     condition = None
-    with usage_of("--confidence"):
+    with options.usage_of("--confidence"):
         check_level(confidence)
-    with usage_of("--fail-unless"):
+    with options.usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection, pool, estimator = open_collection(
+    collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale
     )
-    with usage_of("A and B"):
+    with options.usage_of("A and B"):
         check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(what, pool)
     order = pool.locate_judged(grades)
     found = two_systems_of_pool(expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order)
-    print_result(form, *_verdict_values(found, condition), lambda: verdict_view(found, condition))
+    options.print_result(form, *_verdict_values(found, condition), lambda: verdict_view(found, condition))
     if condition is not None and not found.holds(condition):
         sys.stderr.write(f"audiosim: not shown at {100 * confidence:g} %: {condition}\n")
         raise typer.Exit(1)
@@ -182,19 +158,19 @@ def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dic
 
 
 def next_pairs(
-    folder: CollectionFolder,
-    model: ModelName = None,
-    measure: MeasureName = "CG@5",
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    measure: options.MeasureName = "CG@5",
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
-    rule: SelectionRuleName = None,
-    by_query: ByQuery = False,
-    seed: Seed = 0,
-    distribution: DistributionName = "t",
-    judgments: JudgmentsFile = None,
-    system_from: NamedBy = None,
-    same_artist: FromOwnArtist = None,
-    scale: ArtificialScale = None,
-    form: As = Format.table,
+    rule: options.SelectionRuleName = None,
+    by_query: options.ByQuery = False,
+    seed: options.Seed = 0,
+    distribution: options.DistributionName = "t",
+    judgments: options.JudgmentsFile = None,
+    system_from: options.NamedBy = None,
+    same_artist: options.FromOwnArtist = None,
+    scale: options.ArtificialScale = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """List the pairs to judge next, most informative first.
 
@@ -204,15 +180,9 @@ def next_pairs(
     Example: `audiosim next my-demo -n 20 --by-query`
     """
     what = find_measure(measure)
-    collection, pool, estimator = open_collection(
+    collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale
     )
-    expected = expected_scores(what, pool)
-    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
-    selection = Selection.start(
-        pool, expected, estimator, collection.judgments, rule=chosen, seed=seed, distribution=distribution
-    )
-    asked = selection.ask(count, by_query=by_query)
-    weights = selection.weights[selection.pool.locate(asked)].tolist()
-    rows = [pair._asdict() | {"weight": weight} for pair, weight in zip(asked, weights, strict=True)]
-    print_result(form, rows, rows, lambda: rows_view(rows))
+    selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
+    rows = NextPairs.of(selection, count, by_query).rows()
+    options.print_result(form, rows, rows, lambda: rows_view(rows))

@@ -9,23 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from audiosim.cli.options import (
-    ArtificialScale,
-    As,
-    CollectionFolder,
-    Complete,
-    DistributionName,
-    Format,
-    FromOwnArtist,
-    JudgmentsFile,
-    ModelName,
-    NamedBy,
-    Resamples,
-    Seed,
-    load_collection,
-    only_complete,
-    print_result,
-)
+from audiosim.cli import options
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
@@ -59,7 +43,6 @@ if TYPE_CHECKING:
 
     from audiosim.simulation.worth import EvidenceWorth
 
-Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 OfUnjudged = Annotated[
     Unjudged,
     typer.Option(
@@ -69,17 +52,17 @@ OfUnjudged = Annotated[
 
 
 def evaluate(
-    folder: CollectionFolder,
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
-    judgments: JudgmentsFile = None,
+    folder: options.CollectionFolder,
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
-    complete: Complete = False,
+    complete: options.Complete = False,
     test: Annotated[
         str,
         typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)} (MIREX's own, followed by Tukey's HSD)."),
     ] = "t",
-    resamples: Resamples = SAMPLES,
-    scale: ArtificialScale = None,
+    resamples: options.Resamples = SAMPLES,
+    scale: options.ArtificialScale = None,
     users: Annotated[
         int | None,
         typer.Option(help="Ask this many users, each about some query: how many are satisfied.", min=1),
@@ -92,10 +75,10 @@ def evaluate(
             "half of the queries, describe the scores on the other half (omega, Cramér-von Mises).",
         ),
     ] = False,
-    seed: Seed = 0,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
-    form: As = Format.table,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
 
@@ -110,7 +93,9 @@ def evaluate(
 
     `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
     """
-    collection = _judged(load_collection(folder, judgments, system_from, same_artist, scale), measures, complete)
+    collection = _judged(
+        options.load_collection(folder, judgments, system_from, same_artist, scale), measures, complete
+    )
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
         return
@@ -131,7 +116,7 @@ def evaluate(
     for row in agreement_rows(found):
         value[row["a"]].setdefault("agreement", []).append({"with": row["b"]} | _agreement(row))
         value[row["b"]].setdefault("agreement", []).append({"with": row["a"]} | _agreement(row))
-    print_result(form, value, rows, lambda: evaluation_view(found))
+    options.print_result(form, value, rows, lambda: evaluation_view(found))
 
 
 def _agreement(row: Mapping[str, Any]) -> dict[str, float]:
@@ -143,7 +128,9 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if not isinstance(value, list)}
 
 
-def _print_fits(collection: Collection, measures: Sequence[str], unjudged: Unjudged, seed: int, form: Format) -> None:
+def _print_fits(
+    collection: Collection, measures: Sequence[str], unjudged: Unjudged, seed: int, form: options.Format
+) -> None:
     found = {}
     for text in measures:
         measure = find_measure(text)
@@ -152,11 +139,11 @@ def _print_fits(collection: Collection, measures: Sequence[str], unjudged: Unjud
     rows = [
         {"measure": measure, "queries": one.size, "trials": one.trials, **one.means()} for measure, one in found.items()
     ]
-    print_result(form, rows, rows, lambda: fits_view(found))
+    options.print_result(form, rows, rows, lambda: fits_view(found))
 
 
 def report(
-    folder: CollectionFolder,
+    folder: options.CollectionFolder,
     output: Annotated[
         Path,
         typer.Option(
@@ -166,13 +153,13 @@ def report(
             help="File to write: a page if it ends in .html; else a bundle to publish, as a .zip file or folder.",
         ),
     ] = Path("report.html"),
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
-    model: ModelName = None,
-    distribution: DistributionName = "t",
-    judgments: JudgmentsFile = None,
-    scale: ArtificialScale = None,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    model: options.ModelName = None,
+    distribution: options.DistributionName = "t",
+    judgments: options.JudgmentsFile = None,
+    scale: options.ArtificialScale = None,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
     success: Annotated[
         float,
         typer.Option(
@@ -196,12 +183,12 @@ def report(
 
     `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
     """
-    from audiosim.corpus.formats import write_text
+    from audiosim.corpus.lines import write_text
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
 
     what = find_measure(measures[0])
-    collection = load_collection(folder, judgments, system_from, same_artist, scale)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
     if output.suffix != ".html":
         if evidence:
             raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
@@ -257,11 +244,11 @@ def _write_record(
 
 
 def reliability(
-    folder: CollectionFolder,
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
-    judgments: JudgmentsFile = None,
+    folder: options.CollectionFolder,
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
-    complete: Complete = False,
+    complete: options.Complete = False,
     assessors: Annotated[
         bool,
         typer.Option(
@@ -283,13 +270,15 @@ def reliability(
         ),
     ] = False,
     test: Annotated[str, typer.Option(help=f"With --split-half: {', '.join(TESTS)}.")] = "t",
-    trials: Annotated[int, typer.Option(help="With --split-half: how many splits.", min=1)] = 300,
-    resamples: Resamples = SAMPLES,
-    scale: ArtificialScale = None,
-    seed: Seed = 0,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
-    form: As = Format.table,
+    trials: Annotated[
+        int, typer.Option(help="With --split-half: how many splits.", min=1, max=options.MOST_DRAWS)
+    ] = 300,
+    resamples: options.Resamples = SAMPLES,
+    scale: options.ArtificialScale = None,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
 
@@ -305,7 +294,9 @@ def reliability(
     given = [name for name, wanted in kinds.items() if wanted]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
-    collection = _judged(load_collection(folder, judgments, system_from, same_artist, scale), measures, complete)
+    collection = _judged(
+        options.load_collection(folder, judgments, system_from, same_artist, scale), measures, complete
+    )
     if assessors:
         found = {text: assessor_reliability(collection, find_measure(text), seed=seed).to_dict() for text in measures}
         _print_studies(form, found, assessors_view(found))
@@ -319,13 +310,13 @@ def reliability(
         }  # fmt: skip
         rows = [{"measure": text} | row for text, one in halves.items() for row in one.rows()]
         value = {text: one.to_dict() for text, one in halves.items()}
-        print_result(form, value, rows, lambda: split_half_view(halves))
+        options.print_result(form, value, rows, lambda: split_half_view(halves))
     elif while_judging:
         growth = {
             text: study_reliability(collection, find_measure(text), while_judging=True).growth for text in measures
         }
         rows = [{"measure": text} | row for text, of in growth.items() for row in of]
-        print_result(form, growth, rows, lambda: growth_view(growth))
+        options.print_result(form, growth, rows, lambda: growth_view(growth))
     else:
         found = {
             text: study_reliability(collection, find_measure(text), unjudged=unjudged).to_dict() for text in measures
@@ -333,14 +324,16 @@ def reliability(
         _print_studies(form, found, reliability_view(found))
 
 
-def _print_studies(form: Format, found: Mapping[str, dict[str, Any]], view: "RenderableType") -> None:
-    print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], lambda: view)
+def _print_studies(form: options.Format, found: Mapping[str, dict[str, Any]], view: "RenderableType") -> None:
+    options.print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], lambda: view)
 
 
 def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
     """The collection, or where asked for its part that is judged down to the deepest cutoff."""
     return (
-        only_complete(collection, max(find_measure(measure).cutoff for measure in measures)) if complete else collection
+        options.only_complete(collection, max(find_measure(measure).cutoff for measure in measures))
+        if complete
+        else collection
     )
 
 
@@ -351,7 +344,7 @@ def reproduce(
             metavar="DIR", help="Folder with mirex2011, a collection, and preferences/answers.tsv.", show_default=False
         ),
     ],
-    form: As = Format.table,
+    form: options.As = options.Format.table,
 ) -> None:
     """Compute every published number that public data allows, and print it beside the published one.
 
@@ -360,7 +353,7 @@ def reproduce(
     from audiosim.reproduce import rows as published_rows
 
     rows = [row.to_dict() for row in published_rows(folder)]
-    print_result(form, rows, rows, lambda: reproduction_view(rows))
+    options.print_result(form, rows, rows, lambda: reproduction_view(rows))
     missing = sum(row["computed"] is None for row in rows)
     if missing:
         sys.stderr.write(f"note: the data for {missing} of {len(rows)} numbers is not in {folder}\n")

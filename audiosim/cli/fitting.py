@@ -10,9 +10,9 @@ import typer
 
 from audiosim.cli.options import As, Format, JudgmentsFile, NamedBy, print_result, say_read
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale, parse_scale
+from audiosim.corpus.runs import SystemFrom
 from audiosim.errors import InputError
 from audiosim.plugins import load_features
 from audiosim.relevance.published import save_model

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import SystemFrom
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.ranking import DifferenceDistribution
@@ -53,6 +53,7 @@ ModelName = Annotated[
     ),
 ]
 MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
+Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
 JudgmentsFile = Annotated[
     str | None,
     typer.Option(
@@ -128,7 +129,11 @@ ByQuery = Annotated[
         "--by-query", help="Fill each batch from as few queries as possible: fewer changes of query, more judgments."
     ),
 ]
-Resamples = Annotated[int, typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1)]
+MOST_DRAWS = 1_000_000  # more would hardly change a digit, and fill the memory
+Resamples = Annotated[
+    int,
+    typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1, max=MOST_DRAWS),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, including how ties are broken.", min=0)]
 As = Annotated[Format, typer.Option("--format", help="Output format: table for people, json or csv for programs.")]
 

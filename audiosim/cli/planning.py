@@ -6,20 +6,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from audiosim.cli.options import (
-    As,
-    CollectionFolder,
-    DistributionName,
-    Format,
-    FromOwnArtist,
-    JudgmentsFile,
-    MeasureName,
-    ModelName,
-    NamedBy,
-    Seed,
-    load_collection,
-    print_result,
-)
+from audiosim.cli import options
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.views import effort_view
@@ -29,9 +16,9 @@ from audiosim.stats.threads import one_thread
 
 
 def plan(
-    folder: CollectionFolder,
-    model: ModelName = None,
-    measure: MeasureName = "CG@5",
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    measure: options.MeasureName = "CG@5",
     stopping_rule: Annotated[
         str, typer.Option("--stopping-rule", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
     ] = "confidence=0.95",
@@ -45,12 +32,12 @@ def plan(
         int, typer.Option(help="Played on, with grades drawn from the belief.", min=1)
     ] = SIMULATED_CAMPAIGNS,
     time_limit: Annotated[float, typer.Option(help="Seconds after which no more is played.", min=1)] = 120,
-    distribution: DistributionName = "t",
-    judgments: JudgmentsFile = None,
-    seed: Seed = 0,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
-    form: As = Format.table,
+    distribution: options.DistributionName = "t",
+    judgments: options.JudgmentsFile = None,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
 
@@ -61,7 +48,7 @@ def plan(
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what = find_measure(measure)
-    collection = load_collection(folder, judgments, system_from, same_artist)
+    collection = options.load_collection(folder, judgments, system_from, same_artist)
     end = time.monotonic() + time_limit
     with one_thread():
         found = plan_effort(
@@ -77,4 +64,4 @@ def plan(
             rng=np.random.default_rng(seed),
             proceed=lambda: time.monotonic() < end,
         )
-    print_result(form, found.to_dict(), list(found.unsettled), lambda: effort_view(found))
+    options.print_result(form, found.to_dict(), list(found.unsettled), lambda: effort_view(found))

@@ -151,7 +151,7 @@ class Batch:
         form: Format,
         report: Path | None = None,
     ) -> None:
-        """Play each part to the last of some moments, and print how right it was at each and at each goal.
+        """Play each part to the last of some moments, and print how right it was at each and at each stop.
 
         report  where to write it as a page as well
         """

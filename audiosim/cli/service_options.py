@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from audiosim.corpus.formats import SystemFrom
+from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.deprecation import UNTIL
 from audiosim.errors import InputError, did_you_mean

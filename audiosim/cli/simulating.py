@@ -7,35 +7,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from audiosim.cli import repeating
-from audiosim.cli.options import (
-    ArtificialScale,
-    As,
-    ByQuery,
-    CollectionFolder,
-    Complete,
-    DistributionName,
-    Format,
-    FromOwnArtist,
-    IdealName,
-    JudgmentsFile,
-    MeasureName,
-    ModelName,
-    NamedBy,
-    Seed,
-    SelectionRuleName,
-    load_collection,
-    only_complete,
-    print_result,
-)
+from audiosim.cli import options, repeating
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
+from audiosim.functions import start_loop
 from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
+from audiosim.plugins import find_measure, find_stopping_rule, make_estimator
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
@@ -43,7 +23,7 @@ from audiosim.report.simulation import comparison_view
 from audiosim.report.views import replay_view
 from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
-from audiosim.selection.stopping import AnyOf, Confidence
+from audiosim.selection.stopping_rules import as_stopping_rule, first_of
 from audiosim.simulation import Replay, Trial, draw_parts, replay
 from audiosim.simulation.trials import NEAR
 
@@ -61,14 +41,14 @@ StoppingRuleTexts = Annotated[
 
 
 def simulate(
-    folder: CollectionFolder,
-    model: ModelName = None,
-    measure: MeasureName = "CG@5",
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    measure: options.MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stop: StoppingRuleTexts = None,
-    rule: SelectionRuleName = None,
+    rule: options.SelectionRuleName = None,
     batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
-    by_query: ByQuery = False,
+    by_query: options.ByQuery = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Replay with every selection rule, and compare what each costs.")
     ] = False,
@@ -81,15 +61,15 @@ def simulate(
     near: repeating.Near = NEAR,
     report: repeating.Report = None,
     jobs: repeating.Jobs = None,
-    ideal: IdealName = "ordered",
-    distribution: DistributionName = "t",
-    seed: Seed = 0,
-    complete: Complete = False,
-    judgments: JudgmentsFile = None,
-    system_from: NamedBy = None,
-    same_artist: FromOwnArtist = None,
-    scale: ArtificialScale = None,
-    form: As = Format.table,
+    ideal: options.IdealName = "ordered",
+    distribution: options.DistributionName = "t",
+    seed: options.Seed = 0,
+    complete: options.Complete = False,
+    judgments: options.JudgmentsFile = None,
+    system_from: options.NamedBy = None,
+    same_artist: options.FromOwnArtist = None,
+    scale: options.ArtificialScale = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
 
@@ -112,9 +92,9 @@ def simulate(
     repeating.check_report(report, repeats, at)
     stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
-    collection = load_collection(folder, judgments, system_from, same_artist, scale)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
     if complete:
-        collection = only_complete(collection, find_measure(measure).cutoff)
+        collection = options.only_complete(collection, find_measure(measure).cutoff)
     name = repeating.LEARNED if learner else model or JOINT
     rule = rule or _default_rule(collection, name, learner)
     game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution)
@@ -123,7 +103,7 @@ def simulate(
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
         many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
-        many.to_stop(_first_of(stopping_rules), form) if moments is None else many.at(
+        many.to_stop(first_of(stopping_rules), form) if moments is None else many.at(
             moments, stopping_rules, near, form, report
         )
     elif compare:
@@ -131,7 +111,7 @@ def simulate(
     else:
         with progress("judging") as show:
             once = game.play(collection, stopping_rules, by_query, show).to_dict()
-        print_result(form, once, once["curve"], lambda: replay_view(once))
+        options.print_result(form, once, once["curve"], lambda: replay_view(once))
 
 
 def _default_rule(collection: Collection, model: str, learner: repeating.Learner | None) -> str:
@@ -156,18 +136,11 @@ class _Game:
     def start(self, part: Collection, learned: Model | None = None) -> Selection:
         """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
         pool = build_pool(part, self.measure.cutoff)
-        expected = expected_scores(self.measure, pool, self.ideal)
-        rule = find_selection_rule(self.rule, expected, self.seed)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
-        return Selection.start(
-            pool,
-            expected,
-            estimator,
-            batch=self.batch,
-            rule=rule,
-            seed=self.seed,
+        return start_loop(
+            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, rule=self.rule, seed=self.seed,
             distribution=self.distribution,
-        )
+        )  # fmt: skip
 
     def play(
         self,
@@ -178,24 +151,20 @@ class _Game:
     ) -> Replay:
         start = self.start(collection)
         truth = start.pool.spread(collection.grades())
-        return replay(start, truth, _first_of(stopping_rules), lambda moment: show(moment.judged, len(truth)), by_query)
+        return replay(start, truth, first_of(stopping_rules), lambda moment: show(moment.judged, len(truth)), by_query)
 
 
-def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[StoppingRule], form: Format) -> None:
+def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[StoppingRule], form: options.Format) -> None:
     with progress("judging") as show:
         rows = [
             _summary(replace(game, rule=rule).play(collection, stopping_rules, by_query, show), rule, by_query)
             for rule, by_query in _every_rule(game.rule)
         ]
-    print_result(form, rows, rows, lambda: comparison_view(rows, str(_first_of(stopping_rules))))
+    options.print_result(form, rows, rows, lambda: comparison_view(rows, str(first_of(stopping_rules))))
 
 
 def _stopping_rules(target: float, stop: list[str] | None) -> list[StoppingRule]:
-    return [find_stopping_rule(text) for text in stop or []] or [Confidence(target)]
-
-
-def _first_of(stopping_rules: Sequence[StoppingRule]) -> StoppingRule:
-    return AnyOf(tuple(stopping_rules)) if len(stopping_rules) > 1 else stopping_rules[0]
+    return [find_stopping_rule(text) for text in stop or []] or [as_stopping_rule(target)]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:

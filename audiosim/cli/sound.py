@@ -170,8 +170,9 @@ def neighbours(
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
     from audiosim.audio.shards import neighbours_in
-    from audiosim.corpus.formats import read_documents, read_queries, run_lines, write_run
+    from audiosim.corpus.metadata_tables import read_documents, read_queries
     from audiosim.corpus.model import Run
+    from audiosim.corpus.runs import run_lines, write_run
 
     artists = (
         {name: document.artist for name, document in read_documents(not_same_artist).items()}

@@ -7,18 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from audiosim.cli.options import (
-    As,
-    CollectionFolder,
-    Format,
-    FromOwnArtist,
-    JudgmentsFile,
-    NamedBy,
-    Seed,
-    load_collection,
-    print_result,
-)
-from audiosim.corpus.formats import write_text
+from audiosim.cli import options
+from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import SCALES
 from audiosim.plugins import find_measure
 from audiosim.report.evaluation_views import examples_view, satisfaction_view
@@ -46,14 +36,11 @@ def study() -> None:
     """
 
 
-Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
-
-
 def satisfaction(
     answers: Annotated[
         Path, typer.Argument(metavar="ANSWERS", help="Answers of people who compared two lists.", show_default=False)
     ],
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     scale: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +68,7 @@ def satisfaction(
         ),
     ] = None,
     agreeing: Annotated[float, typer.Option(help="With --prior: share of the users.", min=0.01, max=1)] = MAJORITY,
-    form: As = Format.table,
+    form: options.As = options.Format.table,
 ) -> None:
     """Estimate the share of users that each score satisfies, from people's answers.
 
@@ -93,26 +80,26 @@ def satisfaction(
     """
     read = read_answers(answers, scale)
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
-    past = [load_collection(folder, None, scale=artificial) for folder in prior or ()]
+    past = [options.load_collection(folder, None, scale=artificial) for folder in prior or ()]
     found = {measure: preferences(read, find_measure(measure)) for measure in measures}
     noticed = {measure: noticed_differences(one, past, agreeing).to_dict() for measure, one in found.items() if past}
     rows: list[dict[str, Any]] = [
         {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]
     ]
     value = {measure: one.to_dict() | ({"prior": noticed[measure]} if past else {}) for measure, one in found.items()}
-    print_result(form, value, rows, lambda: satisfaction_view(found, noticed))
+    options.print_result(form, value, rows, lambda: satisfaction_view(found, noticed))
 
 
 @app.command("sample")
 def sample_study(
-    folder: CollectionFolder,
+    folder: options.CollectionFolder,
     output: Annotated[
         Path,
         typer.Option(
             "-o", "--output", metavar="FILE", help="The file that people's answers go into.", show_default=False
         ),
     ],
-    measures: Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     scales: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,11 +111,11 @@ def sample_study(
     ] = None,
     wanted: Annotated[int, typer.Option(help="Examples for each measure, scale and tenth of difference.", min=1)] = 200,
     cutoff: Annotated[int, typer.Option(help="Length of the lists.", min=1)] = 5,
-    judgments: JudgmentsFile = None,
-    seed: Seed = 0,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
-    form: As = Format.table,
+    judgments: options.JudgmentsFile = None,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
 
@@ -137,7 +124,7 @@ def sample_study(
 
     Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
-    collection = load_collection(folder, judgments, system_from, same_artist)
+    collection = options.load_collection(folder, judgments, system_from, same_artist)
     own = collection.scale
     gradings = [None, *(find_grading(name, own) for name in scales or () if name != own.name)]
     criteria = [Criterion(find_measure(text), own, grading) for grading in gradings for text in measures]
@@ -152,4 +139,6 @@ def sample_study(
         )
     write_text(output, found.lines())
     rows: Sequence[dict[str, Any]] = found.rows()
-    print_result(form, {"examples": len(found.examples), "bins": rows}, rows, lambda: examples_view(found, output))
+    options.print_result(
+        form, {"examples": len(found.examples), "bins": rows}, rows, lambda: examples_view(found, output)
+    )

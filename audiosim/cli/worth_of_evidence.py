@@ -5,28 +5,17 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from audiosim.cli.options import (
-    As,
-    CollectionFolder,
-    Format,
-    FromOwnArtist,
-    JudgmentsFile,
-    MeasureName,
-    NamedBy,
-    Seed,
-    load_collection,
-    print_result,
-)
-from audiosim.errors import InputError
+from audiosim.cli import options
 from audiosim.plugins import find_measure
 from audiosim.report.screen import progress
 from audiosim.report.views import rows_view
 from audiosim.simulation.worth import worth as worth_of
+from audiosim.training.plan import parse_shares
 
 
 def worth(
-    folder: CollectionFolder,
-    measure: MeasureName = "CG@5",
+    folder: options.CollectionFolder,
+    measure: options.MeasureName = "CG@5",
     judged: Annotated[
         str, typer.Option(metavar="SHARES", help="Shares of the pairs that the model is shown, such as 0,0.1,0.2.")
     ] = "0,0.1",
@@ -35,11 +24,11 @@ def worth(
     replays: Annotated[
         bool, typer.Option("--replays/--no-replays", help="Whether campaigns are replayed, which takes minutes.")
     ] = True,
-    judgments: JudgmentsFile = None,
-    seed: Seed = 0,
-    same_artist: FromOwnArtist = None,
-    system_from: NamedBy = None,
-    form: As = Format.table,
+    judgments: options.JudgmentsFile = None,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    form: options.As = options.Format.table,
 ) -> None:
     """Measure what each piece of evidence is worth: genre, artist, sound, and the files in `evidence/`.
 
@@ -50,8 +39,8 @@ def worth(
 
     Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
     """
-    shares = _shares(judged)
-    collection = load_collection(folder, judgments, system_from, same_artist)
+    shares = parse_shares(judged)
+    collection = options.load_collection(folder, judgments, system_from, same_artist)
     with progress("leaving out") as show:
         found = worth_of(
             collection,
@@ -63,11 +52,4 @@ def worth(
             show=show,
         )
     value = found.to_dict()
-    print_result(form, value, value["evidence"], lambda: rows_view(value["evidence"]))
-
-
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"--judged must be shares such as 0,0.1, got {text!r}") from None
+    options.print_result(form, value, value["evidence"], lambda: rows_view(value["evidence"]))

@@ -76,13 +76,12 @@ def completed(known: Document | None, came: Document) -> Document:
 
 def check_agrees(known: Document | None, came: Document) -> None:
     """An error where what came says something else of a document than is known; a sound file is not compared."""
-    for name in OWN[:2]:
-        before, now = getattr(known, name, None), getattr(came, name)
+    if known is None:
+        return
+    said, new = ({"artist": one.artist, "genre": one.genre, **one.more} for one in (known, came))
+    for name, now in new.items():
+        before = said.get(name)
         if before is not None and now is not None and before != now:
-            raise InputError(f"document {came.identifier}: its {name} is known to be {before!r}, got {now!r}")
-    for name, now in came.more.items():
-        before = known.more.get(name, now) if known is not None else now
-        if before != now:
             raise InputError(f"document {came.identifier}: its {name} is known to be {before!r}, got {now!r}")
 
 

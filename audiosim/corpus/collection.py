@@ -4,15 +4,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from audiosim.corpus import formats
 from audiosim.corpus.arrivals import Arrivals
+from audiosim.corpus.collection_files import JUDGMENTS, check_names, find_file, find_runs, open_folder, prepare_folder
+from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.corpus.evidence_files import About, Evidence, Key, packed, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.judgments import fits_qrels, judgments_csv_lines, qrels_lines, read_judgments
+from audiosim.corpus.lines import write_texts
 from audiosim.corpus.matching import Matching, Reading
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale
+from audiosim.corpus.metadata_tables import (
+    document_lines,
+    query_lines,
+    read_documents,
+    read_queries,
+    read_systems,
+    system_lines,
+)
+from audiosim.corpus.mirex import Exclusions
+from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, retrieved_by
+from audiosim.corpus.runs import SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 
 DEEPEST_GUESS = 10
 SOUNDS = "sounds.index"
@@ -60,27 +73,18 @@ class Collection:
     def __post_init__(self) -> None:
         if not self.runs:
             raise InputError(f"collection {self.identifier} has no runs")
-        names = [run.system for run in self.runs]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := repeated(run.system for run in self.runs)) is not None:
             raise InputError(f"collection {self.identifier} has two runs of system {twice}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for judgment in self.judgments:
             self.scale.check(judgment.grade)
-        names = [piece.name for piece in self.evidence]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
 
     def __repr__(self) -> str:
-        queries = {query for run in self.runs for query in run.rankings}
-        pairs = {
-            (query, document)
-            for run in self.runs
-            for query, documents in run.rankings.items()
-            for document in documents[: self.cutoff]
-        }
+        queries = retrieved_by(self.runs, self.cutoff)
+        pairs = {(query, document) for query, documents in queries.items() for document in documents}
         judged = len(pairs & self.grades().keys())
         counts = (_counted(len(queries), "query", "queries"), _counted(len(self.runs), "system", "systems"))
         return f"{self.name}: {', '.join(counts)}, {_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
@@ -92,7 +96,7 @@ class Collection:
         judgments: str | Path | None = None,
         *,
         scale: Scale | None = None,
-        system_from: formats.SystemFrom | None = None,
+        system_from: SystemFrom | None = None,
         same_artist: SameArtist | None = None,
     ) -> "Collection":
         """The collection of a folder; an InputError where one of its files says nothing of what was retrieved.
@@ -103,16 +107,16 @@ class Collection:
         same_artist  `drop` leaves out what a system retrieved that is the query's own recording, or by its artist;
                      `keep` keeps it; None for what the folder says, else it is kept and said in `guesses`
         """
-        folder = formats.open_folder(folder)
-        formats.check_names(folder, judged=judgments is None)
+        folder = open_folder(folder)
+        check_names(folder, judged=judgments is None)
         files = _Files.find(folder, judgments)
-        settings = formats.read_settings(files.settings) if files.settings else formats.Settings()
-        documents = formats.read_documents(files.documents) if files.documents else {}
-        query_documents = formats.read_queries(files.queries) if files.queries else {}
-        teams = formats.read_systems(files.systems) if files.systems else {}
-        exclusions = formats.Exclusions(query_documents, _artists(documents, settings.not_artists))
+        settings = read_settings(files.settings) if files.settings else Settings()
+        documents = read_documents(files.documents) if files.documents else {}
+        query_documents = read_queries(files.queries) if files.queries else {}
+        teams = read_systems(files.systems) if files.systems else {}
+        exclusions = Exclusions(query_documents, _artists(documents, settings.not_artists))
         notes: list[str] = []
-        runs = formats.read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
+        runs = read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, same_artist or settings.same_artist)
         notes += [] if said is None else [said]
         settings = replace(settings, scale=scale or settings.scale)
@@ -161,24 +165,24 @@ class Collection:
         All files are written or none. Results by a query's own artist are to be kept, as they are there.
         Sound files stay where they are: a relative `path` counts from the folder.
         """
-        plain = formats.fits_qrels(self.judgments)
+        plain = fits_qrels(self.judgments)
         judgments = "judgments.qrels" if plain else "judgments.csv"
-        spell_judgments = formats.qrels_lines if plain else formats.judgments_csv_lines
-        settings = formats.Settings(
+        spell_judgments = qrels_lines if plain else judgments_csv_lines
+        settings = Settings(
             self.name, self.scale, self.cutoff, self.not_artists, same_artist="keep", task=self.task or None
         )
         texts = {
-            "documents.tsv": formats.document_lines(self.documents.values()) if self.documents else None,
-            "queries.tsv": formats.query_lines(self.query_documents) if self.query_documents else None,
-            "systems.tsv": formats.system_lines(self.teams) if self.teams else None,
-            "runs.trec": formats.run_lines(self.runs),
+            "documents.tsv": document_lines(self.documents.values()) if self.documents else None,
+            "queries.tsv": query_lines(self.query_documents) if self.query_documents else None,
+            "systems.tsv": system_lines(self.teams) if self.teams else None,
+            "runs.trec": run_lines(self.runs),
             judgments: spell_judgments(self.judgments) if self.judgments else None,
-            "collection.toml": formats.settings_lines(settings),
+            "collection.toml": settings_lines(settings),
         }
         files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}
         files |= {f"{EVIDENCE}/{piece.name}.npz": packed(piece) for piece in self.evidence}
-        folder = formats.prepare_folder(folder, set(files))
-        formats.write_texts({folder / name: lines for name, lines in files.items()})
+        folder = prepare_folder(folder, set(files))
+        write_texts({folder / name: lines for name, lines in files.items()})
 
     def with_evidence(
         self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: About | None = None
@@ -220,9 +224,7 @@ def _checked(collection: Collection) -> Collection:
     """The collection; an error where a piece of evidence is about nothing that a run or documents.tsv names."""
     if not collection.evidence:
         return collection
-    pairs = {
-        (query, document) for run in collection.runs for query, ranking in run.rankings.items() for document in ranking
-    }
+    pairs = {(query, document) for query, some in retrieved_by(collection.runs).items() for document in some}
     known: dict[str, set[Key]] = {
         "pair": set(pairs),
         "document": {*(document for _, document in pairs), *collection.documents},
@@ -252,13 +254,13 @@ class _Files:
 
     @classmethod
     def find(cls, folder: Path, judgments: str | Path | None) -> "_Files":
-        own = formats.find_file(folder, *formats.JUDGMENTS) if judgments is None else Path(judgments)
+        own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)
         return cls(
-            settings=formats.find_file(folder, "collection.toml"),
-            documents=formats.find_file(folder, "documents.tsv"),
-            queries=formats.find_file(folder, "queries.tsv"),
-            systems=formats.find_file(folder, "systems.tsv"),
-            runs=formats.find_runs(folder),
+            settings=find_file(folder, "collection.toml"),
+            documents=find_file(folder, "documents.tsv"),
+            queries=find_file(folder, "queries.tsv"),
+            systems=find_file(folder, "systems.tsv"),
+            runs=find_runs(folder),
             judgments=None if str(judgments) == "none" else own,
         )
 
@@ -292,10 +294,10 @@ def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> 
 
 
 def _read_judgments(path: Path | None, scale: Scale | None) -> tuple[Scale, tuple[Judgment, ...]]:
-    return formats.read_judgments(path, scale) if path else (scale or FINE, ())
+    return read_judgments(path, scale) if path else (scale or FINE, ())
 
 
-def _guesses(settings: formats.Settings, scale: Scale, judged: bool, deepest: int) -> tuple[str, ...]:
+def _guesses(settings: Settings, scale: Scale, judged: bool, deepest: int) -> tuple[str, ...]:
     """One sentence for each thing that collection.toml leaves open, the name aside."""
     source = "from the judgments" if judged else "as there are no judgments"
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"

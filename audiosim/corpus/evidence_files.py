@@ -27,7 +27,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.lines import columns_hint, finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, repeated
 
 About = Literal["document", "pair", "system"]
 FOLDER = "evidence"
@@ -264,8 +264,8 @@ def _read_table(path: Path) -> Iterator[Evidence]:
 
 
 def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], About]:
-    if twice := [name for place, name in enumerate(header) if name in header[:place]]:
-        raise FormatError(path, 1, f"the header names column {twice[0]} twice, expected it once")
+    if (twice := repeated(header)) is not None:
+        raise FormatError(path, 1, f"the header names column {twice} twice, expected it once")
     for keys, about in KEYS.items():
         if set(keys) <= set(header):
             if len(header) > len(keys):

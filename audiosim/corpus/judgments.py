@@ -11,7 +11,6 @@ Five forms, told apart by what a file holds:
 """
 
 import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from audiosim.corpus.lines import Lines, columns_hint, finite, read_lines, write_text
+from audiosim.corpus.lines import Lines, columns_hint, csv_line, finite, read_lines, shortest, write_text
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
 from audiosim.corpus.runs import check_word
@@ -214,7 +213,7 @@ def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
     judgments = tuple(judgments)
     if not fits_qrels(judgments):
         raise InputError("qrels hold one grade per pair, no assessor and no time: write these judgments as CSV")
-    return [f"{check_word(j.query)} 0 {check_word(j.document)} {_shortest(j.grade)}" for j in judgments]
+    return [f"{check_word(j.query)} 0 {check_word(j.document)} {shortest(j.grade)}" for j in judgments]
 
 
 def fits_qrels(judgments: Sequence[Judgment]) -> bool:
@@ -225,22 +224,11 @@ def fits_qrels(judgments: Sequence[Judgment]) -> bool:
 
 def judgments_csv_lines(judgments: Iterable[Judgment]) -> list[str]:
     """The lines of a judgments.csv: query, document, grade, assessor, time."""
-    lines = [_csv_line(["query", "document", "grade", "assessor", "time"])]
+    lines = [csv_line(["query", "document", "grade", "assessor", "time"])]
     for judgment in judgments:
         _check_written(judgment)
-        fields = [judgment.query, judgment.document, str(_shortest(judgment.grade)), judgment.assessor, judgment.time]
-        lines.append(_csv_line(fields))
-    return lines
-
-
-def judgments_json_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of a judgments.jsonl; what is empty is left out."""
-    lines = []
-    for judgment in judgments:
-        _check_written(judgment)
-        record = {"query": judgment.query, "document": judgment.document, "grade": _shortest(judgment.grade)}
-        named = {"assessor": judgment.assessor, "time": judgment.time}
-        lines.append(json.dumps(record | {key: value for key, value in named.items() if value}, ensure_ascii=False))
+        fields = [judgment.query, judgment.document, str(shortest(judgment.grade)), judgment.assessor, judgment.time]
+        lines.append(csv_line(fields))
     return lines
 
 
@@ -250,22 +238,6 @@ def _check_written(judgment: Judgment) -> None:
             raise InputError(f"{value!r} cannot be written: it contains a line end")
     if not judgment.query.strip() or not judgment.document.strip():
         raise InputError(f"query {judgment.query!r} and document {judgment.document!r} cannot be written: one is empty")
-
-
-def _csv_line(fields: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(fields)
-    return line.getvalue()
-
-
-def _shortest(grade: float) -> int | float:
-    """The grade, as a whole number where it is one: 50 and not 50.0."""
-    return int(grade) if float(grade).is_integer() else grade
-
-
-def write_qrels(path: str | Path, judgments: Iterable[Judgment]) -> None:
-    """Write judgments as TREC qrels."""
-    write_text(path, qrels_lines(judgments))
 
 
 def write_judgments_csv(path: str | Path, judgments: Iterable[Judgment]) -> None:

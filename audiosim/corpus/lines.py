@@ -1,5 +1,6 @@
 """Text files: read line by line with their numbers, written whole or not at all."""
 
+import csv
 import gzip
 import io
 import math
@@ -159,3 +160,15 @@ def _write_safely(path: Path, data: bytes) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def csv_line(fields: Iterable[object]) -> str:
+    """A record of CSV, without its end; texts may hold line ends."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(fields)
+    return written.getvalue()
+
+
+def shortest(value: object) -> object:
+    """A number as people write it: 17 for 17.0; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from audiosim.corpus.evidence_files import Evidence, Key, spelled
 from audiosim.corpus.mirex import file_identifier
-from audiosim.corpus.model import Judgment, Run
+from audiosim.corpus.model import Judgment, Run, retrieved_by
 from audiosim.errors import InputError, nearest_name
 
 
@@ -31,11 +31,7 @@ class Matching:
     @cached_property
     def _retrieved(self) -> dict[str, set[str]]:
         """The documents that any system retrieved for each query."""
-        found: dict[str, set[str]] = {}
-        for run in self._runs:
-            for query, documents in run.rankings.items():
-                found.setdefault(query, set()).update(documents)
-        return found
+        return retrieved_by(self._runs)
 
     @cached_property
     def _documents(self) -> set[str]:

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from audiosim.corpus.lines import Lines, finite
 from audiosim.corpus.model import Run
-from audiosim.errors import FormatError
+from audiosim.errors import FormatError, repeated
 
 MirexResult = tuple[int, str, list[str]]
 ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")
@@ -164,8 +164,7 @@ def _run(path: Path, header: str, results: Iterator[MirexResult], exclusions: Ex
 
 
 def _check_once(path: Path, number: int, query: str, documents: list[str]) -> None:
-    if len(set(documents)) < len(documents):
-        twice = next(name for place, name in enumerate(documents) if name in documents[:place])
+    if (twice := repeated(documents)) is not None:
         raise FormatError(path, number, f"document {twice} is twice in the ranking of query {query}, expected once")
 
 

@@ -1,7 +1,7 @@
 """The values an evaluation is made of, each with its rules."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import NamedTuple
@@ -133,3 +133,12 @@ class Run:
         for query, documents in self.rankings.items():
             if len(set(documents)) < len(documents):
                 raise InputError(f"system {self.system} retrieves a document twice for query {query}")
+
+
+def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:
+    """The documents that any system retrieved for each query, down to a cutoff if one is given."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for query, documents in run.rankings.items():
+            found.setdefault(query, set()).update(documents[:cutoff])
+    return found

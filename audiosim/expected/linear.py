@@ -19,9 +19,15 @@ from audiosim.users.satisfaction import SatisfactionMapping
 
 
 def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
-    """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0."""
-    alone = np.where(np.eye(measure.cutoff) > 0, scale.maximum, 0.0)
-    return score(measure, scale, alone, np.zeros((measure.cutoff, 1)))
+    """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0.
+
+    measure  a weighted sum of gains: what is scored is in proportion to its `rank_weights`
+    """
+    weights = measure.rank_weights
+    assert weights is not None
+    first = np.where(np.arange(measure.cutoff) == 0, scale.maximum, 0.0)
+    highest = score(measure, scale, first[None], np.zeros((1, 1)))
+    return np.asarray(weights * (highest / weights[0]))
 
 
 def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csc_array:
@@ -71,7 +77,6 @@ class LinearScores:
         return sparse.csc_array(spread / len(self.pool.queries))
 
     def scores(self, belief: Belief) -> Moments:
-        """(s,) moments of the mean scores."""
         return self.gains(belief).project(self.weights)
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
@@ -115,11 +120,9 @@ class LinearScores:
         return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) how much each system's mean score rises with the gain of each pair."""
         return self.weights
 
     def gains(self, belief: Belief) -> MultivariateNormal:
-        """Posterior of the (n,) gains of the pairs."""
         return gains_of(self.measure, belief)
 
     def discounted(self, belief: Belief) -> sparse.csc_array:

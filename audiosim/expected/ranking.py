@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.arrays import Array, Integers
 from audiosim.measures.measure import Measure
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.multivariate import Moments
 
 if TYPE_CHECKING:
@@ -253,6 +253,4 @@ class Ranking:
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""
-        import pandas as pd
-
-        return pd.DataFrame(self.system_rows()).set_index("system")
+        return frame_of(self.system_rows(), index="system")

@@ -106,7 +106,6 @@ class RatioScores:
         return spread_over_ranks(self.pool, self._discounts)
 
     def scores(self, belief: Belief) -> Moments:
-        """(s,) moments of the mean scores."""
         every = np.arange(len(self.pool.pairs))
         if not belief.prior.correlated:
             return settled(*self._sums(belief, every))
@@ -165,7 +164,6 @@ class RatioScores:
         return sparse.csc_array(found.weights * scale - ideal)
 
     def gains(self, belief: Belief) -> MultivariateNormal:
-        """Posterior of the (n,) gains of the pairs."""
         return gains_of(self.measure, belief)
 
     def discounted(self, belief: Belief) -> sparse.csc_array:

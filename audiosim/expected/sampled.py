@@ -46,9 +46,10 @@ class SampledScores:
 
     @cached_property
     def _ranked(self) -> Integers:
-        """(s, q, k) the pair at each rank; the number of pairs where nothing was retrieved."""
+        """(s, q, k) the pair at each rank down to the last at which any was retrieved; else the number of pairs."""
         pool = self.pool
-        ranked = np.full((len(pool.systems), len(pool.queries), pool.cutoff), len(pool.pairs))
+        deepest = int(pool.ranks.data.max(initial=1))
+        ranked = np.full((len(pool.systems), len(pool.queries), deepest), len(pool.pairs))
         cells = pool.ranks.tocoo()
         ranked[cells.row, pool.query[cells.col], cells.data - 1] = cells.col
         return ranked
@@ -60,7 +61,6 @@ class SampledScores:
         return np.split(order, np.cumsum(np.bincount(self.pool.query, minlength=len(self.pool.queries)))[:-1])
 
     def scores(self, belief: Belief) -> Moments:
-        """(s,) moments of the mean scores."""
         self._check_relevant(belief)
         return self._moments(belief, lambda scores: scores)
 
@@ -111,7 +111,6 @@ class SampledScores:
         return sparse.csc_array(self.discounted(belief) / len(self.pool.queries))
 
     def gains(self, belief: Belief) -> MultivariateNormal:
-        """Posterior of the (n,) gains of the pairs."""
         return belief.gains
 
     def discounted(self, belief: Belief) -> sparse.csc_array:

@@ -10,7 +10,7 @@ from scipy.special import ndtri, stdtrit
 
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,9 +172,7 @@ class TwoSystems:
 
     def to_frame(self) -> "pd.DataFrame":
         """The verdict as a pandas table of one row."""
-        import pandas as pd
-
-        return pd.DataFrame([self.to_dict()])
+        return frame_of([self.to_dict()])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The expected difference with its interval, and the 0 that it is held against; new axes where None."""

@@ -1,7 +1,7 @@
 """Scores straight from files of runs and judgments, for evaluations of millions of lines.
 
 TREC files that are plain enough (see `audiosim.corpus.trec_columns`) are read as arrays. Where one is not, or where
-something is wrong, all are read by `audiosim.corpus.formats`, which knows every form and makes every complaint; the
+something is wrong, all are read by `audiosim.corpus`, which knows every form and makes every complaint; the
 scores are the same.
 """
 
@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus import formats
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.corpus.runs import read_runs
 from audiosim.corpus.trec_columns import Columns, Words, changes, hashes
 from audiosim.measures.judged import JudgedRuns, Unjudged, check_unjudged, judged_runs
 
@@ -47,9 +48,9 @@ def judged_files(
 def _careful(
     paths: Sequence[Path], judgments: Path, cutoff: int, scale: Scale | None, unjudged: Unjudged
 ) -> JudgedRuns:
-    scale, judged = formats.read_judgments(judgments, scale)
+    scale, judged = read_judgments(judgments, scale)
     name = str(judgments)
-    collection = Collection(name, name, scale, cutoff, formats.read_runs(paths), judgments=judged)
+    collection = Collection(name, name, scale, cutoff, read_runs(paths), judgments=judged)
     return judged_runs(collection, cutoff, unjudged)
 
 

@@ -40,43 +40,18 @@ def _parameters(name: str) -> dict[str, measures.ParamInfo]:
     return {"cutoff": INFO(dtype=int, required=True, desc="last rank that counts"), **own, "max_rel": highest}
 
 
-class _Q(measures.Measure):  # type: ignore[misc]
-    """Q-measure, Urbano (2013), equations 2.11, 3.5 and 5.7."""
-
-    __name__ = NAME = "Q"
-    PRETTY_NAME = "Q-measure"
-    SHORT_DESC = "Average precision for graded relevance: precision blended with cumulative gain."
-    SUPPORTED_PARAMS: ClassVar = _parameters("Q")
+def _added(name: str, words: str, text: str) -> type[measures.Measure]:
+    """Measure of ours as ir_measures has one."""
+    known = {"__name__": name, "NAME": name, "PRETTY_NAME": words, "SHORT_DESC": text}
+    return type(f"_{name}", (measures.Measure,), known | {"SUPPORTED_PARAMS": _parameters(name)})
 
 
-class _GAP(measures.Measure):  # type: ignore[misc]
-    """Graded average precision, Urbano (2013), equations 2.16, 3.8 and 5.9."""
-
-    __name__ = NAME = "GAP"
-    PRETTY_NAME = "Graded Average Precision"
-    SHORT_DESC = "Expected average precision over users who differ in what they find relevant."
-    SUPPORTED_PARAMS: ClassVar = _parameters("GAP")
-
-
-class _ADR(measures.Measure):  # type: ignore[misc]
-    """Average dynamic recall, Urbano (2013), equations 2.17 and 3.9."""
-
-    __name__ = NAME = "ADR"
-    PRETTY_NAME = "Average Dynamic Recall"
-    SHORT_DESC = "Recall of what should have been retrieved so far, averaged over the ranks."
-    SUPPORTED_PARAMS: ClassVar = _parameters("ADR")
-
-
-class _EDCG(measures.Measure):  # type: ignore[misc]
-    """Expected discounted cumulative gain, Urbano (2013), equation 3.10."""
-
-    __name__ = NAME = "EDCG"
-    PRETTY_NAME = "Expected Discounted Cumulative Gain"
-    SHORT_DESC = "Expected gain of the document at which a user stops."
-    SUPPORTED_PARAMS: ClassVar = _parameters("EDCG")
-
-
-ADDED = (_Q, _GAP, _ADR, _EDCG)
+ADDED = (
+    _added("Q", "Q-measure", "Average precision for graded relevance: precision blended with cumulative gain."),
+    _added("GAP", "Graded Average Precision", "Expected average precision over users who differ in what is relevant."),
+    _added("ADR", "Average Dynamic Recall", "Recall of what should have been retrieved so far, averaged over ranks."),
+    _added("EDCG", "Expected Discounted Cumulative Gain", "Expected gain of the document at which a user stops."),
+)
 
 
 class AudiosimProvider(providers.Provider):  # type: ignore[misc]

@@ -14,8 +14,7 @@ import numpy as np
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.gathering import Decoded
 from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
-from audiosim.errors import InputError, SoundError
-from audiosim.plugins.points import one_line
+from audiosim.errors import InputError, SoundError, one_line
 
 NOISE_BYTES = 5000
 

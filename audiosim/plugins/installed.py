@@ -6,12 +6,12 @@ from typing import TypeVar
 
 from audiosim.audio.decoder import Decoder
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError, did_you_mean, one_line
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.features.feature import Feature
 from audiosim.features.registry import BUILT_IN, register_feature
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
-from audiosim.plugins.points import OWN, ExtensionPoint, one_line, package_of
+from audiosim.plugins.points import OWN, ExtensionPoint, package_of
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.published import model_names
 from audiosim.selection import stopping_definition

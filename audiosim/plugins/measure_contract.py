@@ -23,12 +23,11 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, one_line
 from audiosim.expected.linear import weights_of_ranks
 from audiosim.measures.gains import discounted, gain_of, share_of
 from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue
 from audiosim.measures.scores import score
-from audiosim.plugins.points import one_line
 from audiosim.users.satisfaction import user_form
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9
@@ -155,9 +154,10 @@ class _Checked:
         if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights[0] > 0:
             raise InputError(f"{self._label}: rank_weights must be finite, 0 or more, the first above 0, got {weights}")
         if not self.measure.relative:
-            alone = weights_of_ranks(self.measure, self.scale)
+            one_each = np.where(np.eye(CUTOFF) > 0, self.scale.maximum, 0.0)
+            alone = score(self.measure, self.scale, one_each, np.zeros((CUTOFF, 1)))
             self._compare(
-                weights * (alone[0] / weights[0]), alone, "documents must score in proportion to rank_weights"
+                weights_of_ranks(self.measure, self.scale), alone, "documents must score in proportion to rank_weights"
             )
 
     def _check_sum(self, grades: Array, judged: Array, found: Array) -> None:

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from audiosim.deprecation import UNTIL, warn_deprecated
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError, did_you_mean, one_line
 
 OWN = "audiosim"
 Thing = TypeVar("Thing")
@@ -103,8 +103,3 @@ def load_entry(point: EntryPoint) -> object:
 def described_point(point: EntryPoint) -> str:
     """An entry point in words, for complaints."""
     return f"{point.name} ({point.value}) of package {package_of(point)}"
-
-
-def one_line(error: Exception) -> str:
-    """Kind and words of an exception of another's code."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

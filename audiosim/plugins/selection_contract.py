@@ -8,10 +8,9 @@ batch of judgments, and never between.
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError
+from audiosim.errors import InputError, one_line
 from audiosim.expected.estimation import ExpectedScores, rank
 from audiosim.plugins.installed import made_rule
-from audiosim.plugins.points import one_line
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.rules import SelectionRule, SelectionRuleFactory
 

@@ -8,9 +8,8 @@ the same answer, whatever was asked between.
 import numpy as np
 
 from audiosim.corpus.model import Judgment
-from audiosim.errors import AudiosimError, InputError
+from audiosim.errors import AudiosimError, InputError, one_line
 from audiosim.expected.estimation import ExpectedScores
-from audiosim.plugins.points import one_line
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.selection import Selection
 from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule

@@ -230,6 +230,8 @@ def load_model(name: "str | Path | Model") -> Model:
         return name
     path = Path(name) if str(name).endswith(".json") else shipped.folder("models") / f"{name}.json"
     if not path.is_file():
+        if path.suffix == ".json" and str(path) == str(name):
+            raise InputError(f"{path}: there is no such model file")
         known = model_names()
         of_scales = [one for one in known if one.startswith(f"{name}-")]
         if len(of_scales) == 1:

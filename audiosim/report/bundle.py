@@ -8,6 +8,7 @@ import platform
 import stat
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -92,16 +93,7 @@ def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
 
 
 def _judgments(record: Publication) -> list[dict[str, Any]]:
-    return [
-        {
-            "query": one.query,
-            "document": one.document,
-            "grade": one.grade,
-            "assessor": one.assessor,
-            "time": one.time or "",
-        }
-        for one in record.collection.judgments
-    ]
+    return [asdict(one) for one in record.collection.judgments]
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

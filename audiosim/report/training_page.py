@@ -4,40 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.report import training_views as views
 from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
-from audiosim.report.training_views import (
-    COEFFICIENT_HEADS,
-    COEFFICIENTS,
-    COMPONENT_COLUMNS,
-    COMPONENT_HEADS,
-    COMPONENTS_MEAN,
-    COMPONENTS_TITLE,
-    EFFECT_HEADS,
-    EFFECTS,
-    INTERVAL_HEADS,
-    INTERVALS,
-    INTERVALS_MEAN,
-    INTERVALS_TITLE,
-    ROBUST_MEAN,
-    SCORE_HEADS,
-    SCORES,
-    SCORES_MEAN,
-    STEP_HEADS,
-    STEPS,
-    VERSION_HEADS,
-    VERSIONS,
-    component_table,
-    fit_summary,
-    spell,
-    trend,
-)
 from audiosim.training.findings import Findings, Training
 from audiosim.training.own_judgment import WARNING
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
-THRESHOLD_HEADS = ("Level", "Threshold", *COEFFICIENT_HEADS[2:])
+THRESHOLD_HEADS = ("Level", "Threshold", *views.COEFFICIENT_HEADS[2:])
 
 
 def training_page(trained: Training, origin: Origin | None = None) -> str:
@@ -45,56 +20,58 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
 
     origin  of the page: date and versions
     """
+    from audiosim.drawing import page_axes
+
     findings = trained.findings
     return render(
         "training.html",
         trained.model.name,
         origin,
         warning=WARNING if findings.own_judgment else "",
-        summary=fit_summary(trained),
+        summary=views.fit_summary(trained),
         notes=[note for note in findings.notes if note != WARNING],
-        scores=_grid(SCORES, SCORE_HEADS, findings.scores),
-        scores_mean=SCORES_MEAN,
-        intervals_title=INTERVALS_TITLE,
-        intervals=_grid(INTERVALS, INTERVAL_HEADS, findings.intervals),
-        intervals_mean=INTERVALS_MEAN,
-        components_title=COMPONENTS_TITLE,
+        scores=_grid(views.SCORES, views.SCORE_HEADS, findings.scores),
+        scores_mean=views.SCORES_MEAN,
+        intervals_title=views.INTERVALS_TITLE,
+        intervals=_grid(views.INTERVALS, views.INTERVAL_HEADS, findings.intervals),
+        intervals_mean=views.INTERVALS_MEAN,
+        components_title=views.COMPONENTS_TITLE,
         components=_components(trained),
-        versions=_grid(VERSIONS, VERSION_HEADS, findings.versions),
+        versions=_grid(views.VERSIONS, views.VERSION_HEADS, findings.versions),
         where=next((row.sample for row in findings.scores if row.sample != "in sample"), "in sample"),
         calibration=_calibration(findings),
         coverage=_coverage(findings),
         effects=_effects(findings),
-        effects_grid=grid(EFFECTS, EFFECT_HEADS, findings.term_rows(), spell),
-        coefficients=inline_svg(trained.plot(_axes(len(findings.coefficients))), "Coefficients"),
-        coefficients_grid=grid(COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows(), spell),
-        robust_mean=ROBUST_MEAN,
-        eliminated=_grid(STEPS, STEP_HEADS, findings.eliminated),
-        thresholds=_grid(COEFFICIENTS, THRESHOLD_HEADS, findings.thresholds),
+        effects_grid=grid(views.EFFECTS, views.EFFECT_HEADS, findings.term_rows(), views.spell),
+        coefficients=inline_svg(trained.plot(page_axes(len(findings.coefficients))), "Coefficients"),
+        coefficients_grid=grid(views.COEFFICIENTS, views.COEFFICIENT_HEADS, findings.term_rows(), views.spell),
+        robust_mean=views.ROBUST_MEAN,
+        eliminated=_grid(views.STEPS, views.STEP_HEADS, findings.eliminated),
+        thresholds=_grid(views.COEFFICIENTS, THRESHOLD_HEADS, findings.thresholds),
         training=trained.model.training,
     )
 
 
 def _grid(keys: tuple[str, ...], heads: tuple[str, ...], rows: Any) -> Grid | None:
     """A table of named tuples; None where there are none."""
-    return grid(keys, heads, [row._asdict() for row in rows], spell) if rows else None
+    return grid(keys, heads, [row._asdict() for row in rows], views.spell) if rows else None
 
 
 def _components(trained: Training) -> dict[str, Any] | None:
-    from audiosim.drawing import draw_bars
+    from audiosim.drawing import draw_bars, page_axes
 
-    rows = component_table(trained.findings)
+    rows = views.component_table(trained.findings)
     if not rows:
         return None
     errors = [np.nan if row["standard_error"] is None else row["standard_error"] for row in rows]
     across = "share of the standard deviation of a grade"
     axes = draw_bars(
-        [row["component"] for row in rows], [row["size"] for row in rows], across, _axes(len(rows)), errors
+        [row["component"] for row in rows], [row["size"] for row in rows], across, page_axes(len(rows)), errors
     )
     return {
         "drawing": inline_svg(axes, "Sizes of the components"),
-        "grid": grid(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
-        "mean": f"{COMPONENTS_MEAN} {trend(trained)}",
+        "grid": grid(views.COMPONENT_COLUMNS, views.COMPONENT_HEADS, rows, views.spell),
+        "mean": f"{views.COMPONENTS_MEAN} {views.trend(trained)}",
     }
 
 
@@ -117,15 +94,9 @@ def _coverage(findings: Findings) -> str:
 
 
 def _effects(findings: Findings) -> str:
-    from audiosim.drawing import draw_bars
+    from audiosim.drawing import draw_bars, page_axes
 
     names, values = [row.term for row in findings.effects], [row.type_two for row in findings.effects]
     across = "likelihood-ratio χ², type II"
     shown = [f"{value:,.1f}" for value in values]
-    return inline_svg(draw_bars(names, values, across, _axes(len(names)), shown=shown), across)
-
-
-def _axes(rows: int) -> "Axes":
-    from audiosim.drawing import page_axes
-
-    return page_axes(rows)
+    return inline_svg(draw_bars(names, values, across, page_axes(len(names)), shown=shown), across)

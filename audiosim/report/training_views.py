@@ -7,27 +7,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.report.screen import PlainTable
-from audiosim.training.findings import Findings, Training
+from audiosim.training.findings import Findings, JudgmentVersion, Training
+from audiosim.training.joint_validation import IntervalCoverage
+from audiosim.training.likelihood import Effect, Step
 from audiosim.training.own_judgment import WARNING
+from audiosim.training.validation import PredictionScore
 
 COEFFICIENTS = ("term", "coefficient", "standard_error", "robust_standard_error", "robust_z", "robust_p")
 COEFFICIENT_HEADS = ("Term", "Coefficient", "SE", "Robust SE", "Robust z", "p")
-EFFECTS = ("term", "drop_one", "drop_one_p", "type_two", "type_two_p")
+EFFECTS = Effect._fields
 EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
-SCORES = (
-    "predictor",
-    "sample",
-    "rows",
-    "rmse",
-    "mean_variance",
-    "log_score",
-    "coverage_50",
-    "coverage_80",
-    "coverage_95",
-    "calibration_slope",
-)
+SCORES = PredictionScore._fields
 SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
-VERSIONS = ("own_judgment", "rows", "r_squared", "rmse", "mean_variance", "coverage_95")
+VERSIONS = JudgmentVersion._fields
 VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
 COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points", "points_error")
 COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
@@ -44,11 +36,11 @@ MEANINGS = {
     "system": "retrieved by one system",
     "rest": "nothing: each pair's own",
 }
-INTERVALS = ("what", "judged", "nominal", "actual", "number")
+INTERVALS = IntervalCoverage._fields
 INTERVAL_HEADS = ("Interval of", "Judged", "Nominal", "Actual", "Intervals")
 COMPONENTS_TITLE = "How grades go together"
 INTERVALS_TITLE = "How many intervals hold the true mean"
-STEPS = ("term", "chi_squared", "p", "rows")
+STEPS = Step._fields
 STEP_HEADS = ("Dropped", "χ²", "p", "Rows")
 SIGNIFICANT = {"coefficient", "standard_error", "robust_standard_error", "points", "points_error"}
 PERCENT = {"judged", "nominal"}

@@ -20,7 +20,7 @@ ROWS_SHOWN = 20
 TWINS_SHOWN = 20
 
 
-def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = None) -> RenderableType:
+def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> RenderableType:
     """The systems best first with their intervals drawn, and how sure the order is.
 
     verdicts  on the ranking: ranks that each system may have, and letters shared by those that cannot be told apart
@@ -40,7 +40,7 @@ def ranking_view(ranking: Ranking, note: str = "", verdicts: Verdicts | None = N
     sure = int((ranking.confidences >= 0.95).sum())
     pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
     confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
-    notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking), note]
+    notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 
 

@@ -16,8 +16,8 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
-from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence, Error
+from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
+from audiosim.selection.stopping import Error
 from audiosim.simulation import Replay, ReplayMoment, moment, replay, true_scores
 
 
@@ -70,6 +70,7 @@ CHAPTER_8 = {
     ),
 }
 ERROR = 0.05
+SETTLED = parse_stopping_rule("confidence(floor=0)=0.95")
 MOMENT = ("confidence", "accuracy", "tau", "RMSE of differences", "rho", "RMSE of scores")
 PAPER = "Urbano & Schedl (2013)"
 # Table 5: L_output on the Fine scale of 2011, nothing judged, normal differences
@@ -82,9 +83,7 @@ def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Tables 8.1 and 8.3: the ranking without judgments, and with as many as it takes to a confidence of .95."""
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
-        found = (
-            _campaign(collection, name, "differences", Confidence(0.95, floor=0), "independent") if collection else None
-        )
+        found = _campaign(collection, name, "differences", SETTLED, "independent") if collection else None
         first, last = (_figures(found.curve[place] if found else None) for place in (0, -1))
         for what, number in zip(MOMENT, printed.start, strict=True):
             yield PrintedRow(f"{THESIS}, Table 8.1", f"2011, {name}: {what}, nothing judged", number, first[what], 3)
@@ -134,7 +133,7 @@ def paper_with_judgments(folder: Path) -> Iterator[PrintedRow]:
             rule="differences",
             distribution="normal",
         )
-        last = replay(start, pool.spread(collection.grades()), Confidence(0.95, floor=0)).curve[-1]
+        last = replay(start, pool.spread(collection.grades()), SETTLED).curve[-1]
     found, judged = _figures(last), float(last.judged) if last else None
     yield PrintedRow(f"{PAPER}, Table 3", "2011, AG@5: judgments until .95", PAPER_3[0], judged, 0)
     for what, number in zip(("accuracy", "tau"), PAPER_3[1:], strict=True):

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.deprecation import deprecated
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection.correction import corrected_deviation
@@ -33,11 +33,13 @@ from audiosim.selection.stopping_definition import (
     LoopState,
     StoppingDefinition,
     StoppingRule,
+    Written,
     check_floor,
     check_share,
     checked,
     floor_in,
     number_of,
+    share_to_reach,
     spelled_parameters,
     spelled_target,
     target_above,
@@ -51,144 +53,96 @@ LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (
 
 
 @dataclass(frozen=True, slots=True)
-class Confidence:
-    """The mean over all pairs of systems of the confidence in which is better is at its target.
+class Claim:
+    """Claim about the systems of which judging may make sure enough.
+
+    name       of the rule that goes by it
+    sure       of a ranking and a size: how sure it is of the claim, rising as its deviations fall
+    parameter  that the size is written as: `size`, of a difference in score, or `share`, of users; then the scores of
+               the ranking are the shares of users whom the systems satisfy, by `satisfied_users`. Empty: there is none
+    """
+
+    name: str
+    sure: Callable[[Ranking, float], float]
+    parameter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assurance:
+    """A claim is as sure as its target.
 
     target  above 0; more than 1 is never reached
+    size    that the claim is about: a difference in score, 0 or more, or a share of users
     floor   judgments before which it is not met, whatever the model says; see `checked`
     """
 
+    claim: Claim
     target: float
+    size: float = 0.0
     floor: int = CHECKED
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
-
-    def level(self, state: LoopState) -> float:
-        return level_at_stop(state, self._of, self.target)
-
-    def reached(self, state: LoopState) -> bool:
-        return checked(state, self.floor) and self.level(state) >= self.target
-
-    def _of(self, ranking: Ranking) -> float:
-        return ranking.confidence
-
-    def __str__(self) -> str:
-        return f"confidence{spelled_parameters(floor=self.floor)}={spelled_target(self.target)}"
-
-
-CONFIDENCE = StoppingDefinition(
-    "confidence",
-    lambda of, target: Confidence(target_above("confidence", target), floor_in(of)),
-    "confidence=0.95",
-    ("floor",),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class EveryConfidence:
-    """The confidence in which is better is at its target for every pair of systems; a known tie counts as settled."""
-
-    target: float
-    floor: int = CHECKED
-
-    def __post_init__(self) -> None:
-        check_floor(self.floor)
-
-    def level(self, state: LoopState) -> float:
-        return level_at_stop(state, self._of, self.target)
-
-    def reached(self, state: LoopState) -> bool:
-        return checked(state, self.floor) and self.level(state) >= self.target
-
-    def _of(self, ranking: Ranking) -> float:
-        known = ranking.differences[1] == 0
-        return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
-
-    def __str__(self) -> str:
-        return f"every{spelled_parameters(floor=self.floor)}={spelled_target(self.target)}"
-
-
-EVERY = StoppingDefinition(
-    "every", lambda of, target: EveryConfidence(target_above("every", target), floor_in(of)), "every=0.95", ("floor",)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The mean confidence in the likeliest verdict on two systems: better by more than a size, worse, or neither.
-
-    size    of a difference in score that matters, 0 or more; with 0 this is `Confidence`
-    target  above 0
-
-    So that near-ties, which cost most to tell apart, need not be. Urbano (2013), section 8.5.
-    """
-
-    size: float
-    target: float
-    floor: int = CHECKED
-
-    def __post_init__(self) -> None:
-        check_floor(self.floor)
-        if not self.size >= 0:
+        if self.claim.parameter == "share":
+            check_share(self.size)
+        elif not self.size >= 0:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
     def level(self, state: LoopState) -> float:
-        return level_at_stop(state, self._of, self.target)
+        found = level_of_shares if self.claim.parameter == "share" else level_at_stop
+        return found(state, lambda ranking: self.claim.sure(ranking, self.size), self.target)
 
     def reached(self, state: LoopState) -> bool:
         return checked(state, self.floor) and self.level(state) >= self.target
 
-    def _of(self, ranking: Ranking) -> float:
-        return _mean(ranking.settled(self.size))
-
     def __str__(self) -> str:
-        return f"difference{spelled_parameters(size=self.size, floor=self.floor)}={spelled_target(self.target)}"
+        sizes = {self.claim.parameter: self.size} if self.claim.parameter else {}
+        return f"{self.claim.name}{spelled_parameters(sizes, self.floor)}={spelled_target(self.target)}"
 
 
-DIFFERENCE = StoppingDefinition(
-    "difference",
-    lambda of, target: Difference(number_of("size", of.get("size")), target_above("difference", target), floor_in(of)),
-    "difference(size=0.02)=0.95",
-    ("size", "floor"),
-)
+def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDefinition:
+    """Definition of the rule that goes by a claim.
 
-
-@dataclass(frozen=True, slots=True)
-class Users:
-    """As `Difference`, for the shares of users whom two systems satisfy.
-
-    share   of users that matters, 0 or more
-    target  above 0
-
-    The share is the mean over the queries of that of the query's score, by the published mapping (Urbano 2013, Table
-    4.3); sections 4.1.1 and 8.5. Needs a measure that has a mapping.
+    usual  size where none is written; None: it must be
     """
+    name, parameter = claim.name, claim.parameter
 
-    share: float
-    target: float
-    floor: int = CHECKED
+    def make(of: Written, target: float) -> Assurance:
+        size = number_of(parameter, of.get(parameter, usual)) if parameter else 0.0
+        return Assurance(claim, share_to_reach(name, target), size, floor_in(of))
 
-    def __post_init__(self) -> None:
-        check_floor(self.floor)
-        check_share(self.share)
-
-    def level(self, state: LoopState) -> float:
-        return level_of_shares(state, lambda shares: _mean(shares.settled(self.share)), self.target)
-
-    def reached(self, state: LoopState) -> bool:
-        return checked(state, self.floor) and self.level(state) >= self.target
-
-    def __str__(self) -> str:
-        return f"users{spelled_parameters(share=self.share, floor=self.floor)}={spelled_target(self.target)}"
+    return StoppingDefinition(name, make, example, (parameter, "floor") if parameter else ("floor",))
 
 
-USERS = StoppingDefinition(
-    "users",
-    lambda of, target: Users(number_of("share", of.get("share")), target_above("users", target), floor_in(of)),
-    "users(share=0.05)=0.95",
-    ("share", "floor"),
-)
+def _order(ranking: Ranking, _: float) -> float:
+    """The mean over all pairs of systems of the confidence in which is better."""
+    return ranking.confidence
+
+
+def _every_order(ranking: Ranking, _: float) -> float:
+    """The least confidence in which of two systems is better; a known tie counts as settled."""
+    known = ranking.differences[1] == 0
+    return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
+
+
+def _verdicts(ranking: Ranking, size: float) -> float:
+    """The mean confidence in the likeliest verdict on two systems: better by more than a size, worse, or neither.
+
+    So that near-ties, which cost most to tell apart, need not be. With a size of 0 this is that of `_order`. Of the
+    shares of users whom two systems satisfy likewise: the mean over the queries of that of the query's score, by the
+    published mapping (Urbano 2013, Table 4.3), of a measure that has one. Sections 4.1.1 and 8.5.
+    """
+    settled = ranking.settled(size)
+    return float(settled.mean()) if len(settled) else 1.0
+
+
+ORDER, EVERY_ORDER = Claim("confidence", _order), Claim("every", _every_order)
+DIFFERENT, USERS_SATISFIED = Claim("difference", _verdicts, "size"), Claim("users", _verdicts, "share")
+
+CONFIDENCE = assured(ORDER, "confidence=0.95")
+EVERY = assured(EVERY_ORDER, "every=0.95")
+DIFFERENCE = assured(DIFFERENT, "difference(size=0.02)=0.95")
+USERS = assured(USERS_SATISFIED, "users(share=0.05)=0.95")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +186,7 @@ class Error:
         return self.size / state.ranking.quantile(LEVEL)
 
     def __str__(self) -> str:
-        return f"error{spelled_parameters(corrected=self.corrected, floor=self.floor)}={spelled_target(self.size)}"
+        return f"error{spelled_parameters({}, self.floor, self.corrected)}={spelled_target(self.size)}"
 
 
 ERROR = StoppingDefinition(
@@ -306,10 +260,6 @@ def level_of_shares(state: LoopState, level: Callable[[Ranking], float], target:
     return level_at_stop(state, settled, target)
 
 
-def _mean(probabilities: Array) -> float:
-    return float(probabilities.mean()) if len(probabilities) else 1.0
-
-
 def level_at_stop(state: LoopState, level: Callable[[Ranking], float], target: float) -> float:
     """The level of a ranking that a stop may go by.
 
@@ -333,3 +283,23 @@ def caution(judged: int) -> float:
     stops but small pools and rules that believe the model unseen.
     """
     return math.sqrt(1 + CAUTION / max(judged, CHECKED))
+
+
+@deprecated("Assurance(ORDER, target)")
+def Confidence(target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
+    return Assurance(ORDER, target, floor=floor)
+
+
+@deprecated("Assurance(EVERY_ORDER, target)")
+def EveryConfidence(target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
+    return Assurance(EVERY_ORDER, target, floor=floor)
+
+
+@deprecated("Assurance(DIFFERENT, target, size)")
+def Difference(size: float, target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
+    return Assurance(DIFFERENT, target, size, floor)
+
+
+@deprecated("Assurance(USERS_SATISFIED, target, share)")
+def Users(share: float, target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
+    return Assurance(USERS_SATISFIED, target, share, floor)

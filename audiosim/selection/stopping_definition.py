@@ -14,6 +14,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
 
 CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
+NEVER = 2.0  # the highest that a share may be asked for; any above 1 is never reached
 SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
 RULE_WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
 
@@ -120,6 +121,13 @@ def target_above(name: str, target: float) -> float:
     return target
 
 
+def share_to_reach(name: str, target: float) -> float:
+    """The target itself, if it is above 0 and no percentage; a little more than 1 is a way to write never."""
+    if target > NEVER:
+        raise InputError(f"the target of {name} is a share such as 0.95, got {target:g}")
+    return target_above(name, target)
+
+
 def whole_number(target: float) -> int:
     """Whole number of judgments."""
     if target != int(target):
@@ -157,7 +165,7 @@ def check_share(share: float) -> None:
         raise InputError(f"a share of users must be in [0, 1], got {share:g}")
 
 
-def spelled_parameters(floor: int, corrected: bool = True, **numbers: float) -> str:
+def spelled_parameters(numbers: Mapping[str, float], floor: int, corrected: bool = True) -> str:
     """The parameters as they are written, those at their default left out."""
     parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
     parts += [] if corrected else ["corrected=no"]

@@ -1,6 +1,6 @@
 """Stopping rules by name: each is a definition in `stopping` or `success`, beside the rule that it makes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 from audiosim.errors import InputError
@@ -10,7 +10,7 @@ from audiosim.selection.stopping_definition import (
     StoppingDefinition,
     StoppingRule,
     number_of,
-    target_above,
+    share_to_reach,
 )
 
 STOPPING_RULES: Mapping[str, StoppingDefinition] = {
@@ -34,6 +34,11 @@ def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STO
     return definition.make(definition.parse(text, parts["parameters"]), number_of("target", parts["target"]))
 
 
+def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:
+    """The rule that is met when the first of some is."""
+    return stopping.AnyOf(tuple(rules)) if len(rules) > 1 else rules[0]
+
+
 def as_stopping_rule(stop: object) -> StoppingRule:
     """The stopping rule that a rule, its text or a mean confidence stands for."""
     if isinstance(stop, StoppingRule):
@@ -41,5 +46,5 @@ def as_stopping_rule(stop: object) -> StoppingRule:
     if isinstance(stop, str):
         return parse_stopping_rule(stop)
     if isinstance(stop, Real):
-        return stopping.Confidence(target_above("confidence", float(stop)))
+        return stopping.Assurance(stopping.ORDER, share_to_reach("confidence", float(stop)))
     raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {stop!r}")

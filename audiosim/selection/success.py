@@ -1,73 +1,27 @@
 """Stopping rule on success: which systems satisfy most users is known."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.expected.ranking import Ranking
-from audiosim.selection.stopping import level_of_shares
-from audiosim.selection.stopping_definition import (
-    CHECKED,
-    LoopState,
-    StoppingDefinition,
-    check_floor,
-    check_share,
-    checked,
-    floor_in,
-    number_of,
-    spelled_parameters,
-    spelled_target,
-    target_above,
-)
+from audiosim.selection.stopping import Claim, assured
 
 
-@dataclass(frozen=True, slots=True)
-class Success:
-    """The mean over the systems of the confidence in whether they succeed is at its target.
+def _successes(shares: Ranking, share: float) -> float:
+    """The mean over the systems of the confidence in whether they succeed: satisfy more than a share of the users.
 
-    share   of users that a system must satisfy to succeed, such as .5 for most of them
-    target  above 0
-    floor   judgments before which it is not met; see `checked`
+    share  such as .5 for most of them
 
-    A system succeeds where the share of users whom it satisfies, the mean over the queries of P(Sat) of the query's
-    score, is above the share; the confidence is max(P, 1 - P) of that. It is not the share of successful queries,
-    equation 4.8, of which `users.satisfaction.success` is. Urbano (2013), equation 4.4 and section 8.5: a minimum level
-    of effectiveness.
+    The share of users whom a system satisfies is the mean over the queries of P(Sat) of the query's score; the
+    confidence is max(P, 1 - P) of its being more. It is not the share of successful queries, equation 4.8, of which
+    `users.satisfaction.success` is. Urbano (2013), equation 4.4 and section 8.5: a minimum level of effectiveness.
     """
-
-    share: float
-    target: float
-    floor: int = CHECKED
-
-    def __post_init__(self) -> None:
-        check_floor(self.floor)
-        check_share(self.share)
-
-    def level(self, state: LoopState) -> float:
-        """Mean confidence in whether each system succeeds."""
-        return level_of_shares(state, self._settled, self.target)
-
-    def _settled(self, shares: Ranking) -> float:
-        chances = success_chances(shares, self.share)
-        return float(np.maximum(chances, 1 - chances).mean())
-
-    def reached(self, state: LoopState) -> bool:
-        """True if that is at its target."""
-        return checked(state, self.floor) and self.level(state) >= self.target
-
-    def __str__(self) -> str:
-        return f"success{spelled_parameters(share=self.share, floor=self.floor)}={spelled_target(self.target)}"
+    chances = success_chances(shares, share)
+    return float(np.maximum(chances, 1 - chances).mean())
 
 
-SUCCESS = StoppingDefinition(
-    "success",
-    lambda of, target: Success(
-        number_of("share", of.get("share", "0.5")), target_above("success", target), floor_in(of)
-    ),
-    "success(share=0.5)=0.95",
-    ("share", "floor"),
-)
+SUCCESSES = Claim("success", _successes, "share")
+SUCCESS = assured(SUCCESSES, "success(share=0.5)=0.95", usual="0.5")
 
 
 def success_chances(shares: Ranking, share: float) -> Array:

@@ -22,9 +22,8 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence
-from audiosim.selection.stopping_rules import parse_stopping_rule
-from audiosim.showing import notebook_html
+from audiosim.selection.stopping_rules import as_stopping_rule
+from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
 
@@ -128,9 +127,7 @@ class Effort:
 
     def to_frame(self) -> "pd.DataFrame":
         """The unsettled pairs of systems as a pandas table."""
-        import pandas as pd
-
-        return pd.DataFrame(self.unsettled, columns=["a", "b", "confidence", "queries"])
+        return frame_of(self.unsettled, ["a", "b", "confidence", "queries"])
 
 
 def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:
@@ -168,14 +165,7 @@ def plan(
     nothing anew from grades that it drew itself; that its predictions are off by more than they vary is in `interval`.
     """
     collection, measure = as_collection(collection), as_measure(measure)
-    stop = (
-        parse_stopping_rule(stopping_rule)
-        if isinstance(stopping_rule, str)
-        else Confidence(stopping_rule)
-        if isinstance(stopping_rule, int | float)
-        else stopping_rule
-    )
-    pool, make = build_pool(collection, measure.cutoff), _maker(model)
+    stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(
         pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution
     )

@@ -12,7 +12,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.relevance.belief import FEW, Belief
 from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping import Confidence, Judgments
+from audiosim.selection.stopping import Judgments
+from audiosim.selection.stopping_rules import as_stopping_rule
 
 REMAINING_DRAWS = 20
 STEP = 4  # of what a long campaign has judged, one part is judged at once
@@ -85,7 +86,7 @@ def remaining(
     pairs are asked for, told and predicted from as in the campaign itself, until the goal is met or no judgment is
     worth anything.
 
-    stop     the goal, or a mean confidence
+    stop     the stopping rule, or a mean confidence
     draws    how many campaigns
     proceed  asked before each judgment whether there is time for it
 
@@ -123,7 +124,7 @@ def played(
     A step is one judgment, and one in STEP of those made so far where that is more than FEW and than a batch: a long
     campaign is told as well, and many times faster. Where the goal is met in such a step is found by halving it.
     """
-    count, stop = 0, stop if isinstance(stop, StoppingRule) else Confidence(stop)
+    count, stop = 0, as_stopping_rule(stop)
     while not selection.reached(stop):
         several = count // STEP > max(FEW, selection.batch) or selection.batch > FEW
         step = max(selection.batch, count // STEP)

@@ -12,7 +12,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.selection import Selection, StoppingRule
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.rank_agreement import spearman
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ class Replay:
 
     def to_frame(self) -> "pd.DataFrame":
         """Its moments as a pandas table, indexed by the number of judgments."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(moment) for moment in self.curve]).set_index("judged")
+        return frame_of([asdict(moment) for moment in self.curve], index="judged")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Stated confidence and true accuracy after each judgment; new axes where None."""
@@ -127,7 +125,7 @@ def replay(
     """Judge with known grades until a goal is met.
 
     truth     (n,) the grade of every pair of the pool
-    stop      the goal, or a mean confidence; a confidence above 1 has everything judged that bears on the ranking
+    stop      the stopping rule, or a mean confidence; above 1 it has all judged that bears on the ranking
     progress  is told of every moment
     by_query  whether batches are of as few queries as will do
     """

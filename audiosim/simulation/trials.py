@@ -103,10 +103,10 @@ def repeat(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialCourse:
-    """A campaign at its moments and where it reached its goals.
+    """A campaign at its moments and where it met its stopping rules.
 
     moments  one observation for each number of judgments, of the last there was where the pool has fewer pairs
-    reached  one for each goal, None where it was not reached
+    reached  one for each stopping rule, None where it was not met
     """
 
     moments: tuple[Observation, ...]
@@ -136,7 +136,7 @@ class Followed:
         ]
 
     def stop_rows(self) -> list[dict[str, Any]]:
-        """One row for each goal: in how many campaigns it was reached, and the means over these when it was."""
+        """One row for each stopping rule: in how many campaigns it was met, and the means over these when it was."""
         rows = []
         for stopping_rule, seen in zip(
             self.stopping_rules, zip(*(course.reached for course in self.courses), strict=True), strict=True

@@ -20,7 +20,7 @@ from audiosim.relevance.joint import is_home
 from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.selection import Selection
-from audiosim.selection.stopping import Confidence
+from audiosim.showing import frame_of
 from audiosim.simulation.parts import draw_parts
 from audiosim.simulation.replay import replay
 from audiosim.training.folds import draw
@@ -85,9 +85,7 @@ class EvidenceWorth:
 
     def to_frame(self) -> Any:
         """The pieces as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(piece) for piece in self.pieces])
+        return frame_of([asdict(piece) for piece in self.pieces])
 
 
 class _Case(NamedTuple):
@@ -130,7 +128,7 @@ def worth(
     for share in shares:
         if not 0 <= share < 1:
             raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")
-    home = is_home(load_model(f"{JOINT}-{collection.scale.name}"), build_pool(collection))
+    home = is_home(load_model(JOINT), build_pool(collection))
     cases = list(_cases(collection, home, splits, rng))
     names = _pieces(cases[0].collection)
     seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]
@@ -166,7 +164,10 @@ def _pieces(collection: Collection) -> list[str]:
     words = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan)).evidence
     found = dict.fromkeys(name for text in words for name in text.split(", ") if name not in ALWAYS)
     if not found:
-        raise InputError(f"collection {collection.identifier} has no evidence beside what systems retrieved")
+        raise InputError(
+            f"collection {collection.identifier} has no evidence that {JOINT} reads on the {collection.scale.name} "
+            "scale, beside what systems retrieved"
+        )
     return sorted(found)
 
 
@@ -245,6 +246,6 @@ def _reached(cases: Sequence[_Case], name: str | None, measure: Measure, target:
     for case in cases:
         pool = build_pool(_without(case.collection, name), measure.cutoff)
         start = Selection.start(pool, measure, estimator_of(pool, case.model), batch=BATCH)
-        played = replay(start, pool.spread(case.collection.grades()), Confidence(target))
+        played = replay(start, pool.spread(case.collection.grades()), target)
         judged.append(played.selection.judged)
     return float(np.mean(judged))

@@ -69,12 +69,10 @@ class BlockNormal:
 
     @property
     def block(self) -> Integers:
-        """(n,) number of the block of each unknown."""
         return self._place[0]
 
     @cached_property
     def variance(self) -> Array:
-        """(n,) the variance of each unknown, 0 for one that is known."""
         variance = np.empty(len(self.mean))
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
             variance[rows] = np.diagonal(within) + np.vecdot(loadings @ self.shared, loadings)
@@ -86,7 +84,6 @@ class BlockNormal:
         return {}
 
     def column(self, index: int) -> Array:
-        """(n,) the covariance of one unknown with each; not to be written to."""
         if index not in self._columns:
             self._columns[index] = self._column(index)
         return self._columns[index]
@@ -101,10 +98,6 @@ class BlockNormal:
         return column
 
     def among(self, places: Integers) -> Array:
-        """(m, m) covariance of some unknowns.
-
-        places  (m,) different
-        """
         block, place = (of[places] for of in self._place)
         loadings, covariance = np.empty((len(places), len(self.shared))), np.zeros((len(places),) * 2)
         for code in np.unique(block):
@@ -114,10 +107,6 @@ class BlockNormal:
         return np.asarray(covariance + loadings @ self.shared @ loadings.T)
 
     def project(self, weights: Sparse) -> Moments:
-        """Moments of weighted sums, with their full covariance.
-
-        weights  (s, n) sparse, one row per sum
-        """
         count = weights.shape[0]
         covariance, loadings = np.zeros((count, count)), np.zeros((count, len(self.shared)))
         parts = zip(_by_block(weights, self.blocks), self.within, self.loadings, strict=True)
@@ -167,10 +156,7 @@ class BlockNormal:
         return after
 
     def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
-        """Distribution given the values of several unknowns: as one by one, but all at once.
-
-        places  (k,) different
-        values  (k,)
+        """Distribution given the values of several unknowns.
 
         With P the precision of the shared effects by the values in all blocks, and t that times their mean, V becomes
         V (I + P V)^-1, and the effects move by that times t.
@@ -197,9 +183,6 @@ class BlockNormal:
 
     def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
         """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
-
-        places  (k,) different, none of them certain
-        values  (k,)
 
             mean_i = value_i - (C^-1 (value - mean))_i / (C^-1)_ii,  variance_i = 1 / (C^-1)_ii
 
@@ -231,12 +214,6 @@ class BlockNormal:
         return BlockNormal(self.mean, self.blocks, self.within, both, block_diag(self.shared, covariance))
 
     def scaled(self, mean: Array, factors: Array) -> "BlockNormal":
-        """Distribution of other unknowns, each so many times as far from its mean: that of a function of each to first
-        order, with the function's means.
-
-        mean     (n,)
-        factors  (n,) 0 or more
-        """
         within = tuple(
             covariance * np.outer(factors[rows], factors[rows])
             for rows, covariance in zip(self.blocks, self.within, strict=True)
@@ -250,10 +227,7 @@ class BlockNormal:
         return {}
 
     def across(self, weights: Sparse) -> Array:
-        """(s, n) covariance of weighted sums with each unknown: W times the covariance; not to be written to.
-
-        weights  (s, n) sparse, one row per sum; for the same ones again it is at hand, also after `condition`
-        """
+        """(s, n) covariance of weighted sums with each unknown; at hand for the same ones, also after `condition`."""
         if id(weights) not in self._acrosses:
             across = self._across(weights)
             if across.size > HANDED_ON:
@@ -274,7 +248,7 @@ class BlockNormal:
         return across
 
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
-        """Values drawn from the joint distribution: for each block the places of its unknowns (m,), and (count, m).
+        """Values drawn, block by block.
 
         closer  times by which drawn covariances are larger, variances staying; as large as can be in a block
         """

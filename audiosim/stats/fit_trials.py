@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.distribution_fit import fit_beta, fit_empirical, fit_normal, fit_truncated_normal, omega_squared
 from audiosim.stats.distributions import Distribution
 
@@ -59,9 +59,7 @@ class FitTrials:
 
     def to_frame(self) -> "pd.DataFrame":
         """Mean omega as a pandas table, a row for each system and a column for each distribution."""
-        import pandas as pd
-
-        return pd.DataFrame(self.omega, columns=list(FITS))
+        return frame_of(self.omega, list(FITS))
 
 
 def fit_trials(scores: ArrayLike, rng: np.random.Generator, *, size: int | None = None, trials: int = 200) -> FitTrials:

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.showing import frame_of
 from audiosim.stats.score_matrix import check_scores, nearness, pair_names
 
 if TYPE_CHECKING:
@@ -64,9 +65,7 @@ class RankComparison:
 
         systems  (s,) their names; their places in the scores where None
         """
-        import pandas as pd
-
-        return pd.DataFrame(
+        return frame_of(
             pair_names(self.first, self.second, systems)
             | {
                 "lower": self.lower,

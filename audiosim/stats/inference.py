@@ -15,6 +15,7 @@ from scipy.special import bdtr, stdtr, stdtrit
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.showing import frame_of
 from audiosim.stats.multiple import benjamini_hochberg, holm
 from audiosim.stats.resampling import (
     Alternative,
@@ -75,10 +76,8 @@ class Comparison:
 
         systems  (s,) their names; their places in the scores where None
         """
-        import pandas as pd
-
         columns = ("difference", "standardised", "estimate", "lower", "upper", "statistic", "p_value")
-        return pd.DataFrame(
+        return frame_of(
             pair_names(self.first, self.second, systems)
             | {column: getattr(self, column) for column in columns}
             | {"holm": holm(self.p_value), "benjamini_hochberg": benjamini_hochberg(self.p_value)}
@@ -86,124 +85,119 @@ class Comparison:
         )
 
 
-def t_test(scores: ArrayLike, *, alternative: Alternative = "two-sided", confidence: float = 0.95) -> Comparison:
-    """The paired t-test of all pairs of systems.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Question to a test: about which scores (s, q) and differences, and how it is to be answered."""
+
+    scores: Array
+    differences: Differences
+    rng: np.random.Generator
+    samples: int
+    alternative: Alternative
+    confidence: float
+
+
+Estimate = tuple[Array, Array, Array]  # and the ends of its interval
+Tested = tuple[Array, Array, Booleans]  # statistic, p-value, and whether that is exact
+
+
+def paired_test(
+    scores: ArrayLike,
+    test: str,
+    rng: np.random.Generator | None = None,
+    *,
+    samples: int = SAMPLES,
+    alternative: Alternative = "two-sided",
+    confidence: float = 0.95,
+) -> Comparison:
+    """A paired test of all pairs of systems.
+
+    scores       (s, q) finite
+    test         t, wilcoxon, sign, bootstrap or permutation
+    rng          for the last two: draws the samples of queries, or the signs, the same for all pairs; seeded with 0
+                 where None
+    samples      how many of them; where the 2^q permutations are no more, all are taken and the test is exact
+    alternative  "two-sided", "greater" or "less"
+    confidence   of the interval, between 0 and 1: of the mean difference; of Wilcoxon's test of the pseudo-median, of
+                 the sign test of the median
+    """
+    _check_options(test, alternative, confidence)
+    differences, rng = paired_differences(scores), np.random.default_rng(0) if rng is None else rng
+    asked = _Asked(check_scores(scores), differences, rng, samples, alternative, confidence)
+    estimate, tested = _TESTS[test](asked)
+    pairs = differences.first, differences.second, differences.means(), differences.standardised()
+    return Comparison(test, alternative, confidence, differences.queries, *pairs, *estimate, *tested)
+
+
+def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The paired t-test.
 
         t = mean / (deviation / sqrt q), on q - 1 degrees of freedom        (5.1)
 
-    scores       (s, q) finite
-    alternative  "two-sided", "greater" or "less"
-    confidence   of the interval of the mean difference, between 0 and 1
-
     Where all differences are equal, t is infinite, p 0 or 1 and the interval a point; all 0, t is 0 and p 1.
     """
-    _check_options(alternative, confidence)
-    differences = paired_differences(scores)
+    differences, alternative = asked.differences, asked.alternative
     means, error = differences.means(), differences.deviations() / np.sqrt(differences.queries)
-    statistic, p_values = _t_p_values(differences, alternative)
     sides = 2 if alternative == "two-sided" else 1
-    reach = -stdtrit(differences.queries - 1, (1 - confidence) / sides) * error
+    reach = -stdtrit(differences.queries - 1, (1 - asked.confidence) / sides) * error
     lower = means - (reach if alternative != "less" else np.inf)
     upper = means + (reach if alternative != "greater" else np.inf)
-    exact = np.full(len(means), True)
-    return _comparison("t", differences, alternative, confidence, (means, lower, upper), (statistic, p_values, exact))
+    return (means, lower, upper), (*_t_p_values(differences, alternative), np.full(len(means), True))
 
 
-def wilcoxon_test(scores: ArrayLike, *, alternative: Alternative = "two-sided", confidence: float = 0.95) -> Comparison:
-    """Wilcoxon's signed-rank test of all pairs of systems.
+def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """Wilcoxon's signed-rank test.
 
         W+ = sum of the ranks of the positive differences among the sizes of those that are not 0
-
-    scores       (s, q) finite
-    alternative  "two-sided", "greater" or "less"
-    confidence   of the interval of the pseudo-median, between 0 and 1
 
     The W of (5.2) is the smaller of W+ and n (n + 1) / 2 - W+, n differences not being 0. Differences of 0 are
     dropped, ties share the middle rank; see `signed_rank` on where p-values are exact and on the interval.
     """
-    _check_options(alternative, confidence)
-    differences = paired_differences(scores)
-    ranks = signed_ranks(differences)
-    interval = walsh_intervals(differences, alternative, confidence)
-    tested = ranks.sums, signed_rank_p_values(ranks, alternative), ranks.exact
-    return _comparison("wilcoxon", differences, alternative, confidence, interval, tested)
+    ranks = signed_ranks(asked.differences)
+    interval = walsh_intervals(asked.differences, asked.alternative, asked.confidence)
+    return interval, (ranks.sums, signed_rank_p_values(ranks, asked.alternative), ranks.exact)
 
 
-def sign_test(scores: ArrayLike, *, alternative: Alternative = "two-sided", confidence: float = 0.95) -> Comparison:
-    """The sign test of all pairs of systems, always exact.
+def _sign_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The sign test, always exact.
 
         S = number of positive differences, binomial among those that are not 0        (5.3)
-
-    scores       (s, q) finite
-    alternative  "two-sided", "greater" or "less"
-    confidence   of the interval of the median difference, between 0 and 1
 
     Differences of 0 are dropped from the test, not from the interval, whose ends are order statistics of
     all q differences. The two-sided p-value is twice the smaller tail.
     """
-    _check_options(alternative, confidence)
-    differences = paired_differences(scores)
-    statistic, p_values = _sign_p_values(differences, alternative)
-    ordered = np.sort(differences.values, axis=1)
-    queries = differences.queries
-    alpha = (1 - confidence) / (2 if alternative == "two-sided" else 1)
+    alternative, queries = asked.alternative, asked.differences.queries
+    ordered = np.sort(asked.differences.values, axis=1)
+    alpha = (1 - asked.confidence) / (2 if alternative == "two-sided" else 1)
     cut = int(np.sum(bdtr(np.arange(queries + 1), queries, 0.5) <= alpha))
     unbounded = np.full(len(ordered), np.inf)
     lower = ordered[:, cut - 1] if cut > 0 and alternative != "less" else -unbounded
     upper = ordered[:, queries - cut] if cut > 0 and alternative != "greater" else unbounded
-    tested = statistic, p_values, np.full(len(ordered), True)
-    interval = np.median(ordered, axis=1), lower, upper
-    return _comparison("sign", differences, alternative, confidence, interval, tested)
+    tested = *_sign_p_values(asked.differences, alternative), np.full(len(ordered), True)
+    return (np.median(ordered, axis=1), lower, upper), tested
 
 
-def bootstrap_test(
-    scores: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    samples: int = SAMPLES,
-    alternative: Alternative = "two-sided",
-    confidence: float = 0.95,
-) -> Comparison:
-    """The bootstrap test by the shift method, of all pairs of systems; see `resampling.bootstrap_p_values`.
-
-    scores       (s, q) finite
-    rng          draws the samples of queries, the same for all pairs
-    samples      how many
-    alternative  "two-sided", "greater" or "less"
-    confidence   of the interval of the mean difference, between 0 and 1
-    """
-    _check_options(alternative, confidence)
-    differences = paired_differences(scores)
-    drawn = bootstraps(check_scores(scores), rng, samples)
-    means = differences.means()
-    tested = means, bootstrap_p_values(drawn, alternative), np.full(len(means), False)
-    interval = means, *bootstrap_intervals(drawn, alternative, confidence)
-    return _comparison("bootstrap", differences, alternative, confidence, interval, tested)
+def _bootstrap_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The bootstrap test by the shift method; see `resampling.bootstrap_p_values`."""
+    drawn, means = bootstraps(asked.scores, asked.rng, asked.samples), asked.differences.means()
+    tested = means, bootstrap_p_values(drawn, asked.alternative), np.full(len(means), False)
+    return (means, *bootstrap_intervals(drawn, asked.alternative, asked.confidence)), tested
 
 
-def permutation_test(
-    scores: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    samples: int = SAMPLES,
-    alternative: Alternative = "two-sided",
-    confidence: float = 0.95,
-) -> Comparison:
-    """The permutation test of all pairs of systems; see `resampling.permutation_p_values`.
+def _permutation_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The permutation test; see `resampling.permutation_p_values`."""
+    drawn, means = permutations(asked.scores, asked.rng, asked.samples), asked.differences.means()
+    tested = means, permutation_p_values(drawn, asked.alternative), np.full(len(means), drawn.exact)
+    return (means, *permutation_intervals(drawn, asked.alternative, asked.confidence)), tested
 
-    scores       (s, q) finite
-    rng          draws the signs, the same for all pairs; not used where the test is exact
-    samples      how many; where the 2^q permutations are no more, all are taken and the test is exact
-    alternative  "two-sided", "greater" or "less"
-    confidence   of the interval of the mean difference, between 0 and 1
-    """
-    _check_options(alternative, confidence)
-    differences = paired_differences(scores)
-    drawn = permutations(check_scores(scores), rng, samples)
-    means = differences.means()
-    tested = means, permutation_p_values(drawn, alternative), np.full(len(means), drawn.exact)
-    interval = means, *permutation_intervals(drawn, alternative, confidence)
-    return _comparison("permutation", differences, alternative, confidence, interval, tested)
+
+_TESTS: dict[str, Callable[[_Asked], tuple[Estimate, Tested]]] = {
+    "t": _t_test,
+    "wilcoxon": _wilcoxon_test,
+    "sign": _sign_test,
+    "bootstrap": _bootstrap_test,
+    "permutation": _permutation_test,
+}
 
 
 def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: int = SAMPLES) -> Array:
@@ -251,29 +245,9 @@ def _sign_p_values(differences: Differences, alternative: Alternative) -> tuple[
     return positive.astype(float), np.where(counted == 0, 1.0, p_values)
 
 
-def _comparison(
-    test: str,
-    differences: Differences,
-    alternative: Alternative,
-    confidence: float,
-    interval: tuple[Array, Array, Array],
-    tested: tuple[Array, Array, Booleans],
-) -> Comparison:
-    return Comparison(
-        test,
-        alternative,
-        confidence,
-        differences.queries,
-        differences.first,
-        differences.second,
-        differences.means(),
-        differences.standardised(),
-        *interval,
-        *tested,
-    )
-
-
-def _check_options(alternative: str, confidence: float) -> None:
+def _check_options(test: str, alternative: str, confidence: float) -> None:
+    if test not in TESTS:
+        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
     if alternative not in get_args(Alternative):
         raise InputError(f"alternative must be one of {', '.join(get_args(Alternative))}, got {alternative!r}")
     if not 0 < confidence < 1:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.inference import SAMPLES, TESTS, p_values
 from audiosim.stats.score_matrix import check_scores, paired_differences
 
@@ -83,15 +83,13 @@ class SplitHalf:
         Non-significance is a share of all comparisons, the others of the significant ones; NaN where
         none is. The global conflict rate is minor and major together.
         """
-        import pandas as pd
-
         significant = np.where(self.non_significance < self.comparisons, self.comparisons - self.non_significance, 1)
         some = np.where(self.non_significance < self.comparisons, 1.0, np.nan)
         shares = {
             name: getattr(self, name) / significant * some
             for name in ("success", "lack_of_power", "minor_conflict", "major_conflict")
         }
-        return pd.DataFrame(
+        return frame_of(
             {"alpha": self.alphas, "non_significance": self.non_significance / self.comparisons}
             | shares
             | {"global_conflict": shares["minor_conflict"] + shares["major_conflict"]}

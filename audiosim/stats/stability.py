@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
+from audiosim.showing import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,10 +37,8 @@ class Curve:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per query set size."""
-        import pandas as pd
-
         columns = ("relative", "relative_lower", "relative_upper", "absolute", "absolute_lower", "absolute_upper")
-        return pd.DataFrame({"queries": self.queries} | {column: getattr(self, column) for column in columns})
+        return frame_of({"queries": self.queries} | {column: getattr(self, column) for column in columns})
 
 
 def coefficient(signal: Array | float, noise: Array) -> Array:

@@ -1,6 +1,5 @@
 """Findings of training: a model, and a report that says how good it is."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +8,7 @@ from scipy.special import ndtr
 
 from audiosim.arrays import Array
 from audiosim.relevance.published import Model, model_fields
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Sample
 from audiosim.training.joint_validation import IntervalCoverage
@@ -19,18 +18,6 @@ from audiosim.training.validation import Calibrated, PredictionScore
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-TABLES = (
-    "coefficients",
-    "thresholds",
-    "effects",
-    "components",
-    "scores",
-    "calibration",
-    "intervals",
-    "eliminated",
-    "versions",
-)
 
 
 class Coefficient(NamedTuple):
@@ -134,20 +121,16 @@ class Findings:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
-        tables = {
+        pairs = {
             "levels": [{"level": level, "rows": rows} for level, rows in self.levels],
             "coverage": [{"nominal": nominal, "actual": actual} for nominal, actual in self.coverage],
             "notes": list(self.notes),
         }
-        for name in TABLES:
-            tables[name] = _plain(getattr(self, name))
-        return {name: tables.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
+        return pairs | {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name not in pairs}
 
     def to_frame(self) -> "pd.DataFrame":
         """The terms as a pandas table: coefficients and what each explains."""
-        import pandas as pd
-
-        return pd.DataFrame(self.term_rows()).set_index("term")
+        return frame_of(self.term_rows(), index="term")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,5 +207,6 @@ def _two_sided(z: float) -> float:
     return float(2 * ndtr(-abs(z)))
 
 
-def _plain(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    return [row._asdict() for row in rows]
+def _plain(value: Any) -> Any:
+    """Rows as plain values; anything else as it is."""
+    return [row._asdict() for row in value] if isinstance(value, tuple) else value

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date as calendar_date
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, repeated
 from audiosim.features.registry import AUDIO, FEATURES
 from audiosim.features.table import check_terms, factors, needs_judgments
 from audiosim.training.folds import AT_HOME
@@ -49,8 +49,7 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.terms:
             raise InputError("the list of features is empty")
-        twice = next((term for term in self.terms if self.terms.count(term) > 1), None)
-        if twice is not None:
+        if (twice := repeated(self.terms)) is not None:
             raise InputError(f"feature {twice} is given twice")
         check_terms(self.terms)
         if self.folds < 0 or self.folds == 1:
@@ -114,7 +113,7 @@ def parse_shares(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(word) for word in text.split(","))
     except ValueError:
-        raise InputError(f"expected shares such as 0.05,0.1,0.2, got {text!r}") from None
+        raise InputError(f"--judged must be shares such as 0.05,0.1,0.2, got {text!r}") from None
 
 
 def _check_date(text: str) -> None:

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,6 +17,7 @@ LEVEL = 0.95
 class Leaning:
     """Difference of one assessor's grades from others', in gain: grade over the scale's maximum; + is more generous.
 
+    assessor   their name
     judgments  of theirs that hold
     shared     of those, on pairs that others judged too
     to_others  mean of their gain minus the others' mean gain, on shared pairs
@@ -32,6 +32,7 @@ class Leaning:
     The halves of one assessor tell whether they moved, given that their pairs came from the same model.
     """
 
+    assessor: str
     judgments: int
     shared: int
     to_others: float | None
@@ -42,10 +43,6 @@ class Leaning:
     drift: float | None
     low: float | None
     high: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The leaning as plain values, ready for JSON."""
-        return asdict(self)
 
 
 def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mapping[Pair, float]) -> dict[str, Leaning]:
@@ -75,6 +72,7 @@ def _leaning(
     first, second = off[: (len(off) + 1) // 2], off[(len(off) + 1) // 2 :]
     low, high = welch_interval(second, first)
     return Leaning(
+        assessor=name,
         judgments=len(pairs),
         shared=len(beside),
         to_others=_mean(np.array(beside)),

@@ -9,7 +9,7 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.users.answers import Answers
 from audiosim.users.satisfaction import SatisfactionMapping, user_form, user_scores
 
@@ -218,9 +218,7 @@ class Preferences:
 
     def to_frame(self) -> "pd.DataFrame":
         """The bins as a pandas table; NaN where one holds no answers."""
-        import pandas as pd
-
-        return pd.DataFrame(self.bin_rows()).astype(float).astype({"lists": int, "pairs": int})
+        return frame_of(self.bin_rows()).astype(float).astype({"lists": int, "pairs": int})
 
 
 def _known(value: float) -> float | None:

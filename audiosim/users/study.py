@@ -11,6 +11,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
+from audiosim.showing import frame_of
 from audiosim.users.answers import documents, grade_columns
 from audiosim.users.grading import Grading
 from audiosim.users.preferences import BINS, bins, thousandths
@@ -107,9 +108,7 @@ class ExampleSet:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per criterion and bin, as a pandas table."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
+        return frame_of(self.rows())
 
     def lines(self) -> list[str]:
         """The lines of a file as `read_answers` reads it, once the empty column `answer` is filled."""

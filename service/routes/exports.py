@@ -9,10 +9,12 @@ from fastapi import HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from audiosim.campaign.reading import log_lines
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import GRADES, qrels_lines
+from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
 from service.exchange import CollectionDep, chapter
-from service.exported import csv_line, csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from service.questions import STANDARD
 from service.served import ServedCollection
 from service.wire_judging import MEASURED
@@ -93,7 +95,7 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[s
         return one.campaign.number, answer_lines(one), {}
     if form == "qrels":
         number, judgments = one.campaign.snapshot()
-        return number, qrels_lines(_means(judgments)), {}
+        return number, qrels_lines(Judgment(*pair, grade) for pair, grade in mean_grades(judgments).items()), {}
     number, rows = judgment_rows(one.campaign)
     if form == "spreadsheet":
         count, lines = spreadsheet_lines(rows)
@@ -113,22 +115,7 @@ def answer_lines(one: ServedCollection) -> Iterator[str]:
     yield csv_line(columns)
     for event in held.values():
         row = event.row() | {name: event.details.get(name) for name in more}
-        yield csv_line([_written(row[name]) for name in columns])
-
-
-def _written(value: object) -> object:
-    """A value as people write it: nothing for none, 17 for 17.0."""
-    if value is None:
-        return ""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _means(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """One judgment for each pair: the mean grade, nobody's."""
-    grades: dict[tuple[str, str], list[float]] = {}
-    for judgment in judgments:
-        grades.setdefault(judgment.pair, []).append(judgment.grade)
-    return [Judgment(*pair, sum(each) / len(each)) for pair, each in grades.items()]
+        yield csv_line([shortest(row[name]) for name in columns])
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[bytes]:

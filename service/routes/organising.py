@@ -17,7 +17,6 @@ from service.routes.sessions import AccessDep
 from service.tokens import Token, TokenStore
 from service.wire_judging import RecordOut
 from service.wire_organising import (
-    AssessorOut,
     AssessorsOut,
     HistoryOut,
     InvitationIn,
@@ -68,8 +67,7 @@ def show_assessors(one: CollectionDep) -> AssessorsOut:
     """Show who grades higher or lower than the others, and who has come to grade differently than before."""
     one.campaign.refresh()
     number, found = outlook_of(one).leanings()
-    assessors = [AssessorOut.from_domain(name, leaning) for name, leaning in found.items()]
-    return AssessorsOut(one.collection.identifier, number, assessors)
+    return AssessorsOut(one.collection.identifier, number, list(found.values()))
 
 
 @router.get("/collections/{collection}/progress")

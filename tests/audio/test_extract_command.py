@@ -61,7 +61,11 @@ def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_ro
         limit = (room or resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         command = [sys.executable, "-m", "audiosim", "extract", tmp_path, "-o", tmp_path / "index", "-j", "1"]
         before = None if room is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, preexec_fn=before)
+        # Python would keep what it compiles then, cut off, for all who come later.
+        variables = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, timeout=300, preexec_fn=before, env=variables
+        )
 
     for room in (100, 5000, 9000):
         done = extract(room)

@@ -14,7 +14,7 @@ import soundfile
 from audiosim.audio.index import AudioIndex
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-CLIPS = 240
+CLIPS = 120
 
 
 @pytest.fixture(scope="module")

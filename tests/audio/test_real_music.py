@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 from audiosim.audio import decode
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 
 
 @pytest.fixture(scope="module")

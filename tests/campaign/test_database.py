@@ -132,12 +132,14 @@ def test_a_read_only_database_refuses_and_keeps_what_it_has(tmp_path, said):
 @contextmanager
 def files_no_larger_than(size):
     """As on a full disk: no file of this process grows past so many bytes."""
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what is kept of a module would be cut off
     _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        sys.dont_write_bytecode = kept
 
 
 def test_a_full_disk_refuses_whole_events_and_the_log_goes_on_when_there_is_room(tmp_path, said):

@@ -111,6 +111,14 @@ def test_the_pool_is_of_the_measure_s_cutoff(tiny):
     assert (ranking_of(tiny, "CG@1").pool, ranking_of(tiny, "nDCG@2").pool) == (4, 7)
 
 
+# A table of all ranks by all ranks would take 80 GB; no list is longer than 2, below which nothing adds to these means.
+@pytest.mark.parametrize("written", ["CG", "P(min=40)"])
+def test_a_cutoff_far_below_the_last_result_costs_nothing(tiny, written):
+    deep, shallow = (estimate(tiny, "uniform", f"{written}@{cutoff}").scores for cutoff in (99_999, 2))
+    np.testing.assert_allclose(99_999 * deep.mean, 2 * shallow.mean, rtol=1e-9)
+    np.testing.assert_allclose(99_999**2 * deep.covariance, 4 * shallow.covariance, rtol=1e-9, atol=1e-15)
+
+
 def test_options_reach_what_they_are_for(tiny):
     ordered, thesis = (estimate(tiny, "uniform", "nDCG@2", ideal=ideal) for ideal in ("ordered", "independent"))
     assert np.all(ordered.scores.mean < thesis.scores.mean)

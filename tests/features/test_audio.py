@@ -9,7 +9,7 @@ import pytest
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.formats import read_documents
+from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features import audio, neighbourhood

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.corpus import formats
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import BROAD, FINE
+from audiosim.corpus.runs import read_runs
 from audiosim.corpus.trec_columns import Columns
 from audiosim.errors import FormatError, InputError
 from audiosim.measures import files
@@ -42,8 +43,8 @@ def write(folder, seed=0, systems=3, queries=6):
 
 
 def carefully(paths, judgments, cutoff, unjudged):
-    scale, judged = formats.read_judgments(judgments)
-    return judged_runs(Collection("c", "c", scale, 5, formats.read_runs(paths), judgments=judged), cutoff, unjudged)
+    scale, judged = read_judgments(judgments)
+    return judged_runs(Collection("c", "c", scale, 5, read_runs(paths), judgments=judged), cutoff, unjudged)
 
 
 def assert_same(ours, theirs):

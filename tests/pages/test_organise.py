@@ -507,6 +507,7 @@ def test_what_counts_towards_the_goal_is_said_beside_it(demo, commanded, anywher
         shown(page)
         counts = math.floor(now["goal"]["level"] * 1000) / 10
         expect(page.locator("#met-when")).to_contain_text(f"; counts as {counts:.1f}\u202f% so far")
+        page.close()  # before the service is gone, which it would say
 
 
 def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, anywhere, tmp_path, port, watch):

@@ -41,11 +41,20 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
     expect(page).to_have_url(f"{live.url}/organise/demo")
 
 
-def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(browse, invited, tmp_path, watch):
-    watch.expected.append("401 (Unauthorized)")
-    store = TokenStore(f"sqlite:///{tmp_path / 'invited.db'}")
+@pytest.fixture
+def invited(demo, commanded, tmp_path):
+    """A server that wants tokens, and the token of Bea, who judges one collection."""
+    database = f"sqlite:///{tmp_path / 'invited.db'}"
+    store = TokenStore(database)
     token = store.create("Bea", "assessor", "demo")
     store.close()
+    with commanded([demo], tmp_path / "invited", "--listen", 0, "--db", database) as running:
+        yield running, token
+
+
+def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(browse, invited, watch):
+    watch.expected.append("401 (Unauthorized)")
+    _, token = invited
     page = browse("/")
     page.locator("#token:focus").wait_for()
     assert wrong(page) == []

@@ -20,7 +20,7 @@ from audiosim.plugins import check_estimator, make_estimator
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import SELECTION_RULES, Selection, confidences
-from audiosim.selection.stopping import Confidence, Judgments
+from audiosim.selection.stopping import ORDER, Assurance, Judgments
 from audiosim.stats.block_normal import BlockNormal
 
 CG = parse_measure("CG@2")
@@ -146,8 +146,8 @@ def test_judging_may_stop_when_nothing_left_can_change_the_ranking(tiny, tiny_tr
 
 def test_judging_may_stop_at_a_mean_confidence_or_at_any_goal(tiny):
     selection = start(tiny)
-    assert selection.reached(Confidence(selection.confidence, floor=0))
-    assert not selection.reached(Confidence(selection.confidence + 1e-9, floor=0))
+    assert selection.reached(Assurance(ORDER, selection.confidence, floor=0))
+    assert not selection.reached(Assurance(ORDER, selection.confidence + 1e-9, floor=0))
     assert not selection.reached(selection.confidence)  # nothing is judged yet that checks the model
     assert selection.reached(Judgments(0))
     assert not selection.reached(Judgments(1))

@@ -11,20 +11,21 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in, uniform
-from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
+from audiosim.selection import Selection, StoppingRule, parse_stopping_rule, stopping
 from audiosim.selection.correction import corrected_deviation
 from audiosim.selection.stopping import (
+    DIFFERENT,
+    EVERY_ORDER,
+    ORDER,
+    USERS_SATISFIED,
     AnyOf,
-    Confidence,
-    Difference,
+    Assurance,
     Error,
-    EveryConfidence,
     Judgments,
-    Users,
     caution,
     satisfied_users,
 )
-from audiosim.selection.success import Success, success_chances
+from audiosim.selection.success import SUCCESSES, success_chances
 from audiosim.stats.multivariate import Moments
 
 # Urbano (2013), Table 4.3: the fitted parameters for Fine judgments, lowest power first.
@@ -81,9 +82,9 @@ def test_success_is_the_mean_confidence_in_which_systems_satisfy_a_share_of_user
     )
     assert success_chances(satisfied_users(selection), share).tolist() == pytest.approx(expected.tolist(), abs=0.02)
     level = float(np.maximum(expected, 1 - expected).mean())
-    assert Success(share, 2).level(selection) == pytest.approx(level, abs=0.02)
-    assert Success(share, level - 0.03, floor=0).reached(selection)
-    assert not Success(share, level + 0.03, floor=0).reached(selection)
+    assert Assurance(SUCCESSES, 2, share).level(selection) == pytest.approx(level, abs=0.02)
+    assert Assurance(SUCCESSES, level - 0.03, share, floor=0).reached(selection)
+    assert not Assurance(SUCCESSES, level + 0.03, share, floor=0).reached(selection)
 
 
 def test_success_is_known_once_the_shares_are(tiny, tiny_truth):
@@ -92,21 +93,21 @@ def test_success_is_known_once_the_shares_are(tiny, tiny_truth):
     assert success_chances(shares, 0.5).tolist() == [0, 1, 1]
     assert success_chances(shares, 0.56).tolist() == [0, 1, 0]
     with pytest.raises(InputError, match=r"^a share of users must be in \[0, 1\], got 2$"):
-        Success(2, 0.9)
+        Assurance(SUCCESSES, 0.9, 2)
 
 
 def test_confidence_is_the_mean_over_pairs_of_systems_by_student_s_t(selection):
     expected = np.mean(list(verdicts(selection, 0)))
-    assert Confidence(0.9).level(selection) == pytest.approx(expected, rel=1e-10)
-    assert Confidence(expected - 1e-9, floor=0).reached(selection)
-    assert not Confidence(expected + 1e-9, floor=0).reached(selection)
+    assert Assurance(ORDER, 0.9).level(selection) == pytest.approx(expected, rel=1e-10)
+    assert Assurance(ORDER, expected - 1e-9, floor=0).reached(selection)
+    assert not Assurance(ORDER, expected + 1e-9, floor=0).reached(selection)
 
 
 def test_every_confidence_is_the_least_over_pairs_of_systems(selection):
     expected = min(verdicts(selection, 0))
-    assert EveryConfidence(0.9).level(selection) == pytest.approx(expected, rel=1e-10)
-    assert EveryConfidence(expected - 1e-9, floor=0).reached(selection)
-    assert not EveryConfidence(expected + 1e-9, floor=0).reached(selection)
+    assert Assurance(EVERY_ORDER, 0.9).level(selection) == pytest.approx(expected, rel=1e-10)
+    assert Assurance(EVERY_ORDER, expected - 1e-9, floor=0).reached(selection)
+    assert not Assurance(EVERY_ORDER, expected + 1e-9, floor=0).reached(selection)
 
 
 def test_a_known_tie_counts_as_settled_for_every_confidence_but_half_for_the_mean(tiny):
@@ -116,10 +117,10 @@ def test_a_known_tie_counts_as_settled_for_every_confidence_but_half_for_the_mea
     (open_,) = {
         round(p, 12) for (_, variance), p in zip(differences(twins), _confidences(twins), strict=True) if variance
     }
-    assert EveryConfidence(0.9).level(twins) == pytest.approx(open_)
-    assert Confidence(0.9).level(twins) == pytest.approx((0.5 + 2 * open_) / 3)
+    assert Assurance(EVERY_ORDER, 0.9).level(twins) == pytest.approx(open_)
+    assert Assurance(ORDER, 0.9).level(twins) == pytest.approx((0.5 + 2 * open_) / 3)
     alone = selection_of(replace(tiny, runs=(tiny.runs[0], Run("twin", tiny.runs[0].rankings))), "CG@2")
-    assert (EveryConfidence(0.9).level(alone), Confidence(0.9).level(alone)) == (1, 0.5)
+    assert (Assurance(EVERY_ORDER, 0.9).level(alone), Assurance(ORDER, 0.9).level(alone)) == (1, 0.5)
 
 
 def _confidences(selection):
@@ -130,7 +131,11 @@ def _confidences(selection):
 
 def test_a_single_system_reaches_every_goal_for_an_order(tiny):
     alone = selection_of(replace(tiny, runs=tiny.runs[:1]), "CG@2")
-    for rule in (Confidence(1, floor=0), EveryConfidence(1, floor=0), Difference(0.1, 1, floor=0)):
+    for rule in (
+        Assurance(ORDER, 1, floor=0),
+        Assurance(EVERY_ORDER, 1, floor=0),
+        Assurance(DIFFERENT, 1, 0.1, floor=0),
+    ):
         assert rule.level(alone) == 1
         assert rule.reached(alone)
 
@@ -138,9 +143,9 @@ def test_a_single_system_reaches_every_goal_for_an_order(tiny):
 @pytest.mark.parametrize("size", [0, 0.01, 0.05, 0.3])
 def test_a_difference_is_settled_by_the_likeliest_of_three_verdicts(selection, size):
     expected = np.mean(list(verdicts(selection, size)))
-    assert Difference(size, 0.9).level(selection) == pytest.approx(expected, rel=1e-9)
-    assert Difference(size, expected - 1e-9, floor=0).reached(selection)
-    assert not Difference(size, expected + 1e-9, floor=0).reached(selection)
+    assert Assurance(DIFFERENT, 0.9, size).level(selection) == pytest.approx(expected, rel=1e-9)
+    assert Assurance(DIFFERENT, expected - 1e-9, size, floor=0).reached(selection)
+    assert not Assurance(DIFFERENT, expected + 1e-9, size, floor=0).reached(selection)
 
 
 def test_a_near_tie_is_settled_for_a_difference_and_not_for_confidence(tiny, tiny_truth):
@@ -149,9 +154,9 @@ def test_a_near_tie_is_settled_for_a_difference_and_not_for_confidence(tiny, tin
     pool = build_pool(collection)
     judgments = [Judgment("q1", "b", 60.0), Judgment("q1", "c", 58.0)]
     known = Selection.start(pool, parse_measure("CG@2"), uniform(pool), judgments)
-    assert (Confidence(1).level(known), Difference(0.02, 1).level(known)) == (1, 1)
+    assert (Assurance(ORDER, 1).level(known), Assurance(DIFFERENT, 1, 0.02).level(known)) == (1, 1)
     open_ = Selection.start(pool, parse_measure("CG@2"), uniform(pool), judgments[1:])
-    assert Confidence(1).level(open_) < 0.6 < Difference(0.5, 1).level(open_)
+    assert Assurance(ORDER, 1).level(open_) < 0.6 < Assurance(DIFFERENT, 1, 0.5).level(open_)
 
 
 def shares_of(chosen, curve, draws, rng):
@@ -196,9 +201,9 @@ def test_users_settle_by_the_moments_of_satisfied_users(draw_collection):
         of = stats.t(len(chosen.pool.queries) - 1, shares.mean[a] - shares.mean[b], np.sqrt(variance))
         expected.append(max(of.sf(0.02), of.cdf(-0.02), of.cdf(0.02) - of.cdf(-0.02)))
     level = np.mean(expected)
-    assert Users(0.02, 0.9).level(chosen) == pytest.approx(level, rel=1e-9)
-    assert Users(0.02, level - 1e-9, floor=0).reached(chosen)
-    assert not Users(0.02, level + 1e-9, floor=0).reached(chosen)
+    assert Assurance(USERS_SATISFIED, 0.9, 0.02).level(chosen) == pytest.approx(level, rel=1e-9)
+    assert Assurance(USERS_SATISFIED, level - 1e-9, 0.02, floor=0).reached(chosen)
+    assert not Assurance(USERS_SATISFIED, level + 1e-9, 0.02, floor=0).reached(chosen)
 
 
 @pytest.mark.parametrize(("measure", "scale"), [("CG@5", "fine"), ("P(min=40)@5", "binary-40")])
@@ -218,9 +223,9 @@ def test_with_everything_judged_users_are_those_that_an_evaluation_counts(draw_c
 
 def test_users_need_a_measure_that_has_a_mapping(tiny):
     with pytest.raises(InputError, match=r"^satisfaction follows from user-oriented scores: of nDCG\(ideal=user\)@2, "):
-        Users(0.05, 0.9).level(selection_of(tiny, "nDCG@2"))
+        Assurance(USERS_SATISFIED, 0.9, 0.05).level(selection_of(tiny, "nDCG@2"))
     with pytest.raises(InputError, match="^there is no published mapping to satisfaction for CG@2 on the fine scale"):
-        Users(0.05, 0.9).level(selection_of(tiny, "CG@2"))
+        Assurance(USERS_SATISFIED, 0.9, 0.05).level(selection_of(tiny, "CG@2"))
 
 
 @pytest.mark.slow
@@ -267,33 +272,33 @@ def test_a_budget_counts_pairs_and_not_assessors(tiny):
 
 def test_any_of_several_goals_is_enough(tiny):
     chosen = selection_of(tiny, "CG@2", 2)
-    never, now = Confidence(2), Judgments(2)
+    never, now = Assurance(ORDER, 2), Judgments(2)
     assert AnyOf((never, now)).reached(chosen)
     assert not AnyOf((never, Judgments(3))).reached(chosen)
     assert AnyOf((never, now)).level(chosen) == chosen.confidence
     assert AnyOf((now, never)).level(chosen) == 2
-    assert str(AnyOf((Confidence(0.95), now))) == "confidence=0.95 or judgments=2"
+    assert str(AnyOf((Assurance(ORDER, 0.95), now))) == "confidence=0.95 or judgments=2"
 
 
 STOPPING_RULES = [
-    ("confidence=0.95", Confidence(0.95)),
-    ("every=0.9", EveryConfidence(0.9)),
-    ("difference(size=0.02)=0.95", Difference(0.02, 0.95)),
-    ("difference(size=0)=0.95", Difference(0, 0.95)),
-    ("users(share=0.05)=0.9", Users(0.05, 0.9)),
-    ("success(share=0.5)=0.9", Success(0.5, 0.9)),
+    ("confidence=0.95", Assurance(ORDER, 0.95)),
+    ("every=0.9", Assurance(EVERY_ORDER, 0.9)),
+    ("difference(size=0.02)=0.95", Assurance(DIFFERENT, 0.95, 0.02)),
+    ("difference(size=0)=0.95", Assurance(DIFFERENT, 0.95, 0)),
+    ("users(share=0.05)=0.9", Assurance(USERS_SATISFIED, 0.9, 0.05)),
+    ("success(share=0.5)=0.9", Assurance(SUCCESSES, 0.9, 0.5)),
     ("error=0.05", Error(0.05)),
     ("error(corrected=no)=0.05", Error(0.05, corrected=False)),
     ("judgments=200", Judgments(200)),
     ("judgments=0", Judgments(0)),
     ("judgments=12345678", Judgments(12345678)),
-    ("confidence=1.1", Confidence(1.1)),
-    ("confidence=0.99999999", Confidence(0.99999999)),
+    ("confidence=1.1", Assurance(ORDER, 1.1)),
+    ("confidence=0.99999999", Assurance(ORDER, 0.99999999)),
     ("error=1e-07", Error(1e-7)),
-    ("confidence(floor=0)=0.95", Confidence(0.95, floor=0)),
-    ("every(floor=7)=0.95", EveryConfidence(0.95, floor=7)),
-    ("difference(size=0.02,floor=10)=0.95", Difference(0.02, 0.95, floor=10)),
-    ("users(share=0.05,floor=10)=0.9", Users(0.05, 0.9, floor=10)),
+    ("confidence(floor=0)=0.95", Assurance(ORDER, 0.95, floor=0)),
+    ("every(floor=7)=0.95", Assurance(EVERY_ORDER, 0.95, floor=7)),
+    ("difference(size=0.02,floor=10)=0.95", Assurance(DIFFERENT, 0.95, 0.02, floor=10)),
+    ("users(share=0.05,floor=10)=0.9", Assurance(USERS_SATISFIED, 0.9, 0.05, floor=10)),
     ("error(corrected=no,floor=0)=0.05", Error(0.05, corrected=False, floor=0)),
 ]
 
@@ -336,6 +341,8 @@ def test_a_stopping_rule_may_be_written_in_several_ways(text, printed):
         ("confidence=nan", "the target of a stopping rule must be a number, got nan"),
         ("confidence=inf", "the target of a stopping rule must be a number, got inf"),
         ("confidence=0", "the target of confidence must be above 0, got 0"),
+        ("confidence=95", "the target of confidence is a share such as 0.95, got 95"),
+        ("users(share=0.1)=90", "the target of users is a share such as 0.95, got 90"),
         ("error=-0.05", "the target of error must be above 0, got -0.05"),
         ("difference=0.95", "the size of a stopping rule must be a number, got none"),
         ("difference(size=big)=0.95", "the size of a stopping rule must be a number, got big"),
@@ -367,8 +374,8 @@ def test_a_stopping_rule_that_is_none_is_refused(text, message):
     [
         (lambda: Error(0), "an error must be above 0, got 0"),
         (lambda: Error(float("nan")), "an error must be above 0, got nan"),
-        (lambda: Difference(float("nan"), 1), "the size of a difference must be 0 or more, got nan"),
-        (lambda: Users(-0.1, 1), r"a share of users must be in \[0, 1\], got -0.1"),
+        (lambda: Assurance(DIFFERENT, 1, float("nan")), "the size of a difference must be 0 or more, got nan"),
+        (lambda: Assurance(USERS_SATISFIED, 1, -0.1), r"a share of users must be in \[0, 1\], got -0.1"),
         (lambda: Judgments(-3), "a number of judgments must be 0 or more, got -3"),
     ],
 )
@@ -394,7 +401,13 @@ def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_fo
     chosen = selection_of(draw_collection(np.random.default_rng(4), 8, queries), "CG@5")
     enough = -(-len(chosen.pool.pairs) // 5) if enough is None else enough
     assert len(chosen.pool.pairs) >= 5 * 50 if queries == 60 else len(chosen.pool.pairs) < 5 * 50
-    rules = [Confidence(0.01), EveryConfidence(0.01), Difference(0.02, 0.01), Error(9), Users(0.05, 0.01)]
+    rules = [
+        Assurance(ORDER, 0.01),
+        Assurance(EVERY_ORDER, 0.01),
+        Assurance(DIFFERENT, 0.01, 0.02),
+        Error(9),
+        Assurance(USERS_SATISFIED, 0.01, 0.05),
+    ]
     assert not any(rule.reached(chosen) for rule in rules)
     assert all(replace(rule, floor=0).reached(chosen) for rule in rules)
     grades = np.random.default_rng(0).integers(0, 100, enough).tolist()
@@ -415,5 +428,19 @@ def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(
         stats.t.cdf(abs(mean) / np.sqrt(variance * (1 + 100 / count)), len(pool.queries) - 1)
         for mean, variance in differences(start)
     ]
-    assert Confidence(1.1).level(start) == pytest.approx(np.mean(wider))
+    assert Assurance(ORDER, 1.1).level(start) == pytest.approx(np.mean(wider))
     assert caution(10) == caution(50) == pytest.approx(np.sqrt(3))
+
+
+@pytest.mark.parametrize(
+    ("old", "numbers", "rule"),
+    [
+        ("Confidence", (0.9,), "confidence(floor=3)=0.9"),
+        ("EveryConfidence", (0.9,), "every(floor=3)=0.9"),
+        ("Difference", (0.02, 0.9), "difference(size=0.02,floor=3)=0.9"),
+        ("Users", (0.05, 0.9), "users(share=0.05,floor=3)=0.9"),
+    ],
+)
+def test_the_rules_by_their_former_names_are_the_same_with_a_warning(old, numbers, rule):
+    with pytest.warns(FutureWarning, match=f"{old} is deprecated"):
+        assert getattr(stopping, old)(*numbers, floor=3) == parse_stopping_rule(rule)

@@ -34,6 +34,7 @@ import warnings
 
 os.dup2(os.open(log, os.O_WRONLY), 2)
 os.environ.update(variables)
+sys.dont_write_bytecode = True  # where files may not grow, what is kept of a module would be cut off
 sys.argv = ["audiosim", *map(str, arguments)]
 warnings.simplefilter("error")
 """

@@ -170,6 +170,15 @@ def test_every_answer_forbids_browsers_what_it_is_not_for(ask):
         assert answer.headers["referrer-policy"] == "no-referrer"
 
 
+def test_whoever_sends_all_before_they_read_hears_that_their_token_is_wrong(server):
+    # Programs that do: Python's urllib, many uploads of files.
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
+    connection.request("POST", f"{SMALL}/documents", b"x" * 8_000_000, {"Authorization": "Bearer a guess"})
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["connection"]) == (401, "close")
+    connection.close()
+
+
 @pytest.mark.slow
 def test_guessing_tokens_ends_in_429(commanded, folders, database, tokens, tmp_path):
     with commanded(folders[:1], tmp_path / "log", "--db", database) as server, server.client() as client:

@@ -22,7 +22,7 @@ from audiosim.corpus.pool import build_pool
 pytestmark = pytest.mark.slow
 
 WRITERS = 8
-KILLS = int(os.environ.get("AUDIOSIM_KILLS", "12"))  # of one server; half as many of two: 100 makes that 50
+KILLS = int(os.environ.get("AUDIOSIM_KILLS", "8"))  # of one server; half as many of two: 100 makes that 50
 COARSE = "/v1/collections/coarse"
 
 

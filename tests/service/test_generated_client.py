@@ -112,6 +112,16 @@ def test_the_document_says_which_operations_need_a_token_and_whose():
     assert named["post", "/v2/repository/models/{model}/unload"] == (either, ["organiser"])
 
 
+def test_of_a_route_that_was_added_the_document_says_whose_it_is():
+    app = create_app([Collection.load(DEMO)], access=Access(locked=True))
+
+    @app.get("/new")
+    async def new() -> None:
+        """Something new."""
+
+    assert app.openapi()["paths"]["/new"]["get"]["description"] == "Something new.\n\nFor the roles organiser."
+
+
 def test_where_no_tokens_are_needed_no_operation_asks_for_one():
     said = document(locked=False)
     assert not any("security" in one for methods in said["paths"].values() for one in methods.values())

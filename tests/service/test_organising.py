@@ -66,7 +66,7 @@ def test_the_course_has_the_confidence_after_each_judgment(coarse):
     np.testing.assert_allclose([moment.confidence for moment in course.moments], expected, rtol=1e-9)
     assert [moment.number for moment in course.moments] == list(range(13))
     assert [moment.time for moment in course.moments[1:]] == [record.event.time for record in one.campaign.log()]
-    assert course.moments[0].time == ""
+    assert course.moments[0].time is None
 
 
 def test_a_course_asked_for_piece_by_piece_is_that_asked_for_at_once(coarse):
@@ -118,7 +118,7 @@ def test_judgments_that_a_collection_came_with_are_its_beginning(small):
     course = History(open_campaign(small)).course()
     (first,) = course.moments
     assert first.judged == len({judgment.pair for judgment in small.judgments})
-    assert (first.number, first.time) == (0, "")
+    assert (first.number, first.time) == (0, None)
 
 
 def test_what_remains_is_worked_out_once_for_each_state(coarse):

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
-from audiosim.corpus.formats import write_run
 from audiosim.corpus.model import Run
+from audiosim.corpus.runs import write_run
 
 
 def ranking(server, collection="small"):

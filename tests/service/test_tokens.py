@@ -335,11 +335,12 @@ def test_a_token_for_one_collection_is_for_no_other(app):
 
 
 def asked(app, method, path, *headers):
-    """The status of an answer for which not a byte of the body is read."""
+    """The status of an answer before which not a byte of the body is read."""
     sent = []
 
     async def receive():
-        raise AssertionError("the body is read")
+        assert sent, "the body is read"
+        return {"type": "http.disconnect"}
 
     async def send(message):
         sent.append(message)
@@ -407,3 +408,11 @@ def test_a_server_database_may_hold_tokens_beside_campaigns(url):
     engine = store._engine
     assert sql.inspect(engine).has_table("audiosim_tokens")
     store.close()
+
+
+@pytest.mark.parametrize("command", [("list",), ("revoke", "ann")])
+def test_tokens_of_a_database_that_is_not_there_are_an_error_and_make_none(run, tmp_path, command):
+    path = tmp_path / "campain.db"
+    code, _, said = run("token", *command, "--db", f"sqlite:///{path}")
+    assert (code, said) == (1, f"audiosim: there is no database {path}\n")
+    assert not path.exists()

@@ -18,7 +18,7 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
-from audiosim.selection.stopping import Confidence, Judgments
+from audiosim.selection.stopping import ORDER, Assurance, Judgments
 from audiosim.simulation import Design, replay, synthetic_collection
 from audiosim.simulation.remaining import Remaining, drawn_grades, played, remaining
 
@@ -49,7 +49,7 @@ def start(pool, **more):
 
 
 def test_a_goal_that_is_met_takes_nothing(pool):
-    found = remaining(start(pool), Confidence(0.5, floor=0), np.random.default_rng(0))
+    found = remaining(start(pool), Assurance(ORDER, 0.5, floor=0), np.random.default_rng(0))
     assert found == Remaining((0,) * 20)
     assert [found.quantile(share) for share in (0.1, 0.5, 0.9)] == [0, 0, 0]
     assert found.more_than is None
@@ -74,7 +74,7 @@ def test_where_the_model_knows_the_truth_the_count_is_that_of_the_campaign_itsel
     # The doubt keeps the confidence off 1 until pairs are judged; that a draw misses the truth has odds of 1e-6 a pair.
     truth = np.random.default_rng(5).choice(FINE.levels, len(pool.pairs))
     known = Selection.start(pool, CG, Certain(FINE.levels, truth, 1e-6))
-    every = Confidence(1.0)
+    every = Assurance(ORDER, 1.0)
     true = replay(known, truth, every)
     assert len(true.asked) > 20
     assert remaining(known, every, np.random.default_rng(3), 3).counts == (len(true.asked),) * 3
@@ -149,7 +149,7 @@ def test_a_campaign_played_in_steps_takes_about_as_many_as_one_by_one(mirex2011)
     # Looked at after every batch of one and not in steps, goals are met a little sooner: at a moment between two looks.
     pool = build_pool(mirex2011, 5)
     first = Selection.start(pool, CG, make_estimator(pool, "joint"), learns=False).in_thought
-    grades, stopping_rule = drawn_grades(first.belief, np.random.default_rng(3)), Confidence(0.955)
+    grades, stopping_rule = drawn_grades(first.belief, np.random.default_rng(3)), Assurance(ORDER, 0.955)
     end, steps, finished = played(replace(first, batch=20), grades, stopping_rule, lambda: True)
     assert finished
     assert steps == end.judged > 200

@@ -15,7 +15,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
-from audiosim.selection.stopping import AnyOf, Confidence, Error, Judgments
+from audiosim.selection.stopping import ORDER, AnyOf, Assurance, Error, Judgments
 from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
 from audiosim.simulation.replay import right
 from audiosim.stats.multivariate import Moments
@@ -82,7 +82,7 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
     asked, curve = loop_of_a_campaign(collection, pool, truth, target, seed)
     assert len(asked) > 5
     played = replay(
-        Selection.start(pool, parse_measure("CG@5"), uniform(pool), seed=seed), truth, Confidence(target, floor=0)
+        Selection.start(pool, parse_measure("CG@5"), uniform(pool), seed=seed), truth, Assurance(ORDER, target, floor=0)
     )
     assert [judgment.pair for judgment in played.asked] == asked
     np.testing.assert_allclose([moment.confidence for moment in played.curve], curve, rtol=1e-9)
@@ -95,7 +95,7 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
 def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     _, pool, truth = small
     start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=batch)
-    by_confidence = replay(start, truth, Confidence(0.8, floor=0), by_query=by_query)
+    by_confidence = replay(start, truth, Assurance(ORDER, 0.8, floor=0), by_query=by_query)
     confidences = [moment.confidence for moment in by_confidence.curve]
     assert confidences[-1] >= 0.8 > max(confidences[:-1])
     assert [moment.judged for moment in by_confidence.curve] == list(range(len(confidences)))
@@ -108,7 +108,7 @@ def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     size = t * path.curve[25].deviation
     first = next(place for place, moment in enumerate(path.curve) if t * moment.deviation <= size)
     assert replay(start, truth, Error(size, corrected=False, floor=0), by_query=by_query).selection.judged == first
-    both = replay(start, truth, AnyOf((Confidence(0.8, floor=0), Judgments(5))), by_query=by_query)
+    both = replay(start, truth, AnyOf((Assurance(ORDER, 0.8, floor=0), Judgments(5))), by_query=by_query)
     assert both.selection.judged == min(5, len(confidences) - 1)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audiosim.corpus.model import BINARY, BROAD
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of
@@ -49,6 +50,16 @@ def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
 
 
 @pytest.mark.slow
+def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
+    judgments = tuple(replace(one, grade=float(np.searchsorted([30, 65], one.grade))) for one in demo.judgments)
+    found = worth(replace(demo, scale=BROAD, judgments=judgments), shares=[0], target=None)
+    pieces = {piece.evidence: piece for piece in found.pieces}
+    assert pieces["genre"].rmse_low > 0  # listeners of the demo hear its genres
+    with pytest.raises(InputError, match=r"no evidence that joint reads on the binary scale, beside what systems retr"):
+        worth(replace(demo, scale=BINARY, judgments=tuple(replace(one, grade=1.0) for one in judgments)), target=None)
+
+
+@pytest.mark.slow
 def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
     found = worth(informed, shares=[0.2], splits=1, target=0.98)  # lower ones are met at once by either
     pieces = {piece.evidence: piece for piece in found.pieces}
@@ -64,7 +75,7 @@ def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
 def test_what_nothing_can_be_told_of_is_said(demo):
     with pytest.raises(InputError, match="has no judgments, which worth is told from"):
         worth(replace(demo, judgments=()))
-    with pytest.raises(InputError, match="has no evidence beside what systems retrieved"):
+    with pytest.raises(InputError, match="has no evidence that joint reads on the fine scale"):
         worth(replace(demo, documents={}))
     with pytest.raises(InputError, match="at least 0 and below 1, got 1"):
         worth(demo, shares=[1])

@@ -8,27 +8,16 @@ from scipy import stats
 
 from audiosim.errors import InputError
 from audiosim.stats import resampling, score_matrix, signed_rank
-from audiosim.stats.inference import (
-    TESTS,
-    bootstrap_test,
-    p_values,
-    permutation_test,
-    sign_test,
-    t_test,
-    wilcoxon_test,
-)
+from audiosim.stats.inference import TESTS, p_values, paired_test
 from audiosim.stats.score_matrix import paired_differences
 
 SIDES = {"two-sided": "two.sided", "greater": "greater", "less": "less"}
-PLAIN = {"t": t_test, "wilcoxon": wilcoxon_test, "sign": sign_test}
-DRAWN = {"bootstrap": bootstrap_test, "permutation": permutation_test}
+PLAIN, DRAWN = ("t", "wilcoxon", "sign"), ("bootstrap", "permutation")
 DATA = ["untied", "ties", "fifty", "many_ties", "many"]
 
 
 def run(name, scores, seed=0, **options):
-    if name in PLAIN:
-        return PLAIN[name](scores, **options)
-    return DRAWN[name](scores, np.random.default_rng(seed), **options)
+    return paired_test(scores, name, np.random.default_rng(seed), **options)
 
 
 def by_pair(comparison, values):
@@ -46,7 +35,7 @@ def test_p_values_are_those_of_r(name, data, side, score_matrices, r):
 
 
 def test_the_reference_has_exact_and_normal_signed_ranks_with_and_without_ties(score_matrices):
-    exact = {data: wilcoxon_test(scores).exact for data, scores in score_matrices.items()}
+    exact = {data: paired_test(scores, "wilcoxon").exact for data, scores in score_matrices.items()}
     tied = {
         data: signed_rank.signed_ranks(paired_differences(scores)).ties > 0 for data, scores in score_matrices.items()
     }
@@ -65,10 +54,10 @@ def test_permutation_p_values_of_few_queries_are_r_s_exact_ones(side, score_matr
 @pytest.mark.parametrize("end", ["lower", "upper"])
 def test_intervals_are_those_of_r(end, side, score_matrices, r):
     for data, scores in score_matrices.items():
-        found = t_test(scores, alternative=side)
+        found = paired_test(scores, "t", alternative=side)
         expected = r[data, f"t_{end}_{SIDES[side]}"]
         assert by_pair(found, getattr(found, end)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    found = wilcoxon_test(score_matrices["untied"], alternative=side)
+    found = paired_test(score_matrices["untied"], "wilcoxon", alternative=side)
     ours = by_pair(found, getattr(found, end))
     for pair, value in r["untied", f"wilcoxon_{end}_{SIDES[side]}"].items():
         assert ours[pair] == pytest.approx(value, abs=1e-12)
@@ -100,7 +89,7 @@ def test_p_values_are_those_of_scipy(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_sampled_permutations_are_scipy_s_exact_ones_but_for_the_draws(side):
     few = SMOOTH[:2, :16]
-    found = permutation_test(few, np.random.default_rng(0), samples=60_000, alternative=side)
+    found = paired_test(few, "permutation", np.random.default_rng(0), samples=60_000, alternative=side)
     assert not found.exact.any()
     theirs = stats.permutation_test(
         tuple(few),
@@ -157,7 +146,7 @@ def test_exact_p_values_count_every_arrangement_ties_and_zeros_among_them(d, sid
 @pytest.mark.parametrize("side", SIDES)
 def test_bootstrap_p_values_are_those_of_a_plain_loop_over_the_same_draws(side):
     samples = 1500  # drawn a thousand at a time
-    found = bootstrap_test(SMOOTH, np.random.default_rng(7), samples=samples, alternative=side)
+    found = paired_test(SMOOTH, "bootstrap", np.random.default_rng(7), samples=samples, alternative=side)
     rng = np.random.default_rng(7)
     drawn = np.concatenate([rng.integers(30, size=(1000, 30)), rng.integers(30, size=(500, 30))])
     for place, (a, b) in enumerate(itertools.combinations(range(4), 2)):
@@ -170,7 +159,7 @@ def test_bootstrap_p_values_are_those_of_a_plain_loop_over_the_same_draws(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_permutation_p_values_are_those_of_a_plain_loop_over_the_same_draws(side):
     drawn = resampling.permutations(np.eye(30), np.random.default_rng(7), 1500)  # of unit scores: which are flipped
-    found = permutation_test(SMOOTH, np.random.default_rng(7), samples=1500, alternative=side)
+    found = paired_test(SMOOTH, "permutation", np.random.default_rng(7), samples=1500, alternative=side)
     signs = 1 - 2 * drawn.flipped.T
     for place, (a, b) in enumerate(itertools.combinations(range(4), 2)):
         d = SMOOTH[a] - SMOOTH[b]
@@ -268,12 +257,12 @@ def test_systems_that_score_the_same_have_p_1_and_no_difference(name, side):
 
 def test_a_difference_that_never_varies_is_certain_to_the_t_test():
     scores = np.array([[0.1, 0.4, 0.7], [0.3, 0.6, 0.9]])  # -0.2 but for rounding
-    found = t_test(scores)
+    found = paired_test(scores, "t")
     assert (found.statistic[0], found.p_value[0], found.standardised[0]) == (-np.inf, 0, -np.inf)
     assert (found.lower[0], found.upper[0]) == pytest.approx((-0.2, -0.2))
-    assert t_test(scores, alternative="greater").p_value[0] == 1
-    assert t_test(scores, alternative="less").p_value[0] == 0
-    assert permutation_test(scores, RNG).p_value[0] == 0.25
+    assert paired_test(scores, "t", alternative="greater").p_value[0] == 1
+    assert paired_test(scores, "t", alternative="less").p_value[0] == 0
+    assert paired_test(scores, "permutation", RNG).p_value[0] == 0.25
 
 
 @pytest.mark.parametrize("name", TESTS)
@@ -301,7 +290,7 @@ def test_the_p_values_alone_are_those_of_the_whole_test(name):
 
 def test_effect_sizes_are_the_mean_and_the_standardised_mean():
     d = SMOOTH[1] - SMOOTH[3]
-    found = t_test(SMOOTH)
+    found = paired_test(SMOOTH, "t")
     assert (found.first[4], found.second[4]) == (1, 3)
     assert found.difference[4] == pytest.approx(d.mean(), rel=1e-12)
     assert found.standardised[4] == pytest.approx(d.mean() / d.std(ddof=1), rel=1e-12)
@@ -316,14 +305,14 @@ def test_pairs_are_taken_in_blocks_without_a_trace(monkeypatch):
 
 
 def test_the_table_names_the_systems_and_adjusts_the_p_values():
-    frame = t_test(SMOOTH).to_frame(["a", "b", "c", "d"])
+    frame = paired_test(SMOOTH, "t").to_frame(["a", "b", "c", "d"])
     assert frame["first"].tolist() == ["a", "a", "a", "b", "b", "c"]
     assert frame["second"].tolist() == ["b", "c", "d", "c", "d", "d"]
     assert (frame["holm"] >= frame["benjamini_hochberg"]).all()
     assert (frame["benjamini_hochberg"] >= frame["p_value"]).all()
-    assert t_test(SMOOTH).to_frame()["second"].tolist() == [1, 2, 3, 2, 3, 3]
+    assert paired_test(SMOOTH, "t").to_frame()["second"].tolist() == [1, 2, 3, 2, 3, 3]
     with pytest.raises(InputError, match="expected the names of 4 systems, got 2"):
-        t_test(SMOOTH).to_frame(["a", "b"])
+        paired_test(SMOOTH, "t").to_frame(["a", "b"])
 
 
 @pytest.mark.parametrize("name", TESTS)

@@ -457,7 +457,7 @@ def test_a_fold_without_which_a_feature_is_unknown_everywhere_is_named(drawn):
 
 def test_shares_are_read_as_numbers():
     assert parse_shares("0.05, .1,0") == (0.05, 0.1, 0)
-    with pytest.raises(InputError, match="expected shares such as 0.05,0.1,0.2, got '5%'"):
+    with pytest.raises(InputError, match="--judged must be shares such as 0.05,0.1,0.2, got '5%'"):
         parse_shares("5%")
 
 

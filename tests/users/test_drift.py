@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def test_pairs_of_which_the_model_says_nothing_do_not_count():
 def test_what_cannot_be_said_is_none_and_plain_values_are_json():
     found = leanings(said("ann", [60]), 100, expecting(50))["ann"]
     assert (found.to_others, found.second, found.drift, found.low, found.high) == (None,) * 5
-    assert json.loads(json.dumps(found.to_dict()))["first"] == pytest.approx(0.1)
+    assert json.loads(json.dumps(asdict(found)))["first"] == pytest.approx(0.1)
     assert leanings([], 100, {}) == {}
 
 

@@ -1,4 +1,4 @@
-"""The files of a collection: found in its folder, read and written; the modules beside this one hold each form.
+"""The files of a collection, found in its folder; the modules beside this one read and write each form.
 
 Every complaint about a line is a FormatError, `path:line: what is wrong, what was expected`; about a folder or a file
 as a whole, an InputError that starts with its path.
@@ -7,82 +7,15 @@ as a whole, an InputError that starts with its path.
 from pathlib import Path
 
 from audiosim.corpus.arrivals import ARRIVALS
-from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
-from audiosim.corpus.judgments import (
-    fits_qrels,
-    judgments_csv_lines,
-    judgments_json_lines,
-    qrels_lines,
-    read_judgments,
-    write_judgments_csv,
-    write_qrels,
-)
-from audiosim.corpus.lines import write_text, write_texts
-from audiosim.corpus.metadata_tables import (
-    document_lines,
-    query_lines,
-    read_documents,
-    read_queries,
-    read_systems,
-    system_lines,
-)
-from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.runs import SystemFrom, read_runs, run_lines, write_run
 from audiosim.errors import InputError, nearest_name
-
-__all__ = [
-    "JUDGMENTS",
-    "Exclusions",
-    "Settings",
-    "SystemFrom",
-    "check_names",
-    "document_lines",
-    "find_file",
-    "find_runs",
-    "fits_qrels",
-    "judgments_csv_lines",
-    "judgments_json_lines",
-    "open_folder",
-    "prepare_folder",
-    "qrels_lines",
-    "query_lines",
-    "read_documents",
-    "read_judgments",
-    "read_queries",
-    "read_runs",
-    "read_settings",
-    "read_systems",
-    "run_lines",
-    "settings_lines",
-    "system_lines",
-    "write_judgments_csv",
-    "write_qrels",
-    "write_run",
-    "write_text",
-    "write_texts",
-]
 
 JUDGMENTS = ("judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl")
 PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml", ARRIVALS)
 KINDS = (
-    "",
-    "csv",
-    "json",
-    "jsonl",
-    "ods",
-    "qrels",
-    "run",
-    "tab",
-    "toml",
-    "trec",
-    "tsv",
-    "txt",
-    "xls",
-    "xlsx",
-    "yaml",
+    "", "csv", "json", "jsonl", "ods", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx", "yaml",
     "yml",
-)
+)  # fmt: skip
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
 
 
