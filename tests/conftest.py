@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+if sys.platform != "win32":
+    import fcntl
+
 # Before numpy comes: as many tests at once as there are cores leave each of them one thread to multiply matrices with.
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -82,17 +85,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """A maker of folders that all workers of a run share, each made by whoever asks for it first; only to be read."""
+    """A maker of folders that all workers of a run share, each made by whoever asks for it first; only to be read.
+
+    The others wait until it is there: made twice it would cost more.
+    """
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
     shared.mkdir(exist_ok=True)
 
     def find(name: str, make: Callable[[Path], object]) -> Path:
-        if not (shared / name).exists():
-            mine = Path(tempfile.mkdtemp(dir=shared))
-            make(mine)
-            with suppress(OSError):  # another worker was faster
-                mine.rename(shared / name)
+        with (shared / f"{name}.lock").open("w") as lock:
+            if sys.platform != "win32":
+                fcntl.flock(lock, fcntl.LOCK_EX)  # let go by whoever ends, however
+            if not (shared / name).exists():
+                mine = Path(tempfile.mkdtemp(dir=shared))
+                make(mine)
+                with suppress(OSError):  # another worker was faster, where there is no lock
+                    mine.rename(shared / name)
         return shared / name
 
     return find

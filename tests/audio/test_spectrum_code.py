@@ -116,6 +116,7 @@ def test_code_is_for_frames_of_twice_a_power_of_four_that_overlap_by_three_quart
     assert has_code(frame, hop) == there
 
 
+@pytest.mark.slow
 def test_threads_may_make_and_use_code_at_once():
     samples = [noise(40_000, seed) for seed in range(16)]
     expected = [spectrum_by_code(one, STANDARD_FRAMES)[0] for one in samples]

@@ -111,6 +111,7 @@ def test_a_lesson_rests_on_the_grades_the_documents_and_the_model(demo, tmp_path
     assert len(set(keys)) == 3
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same_lesson(demo, tmp_path):
     code = """
 import sys

@@ -236,6 +236,7 @@ def test_programs_from_before_alembic_are_told_that_the_layout_is_another(older)
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_alembic_is_imported_only_where_there_is_something_to_migrate(tmp_path):
     code = """
 import sys

@@ -56,6 +56,7 @@ def told_apart(expected, belief, ranking, pair, critical, count):
     return float(np.mean(np.abs(means) > critical * np.sqrt(left)))
 
 
+@pytest.mark.slow
 def test_so_many_judgments_tell_two_systems_apart_in_four_of_five_worlds(judged):
     expected, estimator, _, belief = judged
     ranking = rank(expected, estimator.name, expected.scores(belief), int(belief.judged.sum()), correlated=True)

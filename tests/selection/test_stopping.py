@@ -416,6 +416,7 @@ def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_fo
         assert all(rule.reached(chosen) is (count >= enough) for rule in rules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [60, 240])
 def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(draw_collection, count):
     # The variance counts 1 + 100 / judged times; with it Student's t of queries - 1, by SciPy.

@@ -46,6 +46,7 @@ def test_two_million_rows_are_refused_before_they_are_parsed(http, path):
     assert http.get("/health/live").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", POSTS)
 def test_two_million_short_values_are_refused_before_they_are_parsed(http, path):
     answer = http.post(path, content=b'{"features": {"aSYS": [' + b"1," * 2_000_000 + b"1]}}")

@@ -192,6 +192,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()), st.sampled_from([SMALL, MODEL]))
 def test_no_body_makes_the_service_fail(http, body, path):

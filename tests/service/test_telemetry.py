@@ -96,6 +96,7 @@ def test_a_collector_that_does_not_answer_stops_nothing(commanded, folders, tmp_
             assert time.monotonic() - begun < 10 * SEND_S  # and not for as long as the collector likes
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_of_it_while_it_is_off(tmp_path):
     code = "import sys, service.app; print([name for name in sys.modules if name.startswith('opentelemetry.sdk')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
