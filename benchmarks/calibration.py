@@ -17,7 +17,7 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,17 +85,19 @@ class Start:
 
     measure  without its cutoff
     cutoff   that of the collection where None
+    rule     that chooses pairs, the model's own where None
     """
 
     model: Model
     measure: str
     cutoff: int | None = None
+    rule: str | None = None
 
     def __call__(self, part: Collection, own: Model | None) -> Selection:
         pool = build_pool(part, self.cutoff)
         measure = parse_measure(f"{self.measure}@{pool.cutoff}")
         expected = expected_scores(measure, pool, draws=DRAWS)
-        return Selection.start(pool, expected, estimator_of(pool, own or self.model))
+        return Selection.start(pool, expected, estimator_of(pool, own or self.model), rule=self.rule)
 
 
 def bare(collection: Collection) -> Collection:
@@ -251,14 +253,21 @@ def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
     return wrong
 
 
-def keep_figures(found: Mapping[str, dict[str, Any]], part: str) -> None:
-    """Keep what was found in results.json, the collection that is most off first."""
+def keep_figures(found: Mapping[str, dict[str, Any]], part: str, at: Sequence[int]) -> None:
+    """Keep what was found at some moments in results.json, the collection that is most off first.
+
+    Where pools have fewer pairs a cell says how many they have.
+    """
     order = sorted(found, key=lambda name: most_off(found[name]), reverse=True)
-    head = ["", *(f"{row['judged']:.0f} judged" for row in found[order[0]]["curve"])]
+    head = ["", *(f"{judged} judged" for judged in at)]
     named = {name: f"{name}, {found[name]['repeats']} parts" for name in order}
 
+    def told(name: str, cell: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:
+        for judged, row in zip(at, found[name]["curve"], strict=True):
+            yield cell(row) if row["judged"] >= judged else f"all {row['judged']:.0f}"
+
     def rows(cell: Callable[[Mapping[str, Any]], str]) -> list[list[str]]:
-        return [[named[name], *map(cell, found[name]["curve"])] for name in order]
+        return [[named[name], *told(name, cell)] for name in order]
 
     with Figures("calibration", part) as figures:
         for title, key in (("stated less true confidence", "excess"), ("expected less true scores", "bias")):
@@ -295,7 +304,8 @@ def _with_error(key: str, row: Mapping[str, Any]) -> str:
 
 
 def _held(row: Mapping[str, Any]) -> str:
-    return ", ".join("" if row["coverage"][kind] is None else f"{row['coverage'][kind]:.2f}" for kind in COVERAGE)
+    found = row["coverage"]
+    return ", ".join(f"{found[kind]:.2f} ± {found.get(f'{kind}_error') or 0:.2f}" for kind in COVERAGE)
 
 
 def _stop(row: Mapping[str, Any]) -> str:
@@ -385,7 +395,7 @@ def main() -> None:
     if options.out:
         options.out.write_text(json.dumps(found), encoding="utf-8")
     if options.figures:
-        keep_figures(found, options.figures)
+        keep_figures(found, options.figures, moments(options))
     if options.plot:
         (plot_home if options.home else plot)(found, options.plot)
     wrong = verdict(found)

@@ -1,6 +1,7 @@
-"""Honesty of the confidence on one collection, where the model is right: on collections drawn from what `joint` holds.
+"""Honesty on one collection, where the model is right: on collections drawn from what `joint` holds.
 
     python benchmarks/drawn_collections.py [--only dl2019,mirex2011] [--draws 30] [--parts 5]
+    python benchmarks/drawn_collections.py measures [--only dl2019,mirex2011] [--draws 30] [--parts 2]
 
 Runs are those of a collection of ../shared/data; trend, standard deviations and gains are drawn from the model's
 distribution over collections, and not cut to the scale. Of each drawn collection random parts are judged at random, 50,
@@ -8,20 +9,27 @@ distribution over collections, and not cut to the scale. Of each drawn collectio
 true confidence over drawn collections is what approximations cost, and should be 0. Its spread between them, parts
 allowed for, is what one collection may be off by although the model is right: its systems are what they are, whichever
 queries are taken.
+
+Measures other than CG need grades on the scale: by `measures` each gain is put on the level where the model has it.
+Campaigns choose pairs by their own rule, or at random; how far expected scores are off, and what intervals hold, is
+told as in benchmarks/other_measures.py, beside that by how much the real collections are off, in standard deviations of
+what a drawn one is off by.
 """
 
 import argparse
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from calibration import parts_of, real
-from figures import Figures
+from calibration import Start, parts_of, real
+from figures import RESULTS, Figures
+from other_measures import CONSIDERED, MEASURES, looks
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE
+from audiosim.corpus.model import FINE, Judgment
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import rank
 from audiosim.expected.linear import LinearScores
@@ -31,6 +39,8 @@ from audiosim.relevance.published import Model, load_model
 
 AT = (50, 100, 200)
 HOW = ("learned", "known")  # how the standard deviations come about
+RULES = {"drawn": None, "at random": "random"}  # how pairs are chosen
+SIMULATED = MEASURES[1:]  # those whose grades are drawn
 DRAWN = 9  # seed of the drawn collections
 
 
@@ -99,19 +109,32 @@ def excesses(name: str, model: Model, draws: int, parts: int) -> Iterator[tuple[
                     yield how, judged, code, piece.excess(one, order[:judged], own)
 
 
-def main() -> None:
-    """Print the figures, and keep them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="dl2019,ehealth2013,mirex2011", help="collections whose runs are taken")
-    parser.add_argument("--draws", type=int, default=30, help="collections drawn")
-    parser.add_argument("--parts", type=int, default=5, help="of each, at least two")
-    options = parser.parse_args()
-    model = replace(load_model("joint-fine"), training=None)
-    rows = []
-    with Figures("drawn_collections") as figures, threadpool_limits(1):
+def drawn_collection(unjudged: Collection, model: Model, code: int) -> Collection:
+    """A collection of the same runs whose grades are drawn from what a model holds before any is judged.
+
+    Its standard deviations are drawn first; gains lie on the levels where the model has them, correlated and with the
+    tails that it takes grades to have.
+    """
+    pool, rng = build_pool(unjudged), np.random.default_rng([DRAWN, code])
+    estimator, nothing = JointEstimator(pool, (model,)), np.full(len(pool.pairs), np.nan)
+    held, grades = estimator.uncertainty, np.empty(len(pool.pairs))
+    deviations = {name: float(np.exp(rng.normal(np.log(of), held.spread[name]))) for name, of in held.centre.items()}
+    levels = np.zeros(len(estimator.predict(nothing).levels) - 1)
+    lesson = estimator.learned | {"standard_deviations": deviations, "shape": levels}
+    belief = estimator.resumed(nothing, lesson).predict(nothing)
+    for rows, values in belief.draw(rng, 1):
+        grades[rows] = values[0]
+    judgments = (Judgment(*pair, grade=float(grade)) for pair, grade in zip(pool.pairs, grades, strict=True))
+    return replace(unjudged, judgments=tuple(judgments))
+
+
+def confidence(options: argparse.Namespace, model: Model) -> None:
+    """Keep how far stated confidence is off."""
+    rows, parts = [], options.parts or 5
+    with Figures("drawn_collections") as figures:
         for name in options.only.split(","):
             found: dict[tuple[str, int], list[list[float]]] = {}
-            for how, judged, code, value in excesses(name, model, options.draws, options.parts):
+            for how, judged, code, value in excesses(name, model, options.draws, parts):
                 by_draw = found.setdefault((how, judged), [[] for _ in range(options.draws)])
                 by_draw[code].append(value)
             rows += [[f"{name}, {how}", *(_cell(np.array(found[how, judged])) for judged in AT)] for how in HOW]
@@ -119,12 +142,80 @@ def main() -> None:
         figures.table("stated less true confidence, and its spread between drawn collections", head, rows)
 
 
-def _cell(excess: np.ndarray) -> str:
+def measures(options: argparse.Namespace, model: Model) -> None:
+    """Keep how far scores by other measures are off, and what their intervals hold."""
+    names, parts = options.only.split(","), options.parts or 2
+    head = ["runs, pairs judged", *(f"{judged} judged" for judged in AT)]
+    with Figures("drawn_collections", "measures") as figures:
+        found = {(name, rule): played(name, model, options.draws, parts, rule) for name in names for rule in RULES}
+        for measure in SIMULATED:
+            rows = [[", ".join(key), *(_cell(of[measure, at][0]) for at in AT)] for key, of in found.items()]
+            figures.table(f"{measure}: expected less true scores, and their spread", head, rows)
+            rows = [[", ".join(key), *(_held(of[measure, at][1:]) for at in AT)] for key, of in found.items()]
+            figures.table(f"{measure}: 95 % intervals that hold a system's score, a difference", head, rows)
+        rows = [
+            [f"{name}, {measure}", *off(name, measure, found[name, "drawn"])] for name in names for measure in SIMULATED
+        ]
+        figures.table("real collections, in standard deviations of a drawn one", ["", *head[1:]], rows)
+
+
+def played(name: str, model: Model, draws: int, parts: int, rule: str) -> dict[tuple[str, int], np.ndarray]:
+    """(3, draws, parts) for each measure and number judged: bias, and the shares of intervals that hold."""
+    unjudged = replace(real([name])[name], judgments=())
+    places = parts_of(name, unjudged, parts)
+    found = {(measure, at): np.full((3, draws, parts), np.nan) for measure in SIMULATED for at in AT}
+    for code in range(draws):
+        drawn = drawn_collection(unjudged, model, code)
+        for place, part in enumerate(places):
+            mine = part.of(drawn)
+            for measure, judged, seen in looks(mine, Start(model, "CG", rule=RULES[rule])(mine, None), AT):
+                if (measure, judged) in found:
+                    held = [hold / max(1, of) for hold, of in (seen.inside[kind] for kind in CONSIDERED)]
+                    found[measure, judged][:, code, place] = seen.bias, *held
+    print(f"{name}, {rule}: {draws} collections", flush=True)
+    return found
+
+
+def off(name: str, measure: str, drawn: Mapping[tuple[str, int], np.ndarray]) -> list[str]:
+    """By how many standard deviations of a drawn collection the real one is further off than drawn ones in the mean."""
+    tables = json.loads(RESULTS.read_text(encoding="utf-8"))["other_measures"]["tables"]
+    rows = {row[0].partition(",")[0]: row[1:] for row in tables[f"{measure}: expected less true scores"]["rows"]}
+    found = []
+    for at, cell in zip(AT, rows[name], strict=True):
+        bias, error = map(float, cell.split(" ± "))
+        mean, own, spread = moments(drawn[measure, at][0])
+        found.append(f"{(bias - mean) / np.sqrt(spread**2 + own**2 + error**2):+.1f}")
+    return found
+
+
+def main() -> None:
+    """Print the figures, and keep them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("of", nargs="?", default="confidence", choices=["confidence", "measures"])
+    parser.add_argument("--only", default="dl2019,ehealth2013,mirex2011", help="collections whose runs are taken")
+    parser.add_argument("--draws", type=int, default=30, help="collections drawn")
+    parser.add_argument("--parts", type=int, help="of each, at least two")
+    options = parser.parse_args()
+    model = replace(load_model("joint-fine"), training=None)
+    with threadpool_limits(1):
+        (confidence if options.of == "confidence" else measures)(options, model)
+
+
+def moments(values: np.ndarray) -> tuple[float, float, float]:
     """Mean, its standard error, and spread between drawn collections, of (draws, parts)."""
-    by_draw, within = excess.mean(axis=1), excess.var(axis=1, ddof=1).mean()
-    error = by_draw.std(ddof=1) / np.sqrt(len(excess))
-    spread = np.sqrt(max(0.0, by_draw.var(ddof=1) - within / excess.shape[1]))
-    return f"{by_draw.mean():+.3f} ± {error:.3f}, spread {spread:.3f}"
+    by_draw, within = values.mean(axis=1), values.var(axis=1, ddof=1).mean()
+    spread = np.sqrt(max(0.0, by_draw.var(ddof=1) - within / values.shape[1]))
+    return float(by_draw.mean()), float(by_draw.std(ddof=1) / np.sqrt(len(values))), float(spread)
+
+
+def _cell(values: np.ndarray) -> str:
+    mean, error, spread = moments(values)
+    return f"{mean:+.3f} ± {error:.3f}, spread {spread:.3f}"
+
+
+def _held(values: np.ndarray) -> str:
+    """Mean share that holds, and standard deviation over the collections, of (2, draws, parts)."""
+    return ", ".join(f"{of.mean():.2f} (sd {of.mean(axis=1).std(ddof=1):.2f})" for of in values)
 
 
 if __name__ == "__main__":

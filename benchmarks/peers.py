@@ -1,6 +1,6 @@
 """Results of judging at random, with and without predictions, beside campaigns of `joint`: at equal budgets.
 
-    python benchmarks/peers.py [--parts 8] [--only NAMES]
+    python benchmarks/peers.py [--parts 8] [--only NAMES] [--by joint,shrunken]
 
 The parts of benchmarks/calibration.py, documents unknown, the source of the collection left out. At 50, 100 and 200
 judged pairs: the share of pairs of systems in their true order, of 95 % intervals of a system's score those that hold
@@ -15,14 +15,15 @@ it, and their mean half width, by
       cje       Causal Judge Evaluation, by cje-eval, which need not be installed; the judge scores ln(number of teams)
     mjud, mout  models of the thesis by its own rule `differences`, on scales that it has coefficients for
 
-A system with fewer judged documents than its method needs is put at the mean of all, and has no interval.
+A system with fewer judged documents than its method needs is put at the mean of all, and has no interval. Where only
+some of them are asked for, their figures are kept by themselves.
 """
 
 import argparse
 import importlib
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -126,10 +127,12 @@ def _each(
     return np.array([mean for mean, _ in rows]), np.array([half for _, half in rows])
 
 
-def peers() -> dict[str, Callable[..., Scores]]:
-    """Those that are installed, by name."""
-    found: dict[str, Callable[..., Scores]] = {"shrunken": shrunken, "t": by_t}
-    for name, module, peer in (("ppi", "ppi_py", by_ppi), ("cje", "cje", by_cje)):
+def peers(asked: Sequence[str]) -> dict[str, Callable[..., Scores]]:
+    """Those asked for that judge at random and are installed, by name."""
+    own: dict[str, Callable[..., Scores]] = {"shrunken": shrunken, "t": by_t}
+    found = {name: peer for name, peer in own.items() if name in asked}
+    others = (("ppi", "ppi_py", by_ppi), ("cje", "cje", by_cje))
+    for name, module, peer in (other for other in others if other[0] in asked):
         try:
             importlib.import_module(module)
             found[name] = peer
@@ -162,13 +165,15 @@ def campaigned(start: Selection, grades: np.ndarray, name: str) -> dict:
     return found
 
 
-def played(part: Collection, away: Start, code: int, known: Mapping[str, Callable[..., Scores]]) -> dict:
+def played(
+    part: Collection, away: Start, code: int, known: Mapping[str, Callable[..., Scores]], asked: Sequence[str]
+) -> dict:
     """Every figure of one part."""
     start = away(part, None)
     pool, grades = start.pool, start.pool.spread(part.grades())
     found = campaigned(start, grades, "joint") | at_random(pool, grades / pool.scale.maximum, code, known)
     if pool.scale.name in SCALES:
-        for name in ("mjud", "mout"):
+        for name in (name for name in ("mjud", "mout") if name in asked):
             own = build_pool(part)
             measure = parse_measure(f"CG@{own.cutoff}")
             begun = Selection.start(own, measure, built_in(own, f"{name}-{pool.scale.name}"), rule="differences")
@@ -181,17 +186,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--only", default="", help="collections, with commas")
+    parser.add_argument("--by", default="", help="methods, with commas, joint among them")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    model, estimates, known = load_model("joint-fine"), between_all(), peers()
+    asked = options.by.split(",") if options.by else PEERS
+    model, estimates, known = load_model("joint-fine"), between_all(), peers(asked)
     results: dict[str, dict[tuple[str, int], np.ndarray]] = {}
-    with Figures("peers") as figures, threadpool_limits(1):
+    with Figures("peers", " ".join(asked) if options.by else "") as figures, threadpool_limits(1):
         for name, collection in real([name for name in options.only.split(",") if name]).items():
             between = learn_between([one for one in estimates if one.source != SOURCES[name]])
             away = Start(replace(model, between=between, training=None), "CG")
             rows: dict[tuple[str, int], list[list[float]]] = {}
             for code, part in enumerate(parts_of(name, collection, options.parts)):
-                for key, values in played(part.of(collection), away, code, known).items():
+                for key, values in played(part.of(collection), away, code, known, asked).items():
                     rows.setdefault(key, []).append(values)
             results[name] = {key: np.array(values) for key, values in rows.items()}
             print(f"{name}: {len(rows['joint', BUDGETS[0]])} parts", flush=True)

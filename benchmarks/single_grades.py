@@ -1,6 +1,6 @@
 """Accuracy of single grades on collections that nothing was learned from, beside a running mean.
 
-    python benchmarks/single_grades.py [--parts 6] [--only NAMES]
+    python benchmarks/single_grades.py [--parts 6] [--only NAMES] [--drawn 20]
 
 Each collection of ../shared/data in turn, nothing known of its documents, without its source; on random parts of it, a
 share of each query's pairs is judged at random, and the others are predicted. The running mean of a query, with three
@@ -10,7 +10,9 @@ judgments' worth of all judged pairs, predicts a level by
     P = (historical share + judged pairs of that level) / (1 + judged pairs)
 
 Errors are of grades over the highest; the log score is -ln P(true level). Standard errors are of the difference to the
-running mean, over parts.
+running mean, over parts. With --drawn as many collections are drawn of the runs of each, and of each one part is
+played: what is gained over the running mean where the model is right; see benchmarks/drawn_collections.py. At home:
+benchmarks/joint.py.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 from calibration import QUERIES, SOURCES, between_all, real
+from drawn_collections import drawn_collection
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
@@ -76,22 +79,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=6)
     parser.add_argument("--only", default="", help="collections, with commas")
+    parser.add_argument("--drawn", type=int, default=0, help="collections drawn of the runs of each")
     options = parser.parse_args()
+    count = options.drawn or options.parts
     model, estimates = load_model("joint-fine"), between_all()
     results: dict[str, dict[str, np.ndarray]] = {}
-    with Figures("single_grades") as figures, threadpool_limits(1):
+    with Figures("single_grades", "drawn" if options.drawn else "") as figures, threadpool_limits(1):
         for name, collection in real([name for name in options.only.split(",") if name]).items():
             between = learn_between([one for one in estimates if one.source != SOURCES[name]])
             away = replace(model, between=between, training=None)
             queries = min(QUERIES.get(name, 20), len(queries_of(collection)))
-            drawn = draw_parts(collection, options.parts, np.random.default_rng(0), queries=queries, held_out="queries")
+            drawn = draw_parts(collection, count, np.random.default_rng(0), queries=queries, held_out="queries")
             rows: dict[str, list[list[float]]] = {}
             for code, part in enumerate(drawn):
-                pool = build_pool(part.of(collection))
-                for amount, found in measured(pool, pool.spread(part.of(collection).grades()), away, code):
+                whole = drawn_collection(replace(collection, judgments=()), away, code) if options.drawn else collection
+                mine = part.of(whole)
+                pool = build_pool(mine)
+                for amount, found in measured(pool, pool.spread(mine.grades()), away, code):
                     rows.setdefault(amount, []).append(found)
             results[name] = {amount: np.array(every) for amount, every in rows.items()}
-            print(f"{name}: {options.parts} parts", flush=True)
+            print(f"{name}: {count} parts", flush=True)
         for place, what in enumerate(("RMSE", "log score")):
             named = {
                 _above(of, place): [name, *(_cell(every, place) for every in of.values())]

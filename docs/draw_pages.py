@@ -82,7 +82,7 @@ def begin_judging(window: Page) -> None:
 
 def main() -> None:
     """Judge, and take every picture."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
     flags = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url, sync_playwright() as driver:
         judge(url)
