@@ -19,7 +19,7 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 from verdicts import campaigns, stopped, with_caution
 
-from audiosim.selection.stopping import CAUTION, Confidence
+from audiosim.selection.stopping import CAUTION, ORDER, Assurance
 from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, played
 from audiosim.simulation.trials import selections
 
@@ -55,7 +55,7 @@ def _played(now, targets: Sequence[float], rng: np.random.Generator) -> list[int
     """Judgments until each of rising goals, in one campaign that is played on."""
     grades, counts, total = drawn_grades(now.belief, rng), [], 0
     for target in targets:
-        now, count, _ = played(now, grades, Confidence(target), lambda: True)
+        now, count, _ = played(now, grades, Assurance(ORDER, target), lambda: True)
         total += count
         counts.append(total)
     return counts
