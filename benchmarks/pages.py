@@ -61,6 +61,8 @@ def serving() -> Iterator[str]:
             process = subprocess.Popen([*command, "--db", f"sqlite:///{folder}/campaign.db"], stderr=stream)
         try:
             while not (found := re.search(r"serving .* at (http://\S+);", log.read_text())):
+                if process.poll() is not None:
+                    raise SystemExit(log.read_text())
                 time.sleep(0.05)
             yield found[1]
         finally:

@@ -6,12 +6,7 @@ They are of a server of the demo, whose pairs three people judge as fixtures/dem
 """
 
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
@@ -22,6 +17,9 @@ from playwright.sync_api import Page, sync_playwright
 import audiosim
 
 DOCS = Path(__file__).resolve().parent
+sys.path.append(str(DOCS.parent / "benchmarks"))  # last, as benchmarks/service.py is not the service
+from pages import FLAGS, serving  # noqa: E402  what is measured there is shown here
+
 DEMO = DOCS.parent / "fixtures" / "demo"
 JUDGED, CANNOT = 130, 60  # so many answers, and the one of them that a pair cannot be judged
 ASSESSORS = ("Ann", "Ben", "Cem")
@@ -36,24 +34,6 @@ PICTURES = (
     *((page, theme, DESK) for page in ("judge", "organise") for theme in ("light", "dark")),
     *((page, "phone", PHONE) for page in ("judge", "organise")),
 )
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The address of a server of the demo, which keeps its log in a folder."""
-    command = [sys.executable, "-m", "audiosim", "serve", str(DEMO), "--listen", "0"]
-    log = folder / "log"
-    with log.open("wb") as said:
-        server = subprocess.Popen([*command, "--db", f"sqlite:///{folder}/campaign.db"], stderr=said)  # noqa: S603
-    try:
-        while "start page: " not in log.read_text("utf-8"):
-            if server.poll() is not None:
-                raise SystemExit(log.read_text("utf-8"))
-            time.sleep(0.1)
-        yield log.read_text("utf-8").partition("start page: ")[2].split()[0].rstrip("/")
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def judge(url: str) -> None:
@@ -83,10 +63,9 @@ def begin_judging(window: Page) -> None:
 def main() -> None:
     """Judge, and take every picture."""
     chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
-    flags = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url, sync_playwright() as driver:
+    with serving() as url, sync_playwright() as driver:
         judge(url)
-        browser = driver.chromium.launch(executable_path=chromium, args=flags)
+        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
         for page, kind, device in PICTURES:
             width, height = SIZES[page]
             seen = {

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from audiosim.arrays import Array, Integers
@@ -13,6 +12,7 @@ from audiosim.expected.two_systems import TwoSystems
 from audiosim.expected.verdicts import TOP, Separation, Verdicts
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.stats.multivariate import Sparse
 
 PROBABLY = 0.8
 MOST = 1000  # judgments looked ahead
@@ -131,7 +131,7 @@ def judgments_to_separate(
     return None
 
 
-def _row(across: sparse.csc_array | sparse.csr_array | Array, system: int) -> Array:
+def _row(across: Sparse | Array, system: int) -> Array:
     row = across[system] if isinstance(across, np.ndarray) else across[[system]].toarray()[0]
     return np.asarray(row)
 
