@@ -49,7 +49,7 @@ class StoreError(AudiosimError):
 
 
 class RewoundError(StoreError):
-    """The log of a campaign is shorter than it was, or another: what was made of it holds no longer."""
+    """The log of a campaign is shorter than it was, another, or does not fit: what was made of it holds no longer."""
 
 
 class BusyError(StoreError):

@@ -40,6 +40,7 @@ from audiosim.errors import AudiosimError, FormatError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
 from service.served import Served, ServedCollection
 from service.sound_files import LIMITS
+from service.supervised import Loop
 
 LOG = logging.getLogger("service")
 MOST_DOCUMENTS = 10_000  # that came to one collection
@@ -88,16 +89,17 @@ class Receiver:
         self._served = served
         self._turn = threading.Lock()
         self._describers: dict[Path, Standby[Recording, Described | Failure]] = {}
-        self._stopping = threading.Event()
+        self._following = Loop("following the folders", self._follow)
+        self._warm = False
         self._stamps = {name: _stamp(one) for name, one in served.collections.items()}
 
     def start(self) -> None:
         """Make ready to describe recordings, and follow what comes to the folders by other ways."""
-        threading.Thread(target=self._follow, daemon=True).start()
+        self._following.start()
 
     def stop(self) -> None:
         """End, and the processes that describe."""
-        self._stopping.set()
+        self._following.stop()
         for one in self._describers.values():
             one.end()
 
@@ -200,33 +202,40 @@ class Receiver:
         self._served.collections[name] = fresh
         self._stamps[name] = _stamp(fresh)
 
-    def _follow(self) -> None:
-        for one in list(self._served.collections.values()):
-            if one.collection.sounds is not None:
-                with self._turn, suppress(AudiosimError):  # whoever sends a recording is told
-                    self._describer(one.collection.sounds).start()
-        while not self._stopping.wait(POLL_S):
-            for name in list(self._served.collections):
-                try:
+    def reasons(self) -> Iterator[str]:
+        """The reasons why what comes is not taken in."""
+        return self._following.reasons()
+
+    def _follow(self) -> float:
+        if not self._warm:
+            self._warm = True
+            for one in list(self._served.collections.values()):
+                if one.collection.sounds is not None:
+                    with self._turn, suppress(AudiosimError):  # whoever sends a recording is told
+                        self._describer(one.collection.sounds).start()
+        for name in list(self._served.collections):
+            if _stamp(self._served.collection(name)) != self._stamps[name]:
+                with self._following.attempt(name):
                     self._look(name)
-                except AudiosimError as error:
-                    LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
+        return POLL_S
 
     def _look(self, name: str) -> None:
         """Take in what came to a collection's folder by another way, and take back what is gone from there.
 
-        What is wrong there is complained of once.
+        What is wrong there is complained of once; what keeps this service from taking it in is tried again.
         """
-        one = self._served.collection(name)
-        if _stamp(one) == self._stamps[name]:
-            return
         with self._turn:
-            one, stamp = self._served.collection(name), _stamp(one)
+            one = self._served.collection(name)
+            stamp = _stamp(one)
             if one.folder is None or stamp == self._stamps[name]:
                 return
-            self._stamps[name] = stamp
-            came = Arrivals.of(one.folder)
-            self._swap(name, one.joined_by(one.collection.with_arrivals(came, anew=True)))
+            try:
+                came = Arrivals.of(one.folder)
+                self._swap(name, one.joined_by(one.collection.with_arrivals(came, anew=True)))
+            except InputError as error:
+                self._stamps[name] = stamp
+                LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
+                return
             self._stamps[name] = stamp
             LOG.info(
                 "%s: took in what came to its folder, or was taken back: %d runs and %d documents are there now",

@@ -11,7 +11,7 @@ from pathlib import Path
 from audiosim.campaign.event import Event, judgment_event
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Scale
-from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
+from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError, one_line
 from service.import_store import DONE, FAILED, Import, ImportStore
 from service.served import ServedCollection
 
@@ -34,6 +34,12 @@ def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[fl
         _write(one, imports, file, events, pause)
     except InputError as error:
         imports.end(file.number, FAILED, str(error))
+    except StoreError:
+        raise  # gone on with once the database answers
+    except Exception as error:
+        # Whoever sent it is told; tried again without end it would hold up all files behind it.
+        imports.end(file.number, FAILED, f"a bug in the service: {one_line(error)}")
+        raise
     return True
 
 

@@ -5,13 +5,12 @@ Who asks then finds all of it done, and waits for no database.
 
 import logging
 import pickle
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 
 from audiosim.campaign import DatabaseStore, Lesson
-from audiosim.errors import AudiosimError, RewoundError, StoreError
+from audiosim.errors import RewoundError, StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Relearning
 from service.access import Access
@@ -19,6 +18,7 @@ from service.import_store import ImportStore
 from service.importing import import_next
 from service.memory import give_back_freed_memory
 from service.served import Served, ServedCollection
+from service.supervised import Loop
 from service.teaching import Learner
 
 LOG = logging.getLogger("service")
@@ -30,23 +30,29 @@ IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
 
 
 class Keeper:
-    """Keeps what is served up to date, in three threads: one reads, one has models learn, one takes in files."""
+    """Keeps what is served up to date, each task in a loop of its own: what one waits for holds up no other.
+
+    Nothing that guards depends on a log: tokens are read by themselves.
+    """
 
     def __init__(self, served: Served, access: Access, imports: ImportStore) -> None:
         self._served, self._access, self._imports = served, access, imports
-        self._stopping = threading.Event()
         self._learner: Learner | None = None
-        self._threads = [threading.Thread(target=one, daemon=True) for one in (self._follow, self._teach, self._import)]
+        self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
+        self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
+        self._teaching = Loop("teaching the models", self._teach)
+        self._importing = Loop("importing", self._import, imports.came)
+        self._loops = (self._following, self._reading, self._teaching, self._importing)
 
     def start(self) -> None:
         """Begin."""
-        for thread in self._threads:
-            thread.start()
+        for loop in self._loops:
+            loop.start()
 
     def stop(self) -> None:
         """End, and what is being learned too; it is learned again where the log is next opened."""
-        self._stopping.set()
-        self._imports.came.set()
+        for loop in self._loops:
+            loop.stop()
         if self._learner is not None:
             self._learner.stop()
 
@@ -55,45 +61,42 @@ class Keeper:
         for name, one in self._served.collections.items():
             if one.campaign.trouble:
                 yield f"{name}: {one.campaign.trouble}"
+        for loop in self._loops:
+            yield from loop.reasons()
 
-    def _follow(self) -> None:
-        took_s = 0.0
-        while not self._stopping.wait(min(max(POLL_S, REST * took_s), LONGEST_REST_S)):
-            began = time.monotonic()
-            if self._access.stale:
-                with suppress(StoreError):  # what is known holds until they can be read again
-                    self._access.reload()
-            for one in list(self._served.collections.values()):
-                with suppress(StoreError):  # `trouble` says so
-                    one.campaign.sync()
-                    if isinstance(one.store, DatabaseStore):
-                        one.store.fold(IDLE_S)
-            took_s = time.monotonic() - began
+    def _follow(self) -> float:
+        began = time.monotonic()
+        for name, one in list(self._served.collections.items()):
+            with self._following.attempt(name), suppress(StoreError):  # `trouble` says so
+                one.campaign.sync()
+                if isinstance(one.store, DatabaseStore):
+                    one.store.fold(IDLE_S)
+        return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
 
-    def _import(self) -> None:
-        while not self._stopping.is_set():
-            self._imports.came.clear()
-            busy = False
-            for one in list(self._served.collections.values()):
-                with suppress(StoreError):
-                    busy |= import_next(one, self._imports, self._stopping.wait)
-            if not busy:
-                self._imports.came.wait(LOOK_S)
+    def _read_tokens(self) -> float:
+        if self._access.stale:
+            self._access.reload()  # where it fails, what is known holds until they can be read again
+        return POLL_S
 
-    def _teach(self) -> None:
-        while not self._stopping.wait(POLL_S):
-            for name, one in list(self._served.collections.items()):
-                try:
-                    self._teach_one(name, one)
-                except AudiosimError as error:
-                    LOG.warning("%s: the model could not learn: %s", name, error)
+    def _import(self) -> float:
+        busy = False
+        for name, one in list(self._served.collections.items()):
+            with self._importing.attempt(name):
+                busy |= import_next(one, self._imports, self._importing.stopping.wait)
+        return 0.0 if busy else LOOK_S
+
+    def _teach(self) -> float:
+        for name, one in list(self._served.collections.items()):
+            with self._teaching.attempt(name):
+                self._teach_one(name, one)
+        return POLL_S
 
     def _teach_one(self, name: str, one: ServedCollection) -> None:
         lesson = one.campaign.lesson()
-        if lesson is None or self._stopping.is_set():
+        if lesson is None or self._teaching.stopping.is_set():
             return
         learned = one.campaign.lessons.recall(lesson) or self._learned(name, lesson)
-        while not self._stopping.is_set():
+        while not self._teaching.stopping.is_set():
             try:
                 one.campaign.teach(lesson.number, learned)
                 give_back_freed_memory()
@@ -101,7 +104,7 @@ class Keeper:
             except RewoundError:
                 break
             except StoreError:
-                self._stopping.wait(POLL_S)
+                self._teaching.stopping.wait(POLL_S)
 
     def _learned(self, name: str, lesson: Lesson) -> RelevanceEstimator:
         """The estimator that has learned, here where there is nothing to learn or no way to learn it elsewhere."""

@@ -10,6 +10,7 @@ from weakref import finalize
 import sqlalchemy as sql
 from sqlalchemy import exc
 
+import audiosim
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.engine import DatabaseFile, failure, open_engine, open_existing, reporting
 from audiosim.campaign.event import Event, utc_now, write_time
@@ -173,7 +174,7 @@ class DatabaseStore:
         """The events of rows, the first of which is line `since` where that is a line."""
         before = Head(0, FIRST)
         for number, digest, *fields in rows:
-            event = event_of(fields)
+            event = self._event(number, fields)
             if number == since and since:
                 before = Head(number, digest)
             elif number != before.number + 1 or digest != link(before.digest, number, event):
@@ -189,6 +190,16 @@ class DatabaseStore:
         if before.number < known.number:
             raise self._rewound(f"line {known.number} is gone")
         self._know(before)
+
+    def _event(self, number: int, fields: Sequence[Any]) -> Event:
+        """The event of a line; what a later version wrote is no reason to go on without it."""
+        try:
+            return event_of(fields)
+        except (InputError, ValueError, TypeError) as error:
+            raise StoreError(
+                f"{self._shown()}: line {number} cannot be read by audiosim {audiosim.__version__}: {error}; "
+                f"use the version that wrote it, or {REPAIR}"
+            ) from error
 
     def _know(self, head: Head) -> None:
         with self._lock:

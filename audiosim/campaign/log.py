@@ -8,7 +8,7 @@ from threading import RLock
 from audiosim.campaign.event import Event, Record
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import Store, check_repeated
-from audiosim.errors import BusyError, RewoundError, StoreError
+from audiosim.errors import BusyError, InputError, RewoundError, StoreError
 
 LATE_S = 1.0  # for a log to be read or written
 SLICE_S = 0.05
@@ -135,8 +135,13 @@ class Log:
 
     def _take(self, lines: Iterator[tuple[int, Event]]) -> None:
         for number, event in lines:
-            with self.state:
-                self._note(number, event)
+            try:
+                with self.state:
+                    self._note(number, event)
+            except InputError as error:
+                # The ledger has half of the line: nothing that is read off it from now on would be right.
+                self._broken = self._failed = f"{error}; correct the collection, or restore a backup, and restart"
+                raise RewoundError(self._broken) from error
 
 
 class Turn:

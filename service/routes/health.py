@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
+from service.arriving import Receiver
 from service.callers import CLIENT, PUBLIC
 from service.exchange import chapter, kept
 from service.keeper import Keeper
@@ -21,9 +22,11 @@ async def live() -> HealthOut:
 
 
 @router.get("/health/ready", dependencies=[PUBLIC])
-async def ready(response: Response, keeper: Annotated[Keeper, kept("keeper")]) -> HealthOut:
+async def ready(
+    response: Response, keeper: Annotated[Keeper, kept("keeper")], receiver: Annotated[Receiver, kept("receiver")]
+) -> HealthOut:
     """Tell whether all is loaded and logs can be read and written within a second; 503 with the reasons where not."""
-    reasons = list(keeper.reasons())
+    reasons = [*keeper.reasons(), *receiver.reasons()]
     response.status_code = 503 if reasons else 200
     return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore, judgments_in
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
-from audiosim.errors import ClosedError, InputError, LeaseError
+from audiosim.errors import ClosedError, InputError, LeaseError, RewoundError
 from audiosim.expected.estimation import estimate
 from audiosim.relevance.estimators import estimator_of
 
@@ -156,8 +156,20 @@ def test_a_log_with_a_grade_off_the_scale_is_refused_by_the_number_of_its_line(o
     store = MemoryStore()
     store.append(said())
     store.append(replace(said(), grades={"grade": 0.5}))
-    with pytest.raises(InputError, match="event 2 of the log: grade 0.5 is not on the fine scale"):
+    with pytest.raises(RewoundError, match="event 2 of the log: grade 0.5 is not on the fine scale; correct"):
         opened(store)
+
+
+def test_a_line_that_does_not_fit_ends_all_answers_and_not_only_its_own(opened, said):
+    store = MemoryStore()
+    campaign = opened(store)
+    store.append(replace(said(), grades={"grade": 0.5}))
+    for _ in range(2):  # the second time the line is behind, and what it left half done would be gone on with
+        with pytest.raises(RewoundError, match="event 1 of the log: grade 0.5 is not on the fine scale"):
+            campaign.sync()
+    with pytest.raises(RewoundError):
+        campaign.tell(said(document="b"))
+    assert "event 1 of the log" in campaign.trouble
 
 
 def test_what_the_estimator_could_not_count_is_safe_and_counted_later(tiny, tiny_truth):

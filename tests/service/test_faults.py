@@ -1,5 +1,6 @@
 """Faults of a database that a service stands on, and what the service makes of it; real servers all."""
 
+import hashlib
 import json
 import shutil
 import signal
@@ -21,6 +22,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.simulation import Design, synthetic_collection
+from service.tokens import TokenStore
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +81,59 @@ def test_a_log_that_goes_back_is_one_error_and_the_server_still_stops(commanded,
     with commanded(folders[1:], tmp_path / "again", "--db", f"sqlite:///{path}") as server, server.client() as http:
         assert judge(http, pairs[5]).json()["number"] == 2
         assert reasons(http) == (200, [])
+
+
+def write_line(path, kind, number):
+    """Write a line as a later version may write it, chained to the one before."""
+    with closing(sqlite3.connect(path)) as other, other:
+        (before,) = other.execute("SELECT digest FROM audiosim_campaigns").fetchone()
+        line = [number, kind, "2026-11-22T12:00:00.000Z", "", "", "", {}, {}, "", 0, ""]
+        digest = hashlib.sha256(json.dumps([before, *line], sort_keys=True).encode()).hexdigest()
+        columns = [row[1] for row in other.execute("PRAGMA table_info(audiosim_events)")]
+        last = other.execute("SELECT * FROM audiosim_events ORDER BY number DESC").fetchone()
+        new = dict(zip(columns, last, strict=True)) | {"number": number, "kind": kind, "time": line[2]}
+        new |= {"assessor": "", "query": "", "document": "", "grades": "{}", "details": "{}", "key": None}
+        new |= {"refers": 0, "until": "", "digest": digest}
+        other.execute(f"INSERT INTO audiosim_events VALUES ({', '.join('?' * len(new))})", list(new.values()))
+        other.execute("UPDATE audiosim_campaigns SET last = ?, digest = ?", (number, digest))
+    return before
+
+
+def test_a_line_of_a_later_version_stops_judging_and_nothing_that_guards(
+    commanded, folders, pairs, tmp_path, wait_until
+):
+    path, command = tmp_path / "campaign.db", [sys.executable, "-m", "audiosim"]
+    tokens = TokenStore(f"sqlite:///{path}")
+    own, other = (tokens.create(name, "organiser") for name in ("me", "gone"))
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        http.headers["authorization"] = f"Bearer {own}"
+        assert judge(http, pairs[0]).status_code == 201
+        before = write_line(path, "flag", 2)
+        wait_until(lambda: reasons(http)[0] == 503)
+        assert "line 2 cannot be read by audiosim" in reasons(http)[1][0]
+        refused = judge(http, pairs[1])
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert "unknown kind of event 'flag'" in refused.json()["detail"]
+        assert http.get(f"{COARSE}/ranking").status_code == 200
+        # What is said of tokens goes on whatever becomes of the log.
+        asked = {"headers": {"authorization": f"Bearer {other}"}}
+        assert http.get(f"{COARSE}/ranking", **asked).status_code == 200
+        tokens.revoke("gone")
+        wait_until(lambda: http.get(f"{COARSE}/ranking", **asked).status_code == 401)
+        assert server.stop() == 0
+        assert server.log.read_text(encoding="utf-8").count("Traceback") == 0
+    again = [*command, "serve", folders[1], "--port", "0", "--db", f"sqlite:///{path}"]
+    done = subprocess.run(list(map(str, again)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "line 2 cannot be read by audiosim" in last
+    assert last.endswith("use the version that wrote it, or restore a backup that audiosim verify accepts")
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("DELETE FROM audiosim_events WHERE number = 2")
+        other.execute("UPDATE audiosim_campaigns SET last = 1, digest = ?", (before,))
+    with commanded(folders[1:], tmp_path / "again", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        http.headers["authorization"] = f"Bearer {own}"
+        assert judge(http, pairs[1]).json()["number"] == 2
 
 
 def test_a_database_that_is_moved_away_takes_no_judgment_until_it_is_back(

@@ -1,0 +1,82 @@
+"""Loops of a service that end only when told to: a failure is said once, tried again, and readiness knows of it."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from audiosim.errors import AudiosimError, one_line
+
+LOG = logging.getLogger("service")
+SLOWEST_S = 30.0  # between two rounds of which the first failed
+
+
+class Loop:
+    """A thread that does one thing again and again until it is stopped.
+
+    Whatever a round raises is logged once; the next round tries again, later each time. Until one works, `reasons`
+    says what is wrong.
+
+    name     of what it does, for people
+    work     one round; seconds until the next
+    wake     begins the next round at once when it is set
+    longest_rest_s  between two rounds of which the first failed
+    """
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[], float],
+        wake: threading.Event | None = None,
+        longest_rest_s: float = SLOWEST_S,
+    ) -> None:
+        self.name, self._work, self._longest_rest_s = name, work, longest_rest_s
+        self.stopping, self._wake = threading.Event(), wake or threading.Event()
+        self._failing: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._go_round, name=name, daemon=True)
+        self._started = False
+
+    def start(self) -> None:
+        """Begin with the first round."""
+        self._started = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the round that is being made."""
+        self.stopping.set()
+        self._wake.set()
+
+    def reasons(self) -> Iterator[str]:
+        """Reasons why it does not do its work, a line each; none where all works."""
+        for task, problem in list(self._failing.items()):
+            yield ": ".join(filter(None, (self.name, task, problem)))
+        if self._started and not self._thread.is_alive() and not self.stopping.is_set():
+            yield f"{self.name}: its thread has ended; restart the service"
+
+    @contextmanager
+    def attempt(self, task: str = "") -> Iterator[None]:
+        """One task of a round, whose failure keeps the others of the round from nothing."""
+        try:
+            yield
+        except Exception as error:
+            self._fail(task, error)
+        else:
+            if self._failing.pop(task, None) is not None:
+                LOG.warning("%s works again", ": ".join(filter(None, (self.name, task))))
+
+    def _fail(self, task: str, error: Exception) -> None:
+        ours = isinstance(error, AudiosimError)
+        if task not in self._failing:
+            where = ": ".join(filter(None, (self.name, task)))
+            LOG.error("%s: %s", where, error if ours else one_line(error), exc_info=None if ours else error)
+        self._failing[task] = str(error) if ours else one_line(error)
+
+    def _go_round(self) -> None:
+        failed, rest_s = 0, 0.0
+        while not self.stopping.is_set():
+            self._wake.clear()
+            with self.attempt():
+                rest_s = self._work()
+            failed = failed + 1 if self._failing else 0
+            # Doubled from one failure to the next: what takes seconds and fails must not take the whole processor.
+            self._wake.wait(min(max(rest_s, 0.25) * 2.0 ** min(failed, 20), self._longest_rest_s) if failed else rest_s)
