@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Event
@@ -22,6 +23,7 @@ from audiosim.campaign.event import utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.tables import IMPORTS
 from audiosim.errors import BusyError, InputError
+from service.deliveries import Delivery, bytes_of, earlier, keep
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 ENDED = (DONE, FAILED)
@@ -38,7 +40,6 @@ class Import:
     """A file of judgments that was sent to a campaign.
 
     number   of the file
-    key      of its request; None where there was none
     prefix   of the keys under which its judgments are written: then a slash, and their number in the file
     by       who sent it; empty where nobody is named
     time     when; ISO 8601, UTC
@@ -50,7 +51,6 @@ class Import:
 
     number: int
     collection: str
-    key: str | None
     prefix: str
     by: str
     time: str
@@ -86,45 +86,56 @@ class ImportStore:
         self.came = Event()  # set when a file came to this process
         self._ended = Condition()
 
-    def add(self, collection: str, body: bytes, key: str = "", by: str = "") -> Import:
-        """Take a file; when this returns it is safe. The one that came before with the same key, where one did.
-
-        key  empty: none
-        """
+    def add(self, sent: Delivery, body: bytes) -> Import:
+        """Take a file; when this returns it is safe. The one that came before by the same key, where one did."""
         try:
             with reporting(self._engine):
                 self._make()
                 with self._engine.begin() as connection:
-                    known = self._find(connection, collection, IMPORTS.c.key == key) if key else None
+                    known = earlier(connection, sent)
                     if known is not None:
-                        return known
-                    open_ = sql.select(sql.func.count()).where(IMPORTS.c.collection == collection, _open)
-                    if connection.execute(open_).scalar_one() >= MOST_WAITING:
-                        raise BusyError(
-                            f"{MOST_WAITING} files for {collection} are waiting already; send it again later"
-                        )
-                    row = {
-                        "collection": collection,
-                        "key": key or None,
-                        "by": by,
-                        "time": write_time(utc_now()),
-                        "body": body,
-                    }
-                    row |= {"prefix": f"import-{secrets.token_hex(8)}", "problem": "", "worker": ""}
-                    new = sql.insert(IMPORTS).values(status=WAITING, written=0, seen=0.0, **row)
-                    made = connection.execute(new.returning(*SAID)).one()
+                        return self._found(connection, sent.collection, int(known))
+                    file = self._insert(connection, sent, body)
+                    keep(connection, sent, str(file.number))
         except exc.IntegrityError:  # the same was sent twice, at the same moment
-            return self.add(collection, body, key, by)
+            return self.add(sent, body)
         self.came.set()
-        return Import(**made._mapping)
+        return file
+
+    def _insert(self, connection: sql.Connection, sent: Delivery, body: bytes) -> Import:
+        open_ = sql.select(sql.func.count()).where(IMPORTS.c.collection == sent.collection, _open)
+        if connection.execute(open_).scalar_one() >= MOST_WAITING:
+            raise BusyError(f"{MOST_WAITING} files for {sent.collection} are waiting already; send it again later")
+        row = {"collection": sent.collection, "by": sent.sender, "time": write_time(utc_now()), "body": body}
+        row |= {"prefix": f"import-{secrets.token_hex(8)}", "problem": "", "worker": ""}
+        new = sql.insert(IMPORTS).values(status=WAITING, written=0, seen=0.0, **row)
+        return Import(**connection.execute(new.returning(*SAID)).one()._mapping)
+
+    def answered(self, sent: Delivery) -> str | None:
+        """Answer to a file of another kind that came before by the same key; None where none did."""
+        if not sent.key or not self._is_there():
+            return None
+        with reporting(self._engine), self._engine.connect() as connection:
+            return earlier(connection, sent)
+
+    def note_answer(self, sent: Delivery, answer: str) -> None:
+        """Keep what a file of another kind was answered, and that its bytes were kept."""
+        with reporting(self._engine), suppress(exc.IntegrityError):  # the same was sent to another server
+            self._make()
+            with self._engine.begin() as connection:
+                keep(connection, sent, answer)
+
+    def kept_bytes(self, sender: str) -> int:
+        """Bytes that were kept of all that a sender sent."""
+        if not self._is_there():
+            return 0
+        with reporting(self._engine), self._engine.connect() as connection:
+            return bytes_of(connection, sender)
 
     def get(self, collection: str, number: int) -> Import:
         """The file of a number."""
         with reporting(self._engine), self._engine.connect() as connection:
-            found = self._find(connection, collection, IMPORTS.c.number == number) if self._is_there() else None
-        if found is None:
-            raise InputError(f"there is no import {number} of {collection}")
-        return found
+            return self._found(connection, collection, number)
 
     def wait(self, file: Import, seconds: float) -> Import:
         """The file when it has ended, or after so many seconds."""
@@ -188,9 +199,12 @@ class ImportStore:
                 self._there = sql.inspect(self._engine).has_table(IMPORTS.name)
         return self._there
 
-    def _find(self, connection: sql.Connection, collection: str, which: sql.ColumnElement[bool]) -> Import | None:
-        row = connection.execute(sql.select(*SAID).where(IMPORTS.c.collection == collection, which)).one_or_none()
-        return None if row is None else Import(**row._mapping)
+    def _found(self, connection: sql.Connection, collection: str, number: int) -> Import:
+        which = sql.select(*SAID).where(IMPORTS.c.collection == collection, IMPORTS.c.number == number)
+        row = connection.execute(which).one_or_none() if self._is_there() else None
+        if row is None:
+            raise InputError(f"there is no import {number} of {collection}")
+        return Import(**row._mapping)
 
 
 _open = IMPORTS.c.status.not_in(ENDED)

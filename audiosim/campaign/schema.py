@@ -19,7 +19,7 @@ from audiosim.campaign.engine import DatabaseFile, open_existing, reporting
 from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES
 from audiosim.errors import InputError
 
-LATEST = "3"  # of migrations/versions
+LATEST = "4"  # of migrations/versions
 BEFORE_ALEMBIC = 3  # in audiosim_schema, for good
 LOCK = 4_155_206_311  # of PostgreSQL's advisory locks: ours, by lot
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -1,4 +1,4 @@
-"""The tables of a database: of campaigns, tokens, files on their way in, and of what models learned; see `schema`.
+"""The tables of a database: of campaigns, tokens, files that came, and of what models learned; see `schema`.
 
 One row per collection holds the number and the digest of its last event; whoever appends takes the next numbers there
 first and holds the row until all is written, so that numbers rise in the order in which events become readable.
@@ -81,7 +81,6 @@ IMPORTS = sql.Table(
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("key", sql.Text),  # of the request; NULL where there is none
     sql.Column("prefix", sql.Text, nullable=False),  # of the keys of its judgments
     sql.Column("by", sql.Text, nullable=False),
     sql.Column("time", sql.Text, nullable=False),
@@ -92,7 +91,19 @@ IMPORTS = sql.Table(
     sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
     sql.Column("worker", sql.Text, nullable=False),  # who is at it
     sql.Column("seen", sql.Float, nullable=False),  # when they last said so, in seconds since 1970
-    sql.UniqueConstraint("collection", "key"),
+)
+DELIVERIES = sql.Table(  # files that were taken, of every kind: by whom, and what they were answered
+    "audiosim_deliveries",
+    TABLES,
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("sender", sql.Text, nullable=False),  # empty where nobody is named
+    sql.Column("key", sql.Text),  # of the request; NULL where there is none
+    sql.Column("digest", sql.Text, nullable=False),  # SHA-256 of what was sent; empty where it is not known
+    sql.Column("bytes", sql.BigInteger, nullable=False),  # kept of it
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("answer", sql.Text, nullable=False),  # number of an import, or JSON
+    sql.UniqueConstraint("collection", "sender", "key"),
 )
 FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:-1])
 

@@ -1,11 +1,13 @@
 """Judgments in, as files: taken at once, written beside the judging."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Request, Response
 
 from audiosim.errors import InputError
 from service.callers import CallerDep
+from service.deliveries import Delivery
 from service.exchange import BodyDep, CollectionDep, chapter, kept
 from service.import_store import FAILED, Import, ImportStore
 from service.routes.judging import KeyHeader
@@ -40,7 +42,10 @@ def import_judgments(
 
     A file that is not written within half a second is answered with 202: it is safe, and goes on through restarts.
     """
-    file = imports.wait(imports.add(one.collection.identifier, body, key, caller.name), WAIT_S)
+    sent = replace(
+        Delivery.of(one.collection.identifier, caller.name, key, body), kept_bytes=0
+    )  # let go of when it is read
+    file = imports.wait(imports.add(sent, body), WAIT_S)
     if file.status == FAILED:
         raise InputError(file.problem)
     if not file.ended:

@@ -47,7 +47,7 @@ TURNS = CapacityLimiter(1)
 
 
 @dataclass
-class Delivery:
+class Incoming:
     """One request that brings something to a collection: FastAPI makes it of what any such route is given."""
 
     request: Request
@@ -69,7 +69,7 @@ class Delivery:
         return came
 
 
-DeliveryDep = Annotated[Delivery, Depends()]
+IncomingDep = Annotated[Incoming, Depends()]
 
 
 @router.post(
@@ -80,7 +80,7 @@ DeliveryDep = Annotated[Delivery, Depends()]
     openapi_extra={"requestBody": {"required": True, "content": DOCUMENT}},
 )
 async def take_document(
-    delivery: DeliveryDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
+    incoming: IncomingDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
 ) -> DocumentOut:
     """Take in a recording, or what is known of one: from then on its relevance to any query is predicted.
 
@@ -88,19 +88,19 @@ async def take_document(
     metadata are then in the address, `?document=new1&artist=Somebody&genre=jazz`. What is known of a document stays:
     that it is otherwise is refused.
     """
-    kind = delivery.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = incoming.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
         if (document, artist, genre) != (None, None, None):
             raise HTTPException(422, "metadata may be in the body or in the address, not in both")
-        known, sound = DocumentIn.taken(delivery.body).to_domain(), None
+        known, sound = DocumentIn.taken(incoming.body).to_domain(), None
     elif kind in SUFFIXES:
         if document is None:
             raise HTTPException(422, "expected ?document=IDENTIFIER, which the recording is to be called")
-        known, sound = Document(document, artist, genre), delivery.body
+        known, sound = Document(document, artist, genre), incoming.body
     else:
         raise HTTPException(415, f"expected {JSON} or a file of sound ({', '.join(SUFFIXES)}), got {kind!r:.80}")
-    name, suffix = delivery.collection, SUFFIXES.get(kind, "")
-    return DocumentOut.from_domain(name, await delivery.take(lambda to: to.take_document(name, known, sound, suffix)))
+    name, suffix = incoming.collection, SUFFIXES.get(kind, "")
+    return DocumentOut.from_domain(name, await incoming.take(lambda to: to.take_document(name, known, sound, suffix)))
 
 
 @router.post(
@@ -109,11 +109,11 @@ async def take_document(
     responses=KNOWN,
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
-async def take_runs(delivery: DeliveryDep, system: NameQuery = None, team: NameQuery = None) -> RunsOut:
+async def take_runs(incoming: IncomingDep, system: NameQuery = None, team: NameQuery = None) -> RunsOut:
     """Take in the run of a new system, or of one whose run has changed, while the campaign goes on; judgments stay.
 
     A file of one run or several, in any form that a collection's folder may have it. `system` names the system where
     the file holds one run, and `team` whose it is.
     """
-    name, text = delivery.collection, delivery.body
-    return RunsOut.from_domain(name, await delivery.take(lambda to: to.take_runs(name, text, system, team)))
+    name, text = incoming.collection, incoming.body
+    return RunsOut.from_domain(name, await incoming.take(lambda to: to.take_runs(name, text, system, team)))

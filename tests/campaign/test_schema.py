@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -21,11 +22,14 @@ from audiosim.campaign.archive import verify
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
 from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES, TOKENS
 from audiosim.errors import InputError, StoreError
+from service.deliveries import Delivery
+from service.import_store import ImportStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
-# Digest of the last event as the code of layout 2 wrote it; layout 1 had none.
-LAST = {"2": "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4"}
+# Digest of the last event as the code of layouts 2 and 3 wrote it; layout 1 had none.
+CHAINED = "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4"
+LAST = {"2": CHAINED, "3": CHAINED}
 FIRST_JUDGMENT = ("judgment", "2026-11-21T09:00:28.000Z", "ann", "q06", "d067", {"fine": 5.0})
 
 
@@ -52,7 +56,7 @@ def load_older(url, layout):
     engine.dispose()
 
 
-@pytest.fixture(params=["1", "2"])
+@pytest.fixture(params=["1", "2", "3"])
 def older(request, database_to_make):
     """The URL of a database of an older layout, and the layout."""
     load_older(database_to_make, request.param)
@@ -109,6 +113,17 @@ def test_tokens_of_an_older_version_stay_good(older):
     text = (OLDER / f"layout-{layout}-sqlite.sql").read_text(encoding="utf-8")
     assert [(row.name, row.role) for row in rows] == [("ann", "assessor")]
     assert url.startswith("postgresql") or rows[0].digest in text
+
+
+def test_the_keys_of_imports_go_on_being_known(older):
+    url, layout = older
+    migrate(url)
+    imports = ImportStore(url)
+    sent = Delivery.of("demo", "me", "key", b"q d 1\n")
+    if layout != "1":  # which knew no imports
+        assert imports.add(sent, b"q d 1\n").problem == "line 1: expected a header"
+    assert imports.add(replace(sent, key="new"), b"q d 1\n").status == "waiting"
+    imports.close()
 
 
 def test_a_migrated_database_is_laid_out_as_a_new_one(older, tmp_path):
@@ -188,13 +203,13 @@ def test_a_migration_that_fails_changes_nothing(older):
     url, layout = older
     engine = engine_of(url)
     with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE audiosim_lessons (theirs INTEGER)")
-    with pytest.raises(StoreError, match=r"audiosim_lessons.* already exists"):
+        connection.exec_driver_sql("CREATE TABLE audiosim_deliveries (theirs INTEGER)")
+    with pytest.raises(StoreError, match=r"audiosim_deliveries.* already exists"):
         migrate(url)
     assert layout_of_database(url) == layout
     known = {column["name"] for column in sql.inspect(engine).get_columns("audiosim_events")}
-    assert ("digest" in known) == (layout == "2")
-    assert not sql.inspect(engine).has_table(LAYOUTS.name)
+    assert ("digest" in known) == (layout != "1")
+    assert sql.inspect(engine).has_table(LAYOUTS.name) == (layout == "3")
     engine.dispose()
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -15,6 +16,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import BusyError, InputError
+from service.deliveries import Delivery
 from service.import_store import SILENT_S, ImportStore
 
 pytestmark = pytest.mark.slow
@@ -185,8 +187,9 @@ def database(request, tmp_path):
 
 
 def test_a_file_is_of_one_process_until_that_falls_silent(imports, database, monkeypatch):
-    file = imports.add("mine", b"a file", "one key", "ann")
-    assert imports.add("mine", b"another", "one key") == file
+    sent = Delivery.of("mine", "ann", "one key", b"a file")
+    file = imports.add(sent, b"a file")
+    assert imports.add(sent, b"a file") == file
     assert imports.take("other") is None
     other = ImportStore(database)
     taken, body = imports.take("mine")
@@ -205,12 +208,25 @@ def test_a_file_is_of_one_process_until_that_falls_silent(imports, database, mon
     other.close()
 
 
+def test_another_file_by_a_used_key_is_refused_and_keys_are_their_senders_own(imports):
+    first = imports.add(Delivery.of("mine", "ann", "one key", b"a file"), b"a file")
+    other = Delivery.of("mine", "ann", "one key", b"another")
+    with pytest.raises(
+        InputError, match="^the Idempotency-Key 'one key' was used for another content; nothing of this"
+    ):
+        imports.add(other, b"another")
+    for sent in (replace(other, sender="bob"), replace(other, collection="theirs"), replace(other, key="two")):
+        assert imports.add(sent, b"another").number > first.number
+    assert [file.by for file in imports.recent("mine")] == ["ann", "bob", "ann"]
+
+
 def test_too_many_files_that_wait_are_refused(tmp_path):
     imports = ImportStore(None)
+    sent = Delivery.of("mine", "ann", "", b"a file")
     for _ in range(20):
-        imports.add("mine", b"a file")
+        imports.add(sent, b"a file")
     with pytest.raises(BusyError, match="^20 files for mine are waiting already; send it again later$"):
-        imports.add("mine", b"a file")
+        imports.add(sent, b"a file")
     imports.close()
 
 
