@@ -6,4 +6,14 @@ Public are the names in `__all__` and the modules that docs/public.md lists; eve
 import lazy_loader
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """The public name, imported when first asked for; an error that names the nearest one where there is none."""
+    if name in __all__:
+        return _find(name)
+    from audiosim.errors import did_you_mean
+
+    # Python's own hint reads `name` and `obj` of the error, but notebooks do not show it.
+    raise AttributeError(f"module 'audiosim' has no attribute {name!r}{did_you_mean(name, __all__)}")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.collection_files import JUDGMENTS, check_names, find_file, find_runs, open_folder, prepare_folder
@@ -10,6 +11,15 @@ from audiosim.corpus.collection_toml import Settings, read_settings, settings_li
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.corpus.evidence_files import About, Evidence, Key, packed, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.in_memory import (
+    DOCUMENT,
+    QUERY,
+    SYSTEM,
+    documents_in_memory,
+    judgments_in_memory,
+    names_in_memory,
+    runs_in_memory,
+)
 from audiosim.corpus.judgments import fits_qrels, judgments_csv_lines, qrels_lines, read_judgments
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.matching import Matching, Reading
@@ -22,7 +32,7 @@ from audiosim.corpus.metadata_tables import (
     system_lines,
 )
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, retrieved_by
+from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, parse_scale, retrieved_by
 from audiosim.corpus.runs import SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.errors import InputError, repeated
@@ -122,7 +132,7 @@ class Collection:
         settings = replace(settings, scale=scale or settings.scale)
         scale, judged = _read_judgments(files.judgments, settings.scale)
         evidence = read_evidence(folder, settings.evidence)
-        deepest = max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
+        deepest = _deepest(runs)
         found = cls(
             identifier=folder.resolve().name,
             name=folder.resolve().name if settings.name is None else settings.name,
@@ -142,6 +152,63 @@ class Collection:
             task=settings.task or "",
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
+
+    @classmethod
+    def from_frames(
+        cls,
+        runs: object,
+        judgments: object = None,
+        documents: object = None,
+        systems: object = None,
+        queries: object = None,
+        *,
+        scale: str | Sequence[float] | Scale | None = None,
+        cutoff: int | None = None,
+        name: str = "collection",
+    ) -> "Collection":
+        """The collection of what a program holds in memory: data frames, dicts, objects of ranx or ir_measures.
+
+        runs       a frame with columns system, query, document, and score or rank; other forms: see `corpus.in_memory`
+        judgments  a frame with columns query, document, grade, or another form; None where nothing is judged
+        documents  a frame with columns document, artist, genre, or a dict of document -> columns
+        systems    the team of each system: a frame with columns system, team, or a dict
+        queries    which document each query is: a frame with columns query, document, or a dict
+        scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades where None
+        cutoff     how deep a ranking counts; guessed from the rankings where None
+
+            collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
+            audiosim.estimate(collection)
+        """
+        judged = () if judgments is None else judgments_in_memory(judgments)
+        settings = Settings(name, _as_scale(scale), cutoff)
+        found = runs_in_memory(runs)
+        deepest = _deepest(found)
+        scale = settings.scale or _guess(judged)
+        return cls(
+            identifier=name,
+            name=name,
+            scale=scale,
+            cutoff=cutoff or min(deepest, DEEPEST_GUESS),
+            runs=found,
+            documents={} if documents is None else documents_in_memory(documents),
+            query_documents={} if queries is None else names_in_memory(queries, QUERY, DOCUMENT),
+            teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
+            judgments=judged,
+            guesses=_guesses(settings, scale, bool(judged), deepest),
+        )
+
+    @classmethod
+    def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
+        """The collection of runs and qrels as ranx, ir_measures and pytrec_eval have them; see `from_frames`.
+
+        runs   a dict of system -> query -> documents (best first, or document -> score), ranx's runs, or a dict of
+               system -> ScoredDocs
+        qrels  a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels; None where nothing is judged
+        more   what else `from_frames` takes, such as scale=[0, 1, 2, 3]
+
+            Collection.from_runs({"A": {"q1": ["d3", "d1"]}, "B": {"q1": ["d1", "d2"]}}, {"q1": {"d1": 2}})
+        """
+        return cls.from_frames(runs, qrels, **more)
 
     def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
         """The collection with runs, documents and teams that came to it; see `corpus.arrivals`.
@@ -306,6 +373,21 @@ def _guesses(settings: Settings, scale: Scale, judged: bool, deepest: int) -> tu
         f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
     }
     return tuple(sentence for sentence, open_ in guesses.items() if open_)
+
+
+def _deepest(runs: Sequence[Run]) -> int:
+    """Length of the longest ranking, at least 1."""
+    return max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
+
+
+def _guess(judged: Sequence[Judgment]) -> Scale:
+    from audiosim.corpus.judgments import Statement, _guess_scale
+
+    return _guess_scale(Path("judgments"), [Statement(0, *one.pair, {"grade": one.grade}) for one in judged])
+
+
+def _as_scale(scale: str | Sequence[float] | Scale | None) -> Scale | None:
+    return scale if scale is None or isinstance(scale, Scale) else parse_scale(scale)
 
 
 def as_collection(collection: "str | Path | Collection") -> Collection:

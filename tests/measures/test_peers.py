@@ -166,6 +166,11 @@ def test_ranx_agrees(drawn):
         import ranx
 
         judged, runs = as_dictionaries(drawn)
+        named = [ranx.Run(run, name=system) for system, run in runs.items()]
+        for given in (named, {run.name: run for run in named}):
+            read = Collection.from_runs(given, ranx.Qrels(judged), scale=drawn.scale)
+            assert {run.system: run.rankings for run in read.runs} == {run.system: run.rankings for run in drawn.runs}
+            assert read.grades() == drawn.grades()
         for system, run in runs.items():
             one = replace(drawn, runs=tuple(r for r in drawn.runs if r.system == system))
             theirs = ranx.evaluate(

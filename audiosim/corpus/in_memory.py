@@ -1,0 +1,273 @@
+"""Runs, judgments and metadata that a program holds in memory, as a collection has them.
+
+Runs and judgments may be data frames (pandas, Polars), dicts, objects of ranx, or iterables of ir_measures and
+ir_datasets. Nothing here imports these packages: each is known by the attributes that its objects have.
+
+| given | runs | judgments |
+|---|---|---|
+| frame | columns system, query, document, and score or rank | query, document, grade; also assessor, time |
+| dict | system -> query -> documents, best first, or document -> score | query -> document -> grade |
+| ranx | `Run`, several, or system -> `Run` | `Qrels` |
+| ir_measures | system -> iterable of `ScoredDoc` | iterable of `Qrel` |
+
+As in TREC runs a score orders, greatest first, equal scores by document, greatest first; a rank orders where there is
+no score; else the rows do.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from numbers import Integral, Real
+from typing import Any
+
+from audiosim.corpus.model import Document, Judgment, Run
+from audiosim.errors import InputError, did_you_mean
+
+# The names that pandas users, PyTerrier, ranx and ir_measures give to one thing, the one that audiosim uses first.
+SYSTEM = ("system", "run", "tag", "name")
+QUERY = ("query", "query_id", "qid", "q_id", "topic")
+DOCUMENT = ("document", "doc_id", "docno", "docid")
+SCORE = ("score",)
+RANK = ("rank",)
+GRADE = ("grade", "relevance", "rel", "label", "score")
+RUNS = "a data frame, a dict of system -> query -> documents, or ranx's runs"
+QRELS = "a data frame, a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels"
+
+
+def runs_in_memory(given: object) -> tuple[Run, ...]:
+    """The run of each system, in the order given; see the module for the forms."""
+    if isinstance(given, str):
+        raise InputError(f"expected runs: {RUNS}; got the text {given!r}")
+    if is_frame(given):
+        return tuple(Run(system, _ranked(rows)) for system, rows in _by_system(given).items())
+    if isinstance(given, Mapping):
+        return tuple(Run(_text(system, "system"), _rankings(one, system)) for system, one in given.items())
+    several = [given] if _is_ranx(given) else _listed(given, RUNS)
+    return tuple(one if isinstance(one, Run) else Run(_name(one), _rankings(one, _name(one))) for one in several)
+
+
+def judgments_in_memory(given: object) -> tuple[Judgment, ...]:
+    """The judgments, in the order given; see the module for the forms. A grade that is missing means unjudged."""
+    if is_frame(given):
+        return tuple(_frame_judgments(given))
+    plain = given.to_dict() if _is_ranx(given) else given  # type: ignore[attr-defined]
+    if isinstance(plain, Mapping):
+        rows = [(query, document, grade) for query, some in plain.items() for document, grade in _items(some, query)]
+    else:
+        rows = []
+        for one in _listed(plain, QRELS):
+            if isinstance(one, Judgment):
+                return tuple(_listed(plain, QRELS))
+            rows.append((_field(one, "query_id"), _field(one, "doc_id"), _field(one, "relevance")))
+    return tuple(_judgments(rows))
+
+
+def documents_in_memory(given: object) -> dict[str, Document]:
+    """What is known of each document: a frame with a column of documents, a dict of document -> columns, or documents.
+
+    `artist`, `genre` and `path` mean what they mean in documents.tsv; other columns are kept as texts.
+    """
+    if is_frame(given):
+        columns = _columns(given)
+        identifiers = [_text(one, "document") for one in _values(given, _column(columns, DOCUMENT))]
+        others = [name for name in columns if name not in DOCUMENT]
+        cells = [[_known(value) for value in _values(given, name)] for name in others]
+        rows = zip(*cells, strict=True) if cells else repeat(())
+        known = [dict(zip(others, row, strict=True)) for row in _taken(rows, len(identifiers))]
+        return _unique(_document(one, more) for one, more in zip(identifiers, known, strict=True))
+    if isinstance(given, Mapping):
+        pairs = ((_text(one, "document"), more) for one, more in given.items())
+        return _unique(
+            more if isinstance(more, Document) else _document(one, {key: _known(value) for key, value in more.items()})
+            for one, more in pairs
+        )
+    return _unique(_listed(given, "a data frame or a dict of document -> columns"))
+
+
+def names_in_memory(given: object, key: Sequence[str], value: Sequence[str]) -> dict[str, str]:
+    """A name for each identifier, such as the team of each system: a dict, or a frame with these two columns.
+
+    key, value  what the columns may be called
+    """
+    if is_frame(given):
+        columns = _columns(given)
+        rows: Iterable[tuple[object, object]] = zip(
+            _values(given, _column(columns, key)), _values(given, _column(columns, value)), strict=True
+        )
+    elif isinstance(given, Mapping):
+        rows = given.items()
+    else:
+        raise InputError(f"expected a data frame or a dict of {key[0]} -> {value[0]}, got {type(given).__name__}")
+    return {_text(one, key[0]): named for one, name in rows if (named := _known(name)) is not None}
+
+
+def is_frame(given: object) -> bool:
+    """True if it is a data frame, of pandas or Polars."""
+    return hasattr(given, "columns") and hasattr(given, "__getitem__") and not isinstance(given, Mapping)
+
+
+def _is_ranx(given: object) -> bool:
+    """True if it is a `Run` or `Qrels` of ranx, whose dicts are of another kind until they are asked for."""
+    return hasattr(given, "to_dict") and not hasattr(given, "columns")
+
+
+def _name(one: object) -> str:
+    name = getattr(one, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"a run in a list needs a name, as ranx.Run(..., name='A') has; expected {RUNS}")
+    return name
+
+
+def _listed(given: object, expected: str) -> list[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InputError(f"expected {expected}; got {type(given).__name__}")
+    return list(given)
+
+
+def _by_system(frame: Any) -> dict[str, list[tuple[str, str, float | None]]]:
+    columns = _columns(frame)
+    systems = [_text(one, "system") for one in _values(frame, _column(columns, SYSTEM))]
+    found: dict[str, list[tuple[str, str, float | None]]] = {}
+    for system, row in zip(systems, _rows(frame), strict=True):
+        found.setdefault(system, []).append(row)
+    return found
+
+
+def _rankings(one: object, system: object) -> dict[str, tuple[str, ...]]:
+    """The rankings of one system, whatever form they have."""
+    if isinstance(one, Run):
+        return dict(one.rankings)
+    if is_frame(one):
+        return _ranked(_rows(one))
+    plain = one.to_dict() if _is_ranx(one) else one  # type: ignore[attr-defined]
+    if isinstance(plain, Mapping):
+        return {_text(query, "query"): _best_first(some, query) for query, some in plain.items()}
+    scored = _listed(plain, f"query -> documents for system {system}, a data frame or ScoredDocs")
+    return _ranked(
+        (_text(_field(row, "query_id"), "query"), _text(_field(row, "doc_id"), "document"), _number(row.score, "score"))
+        for row in scored
+    )
+
+
+def _best_first(some: object, query: object) -> tuple[str, ...]:
+    if isinstance(some, Mapping):
+        scored = [(_number(score, "score"), _text(document, "document")) for document, score in some.items()]
+        return tuple(document for _, document in sorted(scored, reverse=True))
+    if isinstance(some, str) or not isinstance(some, Iterable):
+        raise InputError(f"expected the documents of query {query}, best first, or document -> score; got {some!r}")
+    return tuple(_text(document, "document") for document in some)
+
+
+def _rows(frame: Any) -> list[tuple[str, str, float | None]]:
+    """Query, document and what orders: the score, the rank turned round, or nothing."""
+    columns = _columns(frame)
+    queries = [_text(one, "query") for one in _values(frame, _column(columns, QUERY))]
+    documents = [_text(one, "document") for one in _values(frame, _column(columns, DOCUMENT))]
+    by: Iterator[float | None] = repeat(None)
+    if (score := _found(columns, SCORE)) is not None:
+        by = (_number(one, "score") for one in _values(frame, score))
+    elif (rank := _found(columns, RANK)) is not None:
+        by = (-_number(one, "rank") for one in _values(frame, rank))
+    return [(query, document, value) for query, document, value in zip(queries, documents, by, strict=False)]
+
+
+def _ranked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[str, ...]]:
+    """The documents of each query, best first."""
+    found: dict[str, list[tuple[float | None, str]]] = {}
+    for query, document, by in rows:
+        found.setdefault(query, []).append((by, document))
+    for some in found.values():
+        if some[0][0] is not None:
+            some.sort(key=lambda one: (one[0] or 0.0, one[1]), reverse=True)
+    return {query: tuple(document for _, document in some) for query, some in found.items()}
+
+
+def _frame_judgments(frame: Any) -> Iterator[Judgment]:
+    columns = _columns(frame)
+    names = [_column(columns, QUERY), _column(columns, DOCUMENT), _column(columns, GRADE)]
+    beside = [_values(frame, name) if name in columns else repeat(None) for name in ("assessor", "time")]
+    rows = list(zip(*(_values(frame, name) for name in names), strict=True))
+    yield from _judgments(rows, *beside)
+
+
+def _judgments(
+    rows: Sequence[tuple[Any, Any, Any]],
+    assessors: Iterable[object] = repeat(None),
+    times: Iterable[object] = repeat(None),
+) -> Iterator[Judgment]:
+    for (query, document, grade), assessor, time in zip(rows, assessors, times, strict=False):
+        value = None if _known(grade) is None else _number(grade, f"grade of document {document}")
+        if value is not None and value >= 0:  # below 0 a qrels file means unjudged, or junk
+            names = _text(query, "query"), _text(document, "document")
+            yield Judgment(*names, value, _known(assessor) or "", _known(time) or "")
+
+
+def _items(some: object, query: object) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(some, Mapping):
+        raise InputError(f"expected document -> grade for query {query}, got {type(some).__name__}")
+    return some.items()
+
+
+def _document(identifier: str, columns: Mapping[str, str | None]) -> Document:
+    more = {key: value for key, value in columns.items() if value is not None}
+    return Document(identifier, more.pop("artist", None), more.pop("genre", None), more.pop("path", None), more)
+
+
+def _unique(documents: Iterable[Document]) -> dict[str, Document]:
+    found: dict[str, Document] = {}
+    for one in documents:
+        if found.setdefault(one.identifier, one) is not one:
+            raise InputError(f"document {one.identifier} is described twice, expected it once")
+    return found
+
+
+def _taken(rows: Iterable[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
+    return [row for row, _ in zip(rows, range(count), strict=False)]
+
+
+def _columns(frame: Any) -> list[str]:
+    return [str(name) for name in frame.columns]
+
+
+def _found(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in columns), None)
+
+
+def _column(columns: Sequence[str], names: Sequence[str]) -> str:
+    name = _found(columns, names)
+    if name is None:
+        hint = next((said for column in columns if (said := did_you_mean(column, names))), "")
+        raise InputError(f"expected a column {names[0]}, found {', '.join(columns) or 'none'}{hint}")
+    return name
+
+
+def _values(frame: Any, name: str) -> list[Any]:
+    values: list[Any] = frame[name].to_list()
+    return values
+
+
+def _field(row: object, name: str) -> object:
+    try:
+        return getattr(row, name)
+    except AttributeError:
+        raise InputError(f"expected rows with {name}, as ir_measures has them; got {type(row).__name__}") from None
+
+
+def _text(value: object, what: str) -> str:
+    """An identifier: a text that is not blank, or a whole number."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"expected a text or a whole number as identifier of a {what}, got {value!r}")
+    return str(value)
+
+
+def _known(value: object) -> str | None:
+    """A value of a table as a text; None where it is missing."""
+    missing = value is None or value == "" or value != value or type(value).__name__ in ("NAType", "NaTType")
+    return None if missing else str(value)
+
+
+def _number(value: object, what: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or value != value:
+        raise InputError(f"expected a number as {what}, got {value!r}")
+    return float(value)
