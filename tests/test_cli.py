@@ -3,6 +3,7 @@ import io
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import soundfile
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")
@@ -211,6 +213,37 @@ def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
     assert all(row["divergence"] > 0 for row in rows)
     assert run("neighbours", index, "-k", "2", "-o", tmp_path / "near.trec")[0] == 0
     assert len((tmp_path / "near.trec").read_text().splitlines()) == 8
+
+
+@pytest.mark.slow
+def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
+    index, shards = tmp_path / "sounds.index", [tmp_path / f"{name}.index" for name in "ab"]
+    some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 8)]
+    run("extract", *some, "-o", index, "-j", "1")
+    for shard, part in zip(shards, (some[:3], some[3:]), strict=True):
+        run("extract", *part, "-o", shard, "-j", "1")
+    clips = tmp_path / "clips"
+    clips.mkdir()
+    samples, rate = soundfile.read(some[1])
+    soundfile.write(clips / "louder.wav", 1.1 * samples[:-100], rate)  # d003, but for its loudness and its end
+    shutil.copy(some[2], clips / "d006.ogg")  # d004, by the name of another
+    rows = parsed(run("neighbours", index, "-k", "2", "--like", clips, "--format", "json"))
+    found = {row["query"]: row["document"] for row in rows if row["rank"] == 1}
+    assert found == {"louder": "d003", "d006": "d004"}
+    both = parsed(run("neighbours", *shards, "-k", "2", "--like", clips, "--format", "json"))
+    assert [(row["query"], row["document"]) for row in both] == [(row["query"], row["document"]) for row in rows]
+    code, out, _ = run("neighbours", index, "--like", clips / "louder.wav", "-k", "1")
+    assert (code, "d003" in out) == (0, True)
+    assert run("neighbours", index, "--like", clips, "-o", tmp_path / "near.trec")[0] == 0
+    assert (tmp_path / "near.trec").read_text().startswith("d006 Q0 d004 1 ")
+    code, _, err = run("neighbours", index, "--like", clips, "--queries", DEMO / "queries.tsv")
+    assert (code, "recordings of the index, not --like" in " ".join(err.replace("│", " ").split())) == (2, True)
+    (tmp_path / "notes.wav").write_text("no sound")
+    code, _, err = run("neighbours", index, "--like", tmp_path / "notes.wav")
+    assert (code, err.splitlines()[-1]) == (
+        1,
+        f"audiosim: none of the sounds given by --like could be described, expected one at least: {tmp_path}/notes.wav",
+    )
 
 
 @pytest.mark.slow

@@ -34,6 +34,12 @@ def test_the_public_names_are_sorted_and_importable():
     assert all(getattr(audiosim, name) is not None for name in audiosim.__all__)
 
 
+def test_an_unknown_name_is_answered_with_the_nearest_one():
+    with pytest.raises(AttributeError, match="has no attribute 'estimte'; did you mean estimate"):
+        _ = audiosim.estimte
+    assert not hasattr(audiosim, "__wrapped__")
+
+
 def test_importing_the_package_loads_nothing_heavy(tmp_path):
     heavy = ["numpy", "scipy", "pandas", "sklearn", "librosa", "sqlalchemy", "fastapi", "rich", "httpx", "soundfile"]
     code = f"import sys, audiosim; print([name for name in {heavy} if name in sys.modules])"

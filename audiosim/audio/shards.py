@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,6 +103,33 @@ def neighbours_in(
         return index.neighbours(wanted, k, artists, divergence=divergence, proximity=proximity)
     asked = gather(indexes, identifiers)
     return search_shards(indexes, asked, k, artists, divergence=divergence, proximity=proximity, scheduler=scheduler)
+
+
+def neighbours_like(
+    indexes: Sequence[str | Path],
+    sounds: AudioIndex,
+    k: int,
+    *,
+    divergence: Divergence = "js",
+    proximity: bool = True,
+    scheduler: str | None = None,
+) -> dict[str, tuple[Neighbour, ...]]:
+    """The recordings of an index, in one folder or in shards, that are nearest to sounds from elsewhere.
+
+    sounds  described with the parameters of the index; a recording of the same identifier is another one
+
+    See `AudioIndex.neighbours_of` and `search_shards` for the rest.
+    """
+    if len(indexes) == 1 and scheduler is None:
+        return AudioIndex.load(indexes[0]).neighbours_of(sounds, k, divergence=divergence, proximity=proximity)
+    # A search of shards leaves out the query's own identifier: a name that no file can have keeps its namesake in.
+    asked = AudioIndex(
+        tuple(replace(one, identifier=f"{one.identifier}\0") for one in sounds.recordings),
+        sounds.rows,
+        sounds.parameters,
+    )
+    near = search_shards(indexes, asked, k, divergence=divergence, proximity=proximity, scheduler=scheduler)
+    return dict(zip(sounds.ids, near.values(), strict=True))
 
 
 def gather(shards: Iterable[str | Path], identifiers: Iterable[str] | None) -> AudioIndex:

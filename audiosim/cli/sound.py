@@ -15,6 +15,10 @@ from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from audiosim.audio.describe import Failure
+    from audiosim.audio.index import AudioIndex, Neighbour
     from audiosim.audio.search import Divergence
 
 
@@ -96,8 +100,7 @@ def extract(
         )
     if index.name == SOUNDS:
         prepare_closeness(index.parent)
-    for failure in found.failed:
-        sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
+    _name_failed(found.failed)
     failed = [{"path": _encodable(failure.path), "error": failure.error} for failure in found.failed]
     result = {"done": len(found.ids), "failed": failed, "seconds": round(time.monotonic() - start, 3)}
     print_result(form, result, failed, lambda: extraction_view(result, index))
@@ -133,6 +136,14 @@ def neighbours(
     ],
     count: Annotated[int, typer.Option("-k", help="How many neighbours of each query.", min=1)] = 5,
     system: Annotated[str, typer.Option(help="Name of the system in the run.")] = "nearest",
+    like: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOUND",
+            help="Query by example: a sound file, a folder or a URL that need not be in the index; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     queries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="queries.tsv; not given: every recording is a query.")
     ] = None,
@@ -163,44 +174,37 @@ def neighbours(
     """Find the recordings that sound most like each query, and write them as a TREC run: a baseline system.
 
     Silent recordings are left out. json and csv give the divergence, in nats, and the mutual proximity; table
-    gives the run.
+    gives the run, or with --like the neighbours of each sound.
 
     Example: `audiosim neighbours my-demo/sounds.index --not-same-artist my-demo/documents.tsv -o nearest.trec`
 
+    Like a sound of your own: `audiosim neighbours my-demo/sounds.index --like my-demo/sounds/d001.ogg`
+
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
-    from audiosim.audio.shards import neighbours_in
-    from audiosim.corpus.metadata_tables import read_documents, read_queries
-    from audiosim.corpus.model import Run
-    from audiosim.corpus.runs import run_lines, write_run
+    from audiosim.audio.shards import neighbours_in, neighbours_like
 
-    artists = (
-        {name: document.artist for name, document in read_documents(not_same_artist).items()}
-        if not_same_artist
-        else None
-    )
-    asked = read_queries(queries) if queries else None
     kind: Divergence = "kl" if divergence is DivergenceName.kl else "js"
-    near = neighbours_in(
-        indexes,
-        None if asked is None else asked.values(),
-        count,
-        artists,
-        divergence=kind,
-        proximity=mutual_proximity,
-        scheduler=scheduler,
-    )
-    asked = asked or {name: name for name in near}
-    if output is not None or form is Format.table:
-        run = Run(system, {query: tuple(one.identifier for one in near[own]) for query, own in asked.items()})
-        spaced = next((name for name in near if name.split() != [name]), None)
-        if spaced is not None:
-            remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
-            raise InputError(f"{spaced!r} has white space, which parts the columns of a run: {remedy}")
-        if output is not None:
-            write_run(output, [run])
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in run_lines([run]))
+    if like:
+        if queries or not_same_artist:
+            raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
+        sounds = _described_like(indexes[0], like)
+        near = neighbours_like(indexes, sounds, count, divergence=kind, proximity=mutual_proximity, scheduler=scheduler)
+        asked = {name: name for name in near}
+    else:
+        artists, own = _artists_of(not_same_artist), _queries_of(queries)
+        near = neighbours_in(
+            indexes,
+            None if own is None else own.values(),
+            count,
+            artists,
+            divergence=kind,
+            proximity=mutual_proximity,
+            scheduler=scheduler,
+        )
+        asked = own or {name: name for name in near}
+    if output is not None or (form is Format.table and not like):
+        _write_nearest(near, asked, system, output)
         return
     rows = [
         {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
@@ -209,6 +213,55 @@ def neighbours(
         for rank, other in enumerate(near[document], start=1)
     ]
     print_result(form, rows, rows, lambda: rows_view(rows))
+
+
+def _artists_of(documents: Path | None) -> dict[str, str | None] | None:
+    from audiosim.corpus.metadata_tables import read_documents
+
+    return {name: one.artist for name, one in read_documents(documents).items()} if documents else None
+
+
+def _queries_of(queries: Path | None) -> dict[str, str] | None:
+    from audiosim.corpus.metadata_tables import read_queries
+
+    return read_queries(queries) if queries else None
+
+
+def _described_like(index: Path, sounds: list[str]) -> "AudioIndex":
+    """Sounds described as those of an index are; each that cannot be is named, and none at all is an error."""
+    from audiosim.audio.index import AudioIndex
+    from audiosim.audio.index import extract as extract_sounds
+    from audiosim.plugins import installed_frames, other_decoders
+
+    AudioIndex.load(index)  # complains before any sound is read
+    found = extract_sounds(sounds, parameters=installed_frames(index), decoders=other_decoders())
+    _name_failed(found.failed)
+    if not found.ids:
+        raise InputError(f"none of the sounds given by --like could be described, expected one at least: {sounds[0]}")
+    return found
+
+
+def _write_nearest(
+    near: "Mapping[str, tuple[Neighbour, ...]]", asked: "Mapping[str, str]", system: str, output: Path | None
+) -> None:
+    """Write the neighbours as a TREC run, to the screen where no file is given."""
+    from audiosim.corpus.model import Run
+    from audiosim.corpus.runs import run_lines, write_run
+
+    run = Run(system, {query: tuple(one.identifier for one in near[own]) for query, own in asked.items()})
+    spaced = next((name for name in near if name.split() != [name]), None)
+    if spaced is not None:
+        remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
+        raise InputError(f"{spaced!r} has white space, which parts the columns of a run: {remedy}")
+    if output is not None:
+        write_run(output, [run])
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in run_lines([run]))
+
+
+def _name_failed(failed: "Iterable[Failure]") -> None:
+    for failure in failed:
+        sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
 
 
 def init(
@@ -248,8 +301,7 @@ def init(
             progress=lambda done, failed, total: show(done + failed, total),
         )
     prepare_closeness(made.collection)
-    for failure in made.failed:
-        sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
+    _name_failed(made.failed)
     result = made.to_dict()
     result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]
     rows = [
