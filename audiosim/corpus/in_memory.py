@@ -62,7 +62,7 @@ def judgments_in_memory(given: object) -> tuple[Judgment, ...]:
 
 
 def documents_in_memory(given: object) -> dict[str, Document]:
-    """What is known of each document: a frame with a column of documents, a dict of document -> columns, or documents.
+    """Documents by identifier: of a frame with a column of documents, of a dict of document -> columns, or of a list.
 
     `artist`, `genre` and `path` mean what they mean in documents.tsv; other columns are kept as texts.
     """
