@@ -10,7 +10,8 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError, ServiceError
-from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief import Belief, Marginals
+from audiosim.relevance.level_use import Levels
 from audiosim.stats.block_normal import BlockNormal
 from service.received import check_evidence
 
@@ -42,22 +43,22 @@ ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 def encode_prior(belief: Belief) -> bytes:
     """File of a belief's prior, its grades left out.
 
-    levels, marginals, models, model  as of `Belief`
+    levels, marginals, models, model  as of `Marginals`
     mean           (n,) of the gains
     places, sizes  (n,) places block by block, and how many each block has
     within         (m,) lower triangles of the blocks' covariances, row by row, one after the other; where few numbers
                    come again (8, m), the first bytes of all, then the second, ...: exponents together pack better
     data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
-    shape          (l - 1,) as of `Belief`; (0,) where it has none
-    stretch, width, worth  as of `Belief`
-    means          (l,) as of `Belief`; (0,) where it is None
+    shape          (l - 1,) as of `Levels`; (0,) where it is None
+    stretch, width, worth  as of `Levels`
+    means          (l,) as of `Levels`; (0,) where it is None
     evidence       as of `Belief`
     spoke          (n,) as of `Belief`; (0,) where it is None
 
     InputError where gains are correlated otherwise than in blocks with shared effects.
     """
-    prior = belief.prior
+    prior, use = belief.prior, belief.use
     if not isinstance(prior, BlockNormal):
         raise InputError(f"the prior of {belief.models[0]} is a {type(prior).__name__}, which cannot be sent")
     loadings = sparse.coo_array(np.vstack([np.empty((0, len(prior.shared))), *prior.loadings]))
@@ -76,11 +77,11 @@ def encode_prior(belief: Belief) -> bytes:
         row=loadings.row.astype(np.int64),
         column=loadings.col.astype(np.int64),
         shared=prior.shared,
-        shape=np.empty(0) if belief.shape is None else belief.shape,
-        stretch=np.array(belief.stretch),
-        width=np.array(belief.width),
-        worth=np.array(belief.worth),
-        means=np.empty(0) if belief.means is None else belief.means,
+        shape=np.empty(0) if use.shape is None else use.shape,
+        stretch=np.array(use.stretch),
+        width=np.array(use.width),
+        worth=np.array(use.worth),
+        means=np.empty(0) if use.means is None else use.means,
         evidence=np.array(belief.evidence, dtype=np.str_),
         spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
     )
@@ -97,13 +98,9 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
     try:
         parts = _arrays(body)
         models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
-        shape, stretch = _shape(parts["shape"], len(parts["levels"])), _above_zero("stretch", parts["stretch"])
-        marginals, model = parts["marginals"], parts["model"]
-        width, worth = (_above_zero(what, parts[what]) for what in ("width", "worth"))
+        alone = Marginals(parts["levels"], parts["marginals"], models, parts["model"], maximum)
         evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
-        levels, means = parts["levels"], _means(parts["means"], parts["levels"], maximum)
-        said = shape, stretch, evidence, spoke, width, worth, means
-        return Belief(levels, marginals, models, model, prior, grades, maximum, *said)
+        return Belief(alone, prior, grades, _use(parts), evidence, spoke)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
 
@@ -119,28 +116,15 @@ def _arrays(body: bytes) -> dict[str, Any]:
         return {name: arrays[name] for name in NAMES}
 
 
-def _means(means: Array, levels: Array, maximum: float) -> Array | None:
-    """Mean grades of the levels as the file has them; None where it says nothing."""
-    if means.shape == (0,):
-        return None
-    known = means.dtype == np.float64 and means.shape == levels.shape and np.all(np.isfinite(means))
-    if not known or means.min() < 0 or means.max() > maximum or np.any(np.diff(means) <= 0):
-        raise InputError(f"its means must be {len(levels)} rising grades up to {maximum:g}, one for each level")
-    return means
+def _use(parts: dict[str, Any]) -> Levels:
+    """Use of the levels as the file has it."""
+    shape, means = (None if parts[name].shape == (0,) else parts[name] for name in ("shape", "means"))
+    stretch, width, worth = (_number(name, parts[name]) for name in ("stretch", "width", "worth"))
+    return Levels(shape, stretch, width, worth, means)
 
 
-def _shape(shape: Array, levels: int) -> Array | None:
-    """Ends of the levels as the file has them; None where it says nothing."""
-    if shape.shape == (0,):
-        return None
-    if shape.dtype != np.float64 or shape.shape != (levels - 1,) or not np.all(np.isfinite(shape)):
-        raise InputError(f"its shape must be {levels - 1} finite numbers, one for each level but the highest")
-    return shape
-
-
-def _above_zero(what: str, number: Array) -> float:
-    """A number above 0; only `worth` may be infinite."""
-    if number.dtype != np.float64 or number.shape != () or not number > 0 or (number == np.inf and what != "worth"):
+def _number(what: str, number: Array) -> float:
+    if number.dtype != np.float64 or number.shape != ():
         raise InputError(f"its {what} must be one {'' if what == 'worth' else 'finite '}number above 0")
     return float(number)
 

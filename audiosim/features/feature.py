@@ -12,6 +12,7 @@ from audiosim.errors import InputError
 
 FeatureKind = Literal["output", "judgment", "audio"]
 Reads = Literal["nothing", "own query", "other queries", "all queries"]
+Subject = Literal["retrieval", "genre", "artist"]
 Result = TypeVar("Result")
 
 
@@ -41,6 +42,7 @@ class Feature:
     version  of the definition, from 1: it rises when the same data begin to give other values
     meaning  one line
     values   (n,) of all pairs of a pool, NaN where unknown; or how they are learned from judgments
+    about    what it looks at where it is not of sound: who retrieved a document, or the document's genre or artist
     """
 
     name: str
@@ -49,6 +51,7 @@ class Feature:
     version: int
     meaning: str
     values: Callable[[Pool], Array] | Learned
+    about: Subject = "retrieval"
 
     def __post_init__(self) -> None:
         if not self.name.isalnum():

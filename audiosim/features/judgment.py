@@ -162,6 +162,7 @@ aGEN = Feature(
     1,
     "mean grade of the query's other documents of this genre",
     MeanOfGroup(genres),
+    "genre",
 )
 aART = Feature(
     "aART",
@@ -170,6 +171,7 @@ aART = Feature(
     1,
     "mean grade of the query's other documents by this artist",
     MeanOfGroup(artists),
+    "artist",
 )
 oSYS = Feature("oSYS", "judgment", "other queries", 1, "mean grade its systems get on other queries", EffectOfSystems())
 oGEN = Feature(
@@ -179,4 +181,5 @@ oGEN = Feature(
     1,
     "mean grade of this genre on other queries of the query's genre",
     MeanElsewhere(genre_pairs, genres),
+    "genre",
 )

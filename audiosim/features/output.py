@@ -111,11 +111,15 @@ fSYS = Feature("fSYS", "output", "nothing", 1, "share of systems that retrieved 
 fTEAM = Feature("fTEAM", "output", "nothing", 1, "share of teams that retrieved the document", team_share)
 OV = Feature("OV", "output", "nothing", 1, "distinct pairs over the most possible, in the collection", overlap)
 aRANK = Feature("aRANK", "output", "nothing", 1, "mean rank at which systems retrieved the document", mean_rank)
-sGEN = Feature("sGEN", "output", "nothing", 1, "1 if document and query are of one genre, else 0", same_genre)
-fGEN = Feature("fGEN", "output", "nothing", 1, "share of the query's documents of this genre", genre_share)
-fART = Feature("fART", "output", "nothing", 1, "share of the query's documents by this artist", artist_share)
+sGEN = Feature("sGEN", "output", "nothing", 1, "1 if document and query are of one genre, else 0", same_genre, "genre")
+fGEN = Feature("fGEN", "output", "nothing", 1, "share of the query's documents of this genre", genre_share, "genre")
+fART = Feature("fART", "output", "nothing", 1, "share of the query's documents by this artist", artist_share, "artist")
 fPOOL = Feature("fPOOL", "output", "nothing", 1, "the query's documents over the most possible", pool_share)
-cGEN = Feature("cGEN", "output", "nothing", 1, "chance that two of the query's are of one genre", genre_coherence)
-cART = Feature("cART", "output", "nothing", 1, "chance that two of the query's are by one artist", artist_coherence)
+cGEN = Feature(
+    "cGEN", "output", "nothing", 1, "chance that two of the query's are of one genre", genre_coherence, "genre"
+)
+cART = Feature(
+    "cART", "output", "nothing", 1, "chance that two of the query's are by one artist", artist_coherence, "artist"
+)
 cSYS = Feature("cSYS", "output", "nothing", 1, "mean fSYS of its systems for other queries", consensus_of_systems)
 fHUB = Feature("fHUB", "output", "nothing", 1, "share of other queries with the document retrieved", hubness)

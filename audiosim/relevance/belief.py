@@ -1,12 +1,12 @@
 """Belief about the relevance of a pool's pairs: one value, whichever estimator it comes from."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtr, stdtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
@@ -14,76 +14,76 @@ from audiosim.errors import InputError
 from audiosim.relevance.belief_parts import check_marginals, check_models, checked_grades
 from audiosim.relevance.level_chances import (
     FREEDOM,
-    best_worth,
     between_ends,
-    centred,
-    level_means,
-    log_likelihood,
     nearest_level,
     shape_errors,
-    shape_of,
     shown_by_levels,
     with_counts,
 )
+from audiosim.relevance.level_use import AS_MARGINALS, WEIGHT, Levels
 from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
 from audiosim.stats.ordinal import expectation, variance
 
 FEW = 8  # judgments that are cheaper to condition on one by one than all at once
-WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
-STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
-SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Chances of the levels of the n pairs of a pool, each by itself, and the models that say so.
+
+    levels         (l,) grades, rising, from 0 to the highest of the scale
+    probabilities  (n, l) P(level) of each pair by the model that spoke for it; rows sum to 1
+    models         names of the models that were used
+    model          (n,) which of them spoke for each pair
+    maximum        the highest grade of the scale
+
+    Checked once: beliefs that differ in their judgments have it in common. InputError, saying which row, where a part
+    is not well-formed.
+    """
+
+    levels: Array
+    probabilities: Array
+    models: tuple[str, ...]
+    model: Integers
+    maximum: float
+
+    def __post_init__(self) -> None:
+        check_marginals(self.levels, self.probabilities, self.maximum)
+        check_models(self.models, self.model, len(self.probabilities))
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
     """Belief about the grades of the n pairs of a pool, given the judgments made so far.
 
-    levels     (l,) grades, rising, from 0 to the highest of the scale
-    marginals  (n, l) P(level) of each pair by the model that spoke for it; rows sum to 1
-    models     names of the models that were used
-    model      (n,) which of them spoke for each pair
+    alone      what is believed of each pair by itself
     prior      of the n gains, before any pair is judged; a gain is a grade over the highest
     grades     (n,) the judgments, NaN where unjudged
-    maximum    the highest grade of the scale
-    shape      (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
-               deviations before any judgment; see `probabilities`. None: not at all
-    stretch    by how much less surely than by the gains levels are told apart
-    width      of the levels, in deviations before any judgment over those of the marginals: less than 1 where the prior
-               is wider for what is not known of the collection
-    worth      judged pairs of its query that what the gains say of a pair's level counts for, beside their own levels;
-               infinite: those levels count for nothing more
-    means      (l,) mean grade of each level, as far as judgments show it; the levels themselves where None
+    use        of the levels: how a gain becomes one
     evidence   combinations of what spoke, such as "output, genre"
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
+    posterior  of the n gains where that is at hand; None: it is computed when it is looked at
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
     """
 
-    levels: Array
-    marginals: Array
-    models: tuple[str, ...]
-    model: Integers
+    alone: Marginals
     prior: MultivariateNormal
     grades: Array
-    maximum: float
-    shape: Array | None = None
-    stretch: float = 1.0
+    use: Levels = AS_MARGINALS
     evidence: tuple[str, ...] = ()
     spoke: Integers | None = None
-    width: float = 1.0
-    worth: float = np.inf
-    means: Array | None = None
+    posterior: MultivariateNormal | None = None
 
     def __post_init__(self) -> None:
-        check_marginals(self.levels, self.marginals, self.maximum)
-        check_models(self.models, self.model, len(self.marginals))
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
             raise InputError(f"gains must be ({n},) to match the probabilities, got {self.prior.mean.shape}")
         if self.prior.correlated and not np.all(self.prior.variance > 0):
             row = int(np.argmin(self.prior.variance > 0))
             raise InputError(f"row {row} of correlated gains must have a variance above 0 before it is judged")
+        self.use.check(self.levels, self.maximum)
         object.__setattr__(self, "grades", checked_grades(self.grades, n, self.maximum))
 
     @classmethod
@@ -98,26 +98,40 @@ class Belief:
         evidence: tuple[str, ...] = (),
         spoke: Integers | None = None,
     ) -> "Belief":
-        """Belief in which no pair says anything of another; the arguments are those of the class.
+        """Belief in which no pair says anything of another; the arguments are those of the class and of `Marginals`.
 
         model  the first one spoke for every pair where None
         """
-        check_marginals(levels, probabilities, maximum)
+        model = np.zeros(len(probabilities), dtype=np.int64) if model is None else model
+        alone = Marginals(levels, probabilities, models, model, maximum)
         mean, spread = expectation(probabilities, levels), variance(probabilities, levels)
         prior = IndependentNormal(mean / maximum, spread / maximum**2)
-        model = np.zeros(len(mean), dtype=np.int64) if model is None else model
-        check_models(models, model, len(mean))
-        grades = checked_grades(grades, len(mean), maximum)
-        return cls._checked(
-            levels, probabilities, models, model, prior, grades, maximum, None, 1.0, evidence, spoke, 1.0, np.inf, None
-        )
+        return cls(alone, prior, grades, evidence=evidence, spoke=spoke)
 
-    @classmethod
-    def _checked(cls, *parts: object) -> "Belief":
-        """Belief of parts, in the order of the fields, that were checked already: it takes as long as predicting."""
-        made = object.__new__(cls)
-        vars(made).update(zip((field.name for field in fields(cls)), parts, strict=True))
-        return made
+    @property
+    def levels(self) -> Array:
+        """(l,) grades, rising, from 0 to the highest of the scale."""
+        return self.alone.levels
+
+    @property
+    def marginals(self) -> Array:
+        """(n, l) P(level) of each pair by the model that spoke for it; rows sum to 1."""
+        return self.alone.probabilities
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that were used."""
+        return self.alone.models
+
+    @property
+    def model(self) -> Integers:
+        """(n,) which of the models spoke for each pair."""
+        return self.alone.model
+
+    @property
+    def maximum(self) -> float:
+        """The highest grade of the scale."""
+        return self.alone.maximum
 
     @cached_property
     def judged(self) -> Booleans:
@@ -127,6 +141,8 @@ class Belief:
     @cached_property
     def gains(self) -> MultivariateNormal:
         """Posterior of the n gains: the prior conditioned on the judgments; judged pairs are certain."""
+        if self.posterior is not None:
+            return self.posterior
         judged = np.flatnonzero(self.judged)
         return self.prior.condition_all(judged, self.grades[judged] / self.maximum) if len(judged) else self.prior
 
@@ -150,8 +166,8 @@ class Belief:
         if not self.prior.correlated:
             return self.marginals
         probabilities = between_ends(self._ends)
-        if np.isfinite(self.worth):
-            probabilities = with_counts(probabilities, self._counts, self.worth)
+        if np.isfinite(self.use.worth):
+            probabilities = with_counts(probabilities, self._counts, self.use.worth)
         probabilities.flags.writeable = False
         return probabilities
 
@@ -174,11 +190,7 @@ class Belief:
         mean[judged], spread[judged] = self._held_out
         below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
         own = expectation(self.marginals, self.levels) / self.maximum
-        shape = np.zeros(len(self.levels) - 1) if self.shape is None else self.shape
-        ends = own[:, None] + np.sqrt(self.prior.variance)[:, None] * np.maximum.accumulate(
-            self.width * ndtri(below) + shape, axis=1
-        )
-        return np.asarray((ends - mean[:, None]) / (self.stretch * np.sqrt(spread))[:, None])
+        return self.use.ends(below, own, np.sqrt(self.prior.variance), mean, np.sqrt(spread))
 
     @cached_property
     def _held_out(self) -> tuple[Array, Array]:
@@ -199,43 +211,24 @@ class Belief:
     @property
     def level_grades(self) -> Array:
         """(l,) grades that the levels stand for: their means where judgments show them, else the levels."""
-        return self.levels if self.means is None else self.means
+        return self.levels if self.use.means is None else self.use.means
 
     def shaped(self) -> "Belief":
         """The same belief with levels as frequent, and as surely told apart, as the judgments have them.
 
-            mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
-
-        each pair being predicted from the other judgments: a Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of
-        STRETCHES it takes the likeliest, the logarithm being normal with SPREAD beforehand; see `best_worth`. The shape
-        is moved so that judged pairs are expected, on the whole, as gains are.
+        Each pair being predicted from the other judgments; see `Levels.learn`.
         """
         judged = np.flatnonzero(self.judged)
-        plain = replace(self, shape=None, stretch=1.0, worth=np.inf, means=None)
-        ends, own = plain._ends[judged], np.sqrt(self.prior.variance[judged])
+        plain = replace(self, use=Levels(width=self.use.width), posterior=None)
         mean, spread = self._held_out
-        ratio, wanted = (own / np.sqrt(spread))[:, None], self.maximum * float(mean.mean())
-        level = nearest_level(self.levels, self.grades[judged])
-        means = level_means(self.levels, level, self.grades[judged], WEIGHT)
-        below = level[:, None] <= np.arange(len(self.levels) - 1)
-        target = (WEIGHT * stdtr(FREEDOM, ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(judged))
-        best, found = -np.inf, (np.zeros(below.shape[1]), 1.0)
-        chances = np.empty((len(judged), len(self.levels)))
-        for stretch in STRETCHES:
-            shape = shape_of(ends / stretch, ratio / stretch, target)
-            shape = centred(shape, ends / stretch, ratio / stretch, means, wanted)
-            chance = between_ends(np.maximum.accumulate(ends + ratio * shape, axis=1) / stretch)
-            likely = log_likelihood(chance, level) - (np.log(stretch) / SPREAD) ** 2 / 2
-            if likely > best:
-                best, found, chances = likely, (shape, stretch), chance
-        worth = best_worth(chances, plain._counts[judged], level, means, self.grades[judged], WEIGHT)
-        after = plain.revise(self.grades)
-        vars(after).update(shape=found[0], stretch=found[1], worth=worth, means=means)
-        return after
+        ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
+        wanted = self.maximum * float(mean.mean())
+        seen = plain._ends[judged], ratio, plain._counts[judged], self.grades[judged]
+        return replace(plain, use=plain.use.learn(self.levels, *seen, wanted))
 
-    def shaped_as(self, other: "Belief") -> "Belief":
-        """The same belief with levels as frequent, as surely told apart, and worth as much, as another has them."""
-        return replace(self, shape=other.shape, stretch=other.stretch, worth=other.worth, means=other.means)
+    def using(self, levels: Levels) -> "Belief":
+        """The same belief with another use of the levels."""
+        return replace(self, use=levels)
 
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.
@@ -246,9 +239,7 @@ class Belief:
             raise InputError(f"row {index} is judged already: a change of its judgment needs revise")
         grades = self.grades.copy()
         grades[index] = grade
-        after = self.revise(grades)
-        vars(after)["gains"] = self.gains.condition(index, grade / self.maximum)
-        return after
+        return replace(self, grades=grades, posterior=self.gains.condition(index, grade / self.maximum))
 
     def condition_all(self, places: Integers, grades: Array) -> "Belief":
         """Belief after several more pairs were judged, from what is known already: faster than from the beginning.
@@ -260,9 +251,7 @@ class Belief:
             raise InputError(f"row {places[self.judged[places]][0]} is judged already: a change needs revise")
         known = self.grades.copy()
         known[places] = grades
-        after = self.revise(known)
-        vars(after)["gains"] = self.gains.condition_all(places, grades / self.maximum)
-        return after
+        return replace(self, grades=known, posterior=self.gains.condition_all(places, grades / self.maximum))
 
     def revise(self, grades: Array) -> "Belief":
         """Belief of the same prior in which these are the judgments, whatever they were before.
@@ -271,10 +260,7 @@ class Belief:
 
         Nothing is computed before it is looked at.
         """
-        grades = checked_grades(grades, len(self.marginals), self.maximum)
-        parts = self.levels, self.marginals, self.models, self.model, self.prior, grades, self.maximum
-        how = self.shape, self.stretch, self.evidence, self.spoke, self.width, self.worth, self.means
-        return self._checked(*parts, *how)
+        return replace(self, grades=grades, posterior=None)
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
@@ -292,7 +278,8 @@ class Belief:
         grades  (n,)
         """
         known = IndependentNormal(grades / self.maximum, np.zeros(len(grades)))
-        return replace(self, marginals=self.probabilities, prior=known, grades=grades)
+        alone = replace(self.alone, probabilities=self.probabilities)
+        return replace(self, alone=alone, prior=known, grades=grades, posterior=None)
 
     def gains_as(self, gain: Callable[[Array], Array]) -> MultivariateNormal:
         """Posterior of another gain, as a share of that of the highest grade, through the level probabilities.
@@ -305,7 +292,7 @@ class Belief:
         highest = gain(np.array(self.maximum))
         values, known = gain(self.level_grades) / highest, gain(self.grades) / highest
         mean = np.where(self.judged, known, expectation(self.probabilities, values))
-        tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated and self.shape is None else 1.0
+        tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated and self.use.shape is None else 1.0
         spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
         certain = self.gains.variance == 0
         return self.gains.scaled(
@@ -328,13 +315,13 @@ class Belief:
         own, block = rng.spawn(1)[0], self.prior.block
         moved, times = np.zeros((count, len(self.levels) - 1)), np.ones((count, int(block.max(initial=0)) + 1))
         closer = 1.0
-        if self.shape is not None:
+        if self.use.shape is not None:
             closer = 1 / shown_by_levels(self._ends[~self.judged], self.level_grades)
             times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
             moved = own.standard_normal(moved.shape) @ self._shape_errors.T
             moved -= moved.mean(axis=0)  # so that as good as drawn on the whole stays as good as expected
         mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
-        reach = np.sqrt(self.prior.variance) / (self.stretch * deviation)
+        reach = np.sqrt(self.prior.variance) / (self.use.stretch * deviation)
         for rows, values in self.gains.draw(rng, count, closer):
             level = np.zeros(values.shape, dtype=np.int64)
             standard = (values - mean[rows]) / deviation[rows] * times[:, block[rows]]
@@ -346,7 +333,7 @@ class Belief:
     def _shape_errors(self) -> Array:
         """(l - 1, l - 1) root of the covariance of the shape, as the judged pairs leave it; see `shape_errors`."""
         judged = np.flatnonzero(self.judged)
-        ratio = np.sqrt(self.prior.variance[judged] / self._held_out[1]) / self.stretch
+        ratio = np.sqrt(self.prior.variance[judged] / self._held_out[1]) / self.use.stretch
         return shape_errors(self._ends[judged], ratio[:, None], np.diff(self.level_grades), WEIGHT)
 
     def drawn_mean(self, values: Array) -> Array:
@@ -356,7 +343,7 @@ class Belief:
         """
         if not self.prior.correlated:
             return self.probabilities @ values
-        reached = ndtr(self._ends) if self.shape is None else stdtr(FREEDOM, self._ends)
+        reached = ndtr(self._ends) if self.use.shape is None else stdtr(FREEDOM, self._ends)
         return np.asarray(values[-1] - reached @ np.diff(values))
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:

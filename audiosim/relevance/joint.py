@@ -27,14 +27,17 @@ from scipy.linalg import block_diag
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.errors import InputError
+from audiosim.features.registry import FEATURES
 from audiosim.features.table import needs_judgments
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.evidence_effects import EvidenceEffects
+from audiosim.relevance.level_use import Levels
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, Trend, usual_model
 from audiosim.relevance.random_effects import SOUND, layout_of
+from audiosim.relevance.speaking import kinds_of
 from audiosim.stats.layout import REST, Layout
 from audiosim.stats.threads import one_thread
 
@@ -43,7 +46,6 @@ SMALL = 0.03  # size at which a component is taken up again that the model has n
 LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
 FLOOR = 0.6  # of the mean standard deviation, that no pair falls below: no ordinal model is as sure as its ends
 HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
-OF_SYSTEMS = {"fSYS", "fTEAM", "OV", "aRANK", "fPOOL", "cSYS", "fHUB"}  # features of who retrieved a document
 COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is known
 
 
@@ -207,7 +209,7 @@ class JointEstimator:
         # Of the pairs that were retrieved alone: what else is asked for changes nothing of these.
         wider = (np.sqrt(gains.variance) / self._prior.layout.scale)[self._pool.found].mean()
         width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
-        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, width=width)
+        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, use=Levels(width=width))
 
     @property
     def name(self) -> str:
@@ -236,7 +238,7 @@ class JointEstimator:
         places = np.flatnonzero(~np.isnan(grades))
         other = self._having(grades, self.learned_deviations(places, grades[places] / self._start.maximum))
         shaped = other._start.revise(grades).shaped()
-        other._start = other._start.shaped_as(shaped)
+        other._start = other._start.using(shaped.use)
         return other
 
     def learned_deviations(self, places: Integers, gains: Array) -> dict[str, float]:
@@ -278,22 +280,12 @@ class JointEstimator:
     @property
     def learned(self) -> dict[str, Any]:
         """Standard deviations and levels as they were learned last."""
-        start = self._start
-        shape = None if start.shape is None else start.shape.tolist()
-        return {
-            "standard_deviations": dict(self.standard_deviations),
-            "shape": shape,
-            "stretch": float(start.stretch),
-            "worth": float(start.worth),
-            "means": None if start.means is None else start.means.tolist(),
-        }
+        return {"standard_deviations": dict(self.standard_deviations), **self._start.use.to_dict()}
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
         """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
         other = self._having(grades, learned["standard_deviations"])
-        shape, means = (None if learned[name] is None else np.array(learned[name]) for name in ("shape", "means"))
-        levels = {"shape": shape, "stretch": learned["stretch"], "worth": learned["worth"], "means": means}
-        other._start = replace(other._start, **levels)
+        other._start = other._start.using(other._start.use.resumed(learned))
         return other
 
     def in_reserve(self) -> "JointEstimator | None":
@@ -322,7 +314,7 @@ class JointEstimator:
             return None
         other = copy(self)
         other._begin(learned.standard_deviations)
-        other._start = other._start.shaped_as(learned._start)
+        other._start = other._start.using(other._start.use.as_in(learned._start.use))
         return other
 
     def _with_trend(self) -> Layout:
@@ -355,4 +347,4 @@ def knows_documents(model: Model, pool: Pool) -> bool:
 
 def _of_documents(model: Model) -> bool:
     """True if a model has a feature that is of documents, not of who retrieved them."""
-    return not set(model.features) <= OF_SYSTEMS
+    return any(name not in FEATURES or kinds_of(FEATURES[name]) != ("output",) for name in model.features)

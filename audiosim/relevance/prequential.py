@@ -1,16 +1,17 @@
 """Judgments beside what was predicted for each from those before it, and groups that may be off together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import ndtri, stdtr
+from scipy.special import stdtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.level_chances import FREEDOM, nearest_level
+from audiosim.relevance.level_use import Levels
 from audiosim.stats.ordinal import expectation
 
 ROUNDING = 1e-6  # a spread of predictions below this is none
@@ -43,12 +44,13 @@ class Prequential:
         within = rng.random(len(order))
         level = nearest_level(belief.levels, belief.grades[order])
 
-        def places(shape: Array | None, stretch: float) -> Array:
-            reached = _reached(belief, order, mean, deviation, shape, stretch)
+        def places(use: Levels) -> Array:
+            reached = _reached(belief, order, mean, deviation, use)
             low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
             return np.asarray(low + within * (high - low))
 
-        return cls(places(belief.shape, belief.stretch), places(None, 1.0), leaning(mean))
+        # No width and no worth: these would forgive a field that is wrong about which pairs are alike.
+        return cls(places(replace(belief.use, width=1.0)), places(Levels()), leaning(mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +110,11 @@ def _predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
     return np.asarray(gains - deviation * innovation), np.asarray(deviation)
 
 
-def _reached(
-    belief: Belief, order: Integers, mean: Array, deviation: Array, shape: Array | None, stretch: float
-) -> Array:
-    """(k, l + 1) P(grade < level) of each judged pair given the judgments before it.
-
-    As in `Belief.probabilities`, but for its width and worth, which would forgive a field that is wrong about which
-    pairs are alike.
-    """
+def _reached(belief: Belief, order: Integers, mean: Array, deviation: Array, use: Levels) -> Array:
+    """(k, l + 1) P(grade < level) of each judged pair given the judgments before it, as in `Belief.probabilities`."""
     below = np.clip(np.cumsum(belief.marginals[order], axis=1)[:, :-1], 0, 1)
     if belief.prior.correlated:
-        shape = np.zeros(len(belief.levels) - 1) if shape is None else shape
         own = expectation(belief.marginals[order], belief.levels) / belief.maximum
-        prior = np.sqrt(belief.prior.variance[order])
-        ends = own[:, None] + prior[:, None] * np.maximum.accumulate(ndtri(below) + shape, axis=1)
-        below = stdtr(FREEDOM, (ends - mean[:, None]) / (stretch * deviation[:, None]))
+        ends = use.ends(below, own, np.sqrt(belief.prior.variance[order]), mean, deviation)
+        below = stdtr(FREEDOM, ends)
     return np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])

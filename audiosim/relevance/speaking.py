@@ -8,19 +8,15 @@ from audiosim.arrays import Booleans, Integers
 from audiosim.features.feature import Feature
 from audiosim.relevance.belief import Belief
 
-OF_KIND = {"output": ("output",), "judgment": ("judgments",), "audio": ("sound",)}
 ORDER = ("output", "genre", "artist", "sound", "judgments")
-ABOUT = {"GEN": "genre", "ART": "artist"}
 
 
 def kinds_of(feature: Feature) -> tuple[str, ...]:
     """Kinds of evidence that a feature is made of: sGEN of genre, aGEN of judgments and genre, qSIM of sound."""
-    about = ABOUT.get(feature.name[-3:])
+    judgments = () if feature.reads == "nothing" else ("judgments",)
     if feature.kind == "audio":
-        return ("sound",) if feature.reads == "nothing" else ("sound", "judgments")
-    if about is None:
-        return OF_KIND[feature.kind]
-    return (about,) if feature.kind == "output" else ("judgments", about)
+        return (*judgments, "sound")
+    return judgments or ("output",) if feature.about == "retrieval" else (*judgments, feature.about)
 
 
 def evidence_of(features: Iterable[Feature]) -> str:

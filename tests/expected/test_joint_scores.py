@@ -12,7 +12,7 @@ from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief import Belief, Marginals
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 
@@ -41,7 +41,8 @@ def known(mean, deviation, shares=(0.4, 0.3)):
     reached = norm.cdf((np.arange(100) + 0.5) / 100, mean[:, None], np.sqrt(gains.variance)[:, None])
     probabilities = np.diff(reached, axis=1, prepend=0, append=1)
     model, nothing = np.zeros(N, dtype=np.int64), np.full(N, np.nan)
-    return Belief(np.array(POOL.scale.levels), probabilities, ("normal",), model, gains, nothing, 100.0)
+    alone = Marginals(np.array(POOL.scale.levels), probabilities, ("normal",), model, 100.0)
+    return Belief(alone, gains, nothing)
 
 
 def regraded(belief, index, grade):
@@ -125,7 +126,7 @@ def expected_of(written, draws=100):
 @pytest.mark.parametrize("written", [*MEASURES, "AP(min=50)@4"])
 def test_one_more_judgment_gives_the_moments_from_scratch(broad, written):
     if "exponential" in written:  # 2^100 takes all: on a scale up to 4 a gain of .5 still counts
-        broad = replace(broad, maximum=4.0, levels=broad.levels / 25)
+        broad = replace(broad, alone=replace(broad.alone, maximum=4.0, levels=broad.levels / 25))
     expected, before = expected_of(written), broad
     scores = expected.scores(before)
     for place in np.random.default_rng(4).permutation(N)[:12].tolist():

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief import Belief, Marginals
 from audiosim.relevance.published import Model, Trend
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
@@ -189,7 +189,8 @@ def belief_of(gains, levels, maximum):
     reached = norm.cdf(ends, gains.mean[:, None], np.sqrt(gains.variance)[:, None])
     n = len(gains.mean)
     probabilities = np.diff(reached, axis=1, prepend=0, append=1)
-    return Belief(levels, probabilities, ("normal",), np.zeros(n, dtype=np.int64), gains, np.full(n, np.nan), maximum)
+    alone = Marginals(levels, probabilities, ("normal",), np.zeros(n, dtype=np.int64), maximum)
+    return Belief(alone, gains, np.full(n, np.nan))
 
 
 @pytest.fixture(scope="session")

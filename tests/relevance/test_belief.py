@@ -10,7 +10,7 @@ from scipy.stats import norm, t
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief import Belief, Marginals
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.level_chances import FREEDOM
 from audiosim.stats.block_normal import BlockNormal
@@ -28,7 +28,8 @@ def of_two(correlation):
     prior = BlockNormal(np.array([0.55, 0.85]), (np.arange(2),), (within,), (np.empty((2, 0)),), np.empty((0, 0)))
     marginals = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
     model = np.zeros(2, dtype=np.int64)
-    return Belief(np.array([0.0, 2.0, 4.0]), marginals, ("made up",), model, prior, np.full(2, np.nan), 4.0)
+    alone = Marginals(np.array([0.0, 2.0, 4.0]), marginals, ("made up",), model, 4.0)
+    return Belief(alone, prior, np.full(2, np.nan))
 
 
 def with_tails(probabilities):

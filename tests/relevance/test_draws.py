@@ -1,13 +1,12 @@
 """Drawn grades, against the chances they are drawn with and the bivariate normal distribution of scipy."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.level_chances import FREEDOM, centred, shape_errors, shape_of, shown_by_levels, t_density
+from audiosim.relevance.level_use import Levels
 from audiosim.simulation.remaining import drawn_grades
 
 DRAWS = 20_000
@@ -67,7 +66,7 @@ def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multi
     # Four standard errors.
     rng, draws = np.random.default_rng(7), 60_000
     field = correlated(rng, 0.3)
-    belief = replace(jointly(field, [0.0, 2.0], 2.0), shape=np.array([0.9]))
+    belief = jointly(field, [0.0, 2.0], 2.0).using(Levels(shape=np.array([0.9])))
     top, far = drawn(belief, rng, draws) == 2, -stats.t(FREEDOM).ppf(belief.probabilities[:, 1])
     np.testing.assert_allclose(top.mean(axis=0), belief.probabilities[:, 1], atol=4 / 2 / np.sqrt(draws))
     shown = stats.norm.pdf(far) ** 2 / (stats.norm.cdf(far) * stats.norm.sf(far))
@@ -87,7 +86,7 @@ def test_once_levels_were_learned_grades_of_two_queries_correlate_as_gains_do(co
     # Standard errors (1 - r^2) / sqrt(draws), five of them, of 16 correlations; to first order in the correlation.
     rng, draws = np.random.default_rng(9), 100_000
     field = correlated(rng, 0.3)
-    belief = replace(jointly(field, [0.0, 1.0, 2.0], 2.0), shape=np.array([0.2, 0.4]))
+    belief = jointly(field, [0.0, 1.0, 2.0], 2.0).using(Levels(shape=np.array([0.2, 0.4])))
     found, (first, second) = np.corrcoef(drawn(belief, rng, draws).T), field.blocks[:2]
     covariance = np.array([field.column(place) for place in range(8)])
     expected = covariance / np.sqrt(np.outer(field.variance, field.variance))

@@ -20,16 +20,21 @@ from audiosim.errors import InputError
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator
-from audiosim.relevance.belief import FEW, WEIGHT
+from audiosim.relevance.belief import FEW
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.level_chances import FREEDOM, WORTHS
+from audiosim.relevance.level_use import WEIGHT
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Trend, fallbacks
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.gaussian import Gaussian
 
 LEVELS = np.arange(5.0, 100, 10)
+
+
+def using(belief, **changes):
+    return belief.using(replace(belief.use, **changes))
 
 
 def estimator(pool, model):
@@ -453,7 +458,7 @@ def test_grades_drawn_for_scores_differ_as_gains_do_whatever_a_query_s_levels_co
     # Counts of judged levels are alike for all pairs of a query: by them, the systems' scores would be alike as well.
     grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
     belief = estimator(pool, joined()).predict(grades).shaped()
-    counted, alone = replace(belief, worth=2.5), replace(belief, worth=np.inf)
+    counted, alone = using(belief, worth=2.5), using(belief, worth=np.inf)
     open_ = ~belief.judged
     expected = alone.expectation[open_]
     np.testing.assert_allclose(counted.drawn_mean(counted.level_grades)[open_], expected, rtol=1e-9)
@@ -470,7 +475,7 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
     after, judged = before.shaped(), ~np.isnan(grades)
 
     def reached(one, moved=0.0):
-        one = replace(one, worth=np.inf, shape=None if one.shape is None else one.shape + moved)
+        one = using(one, worth=np.inf, shape=None if one.use.shape is None else one.use.shape + moved)
         return np.cumsum(one.probabilities[judged], axis=1)[:, :-1].mean(axis=0)
 
     low, count = np.mean(grades[judged] == 5.0), judged.sum()
@@ -480,14 +485,14 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
     np.testing.assert_allclose(reached(after, back), target, atol=1e-5)
     places = np.flatnonzero(judged)
     held_out = before.prior.held_out(places, grades[places] / 100)[0]
-    expected = replace(after, worth=np.inf).probabilities[judged] @ after.means
+    expected = using(after, worth=np.inf).probabilities[judged] @ after.use.means
     assert expected.mean() == pytest.approx(100 * held_out.mean(), abs=1e-5)
     # Ten judgments' worth of the level, and the grades judged on it, all of them its own here.
-    np.testing.assert_allclose(after.means, after.levels)
+    np.testing.assert_allclose(after.use.means, after.levels)
     assert np.all(after.probabilities >= 0)
     np.testing.assert_allclose(after.probabilities.sum(axis=1), 1, rtol=1e-12)
-    np.testing.assert_array_equal(after.shaped().shape, after.shape)
-    assert after.stretch == after.shaped().stretch
+    np.testing.assert_array_equal(after.shaped().use.shape, after.use.shape)
+    assert after.use.stretch == after.shaped().use.stretch
     np.testing.assert_array_equal(after.gains.mean, before.gains.mean)
 
 
@@ -495,7 +500,7 @@ def test_judged_levels_of_a_query_count_beside_what_the_gains_say_of_it(pool, jo
     # By hand, pair by pair: (worth P + c) / (worth + n), c of the n other judged pairs of the query being of a level.
     grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
     field = estimator(pool, joined()).predict(grades)
-    both = replace(field, worth=5.0)
+    both = using(field, worth=5.0)
     # Half way the upper level, as Fine grades 40 to 49 are of level 45: Urbano (2013), section 7.3.1.
     level = len(field.levels) - 1 - np.abs(field.levels[None, ::-1] - grades[:, None]).argmin(axis=1)
     judged = ~np.isnan(grades)
@@ -515,11 +520,11 @@ def test_judged_levels_of_a_query_count_where_that_predicts_them_better(pool, jo
     inner, outer = rng.choice([45.0, 55.0], len(pool.query)), rng.choice([5.0, 95.0], len(pool.query))
     even = pool.query % 2 == 0 if alike else rng.random(len(pool.query)) < 0.5
     belief = estimator(pool, joined()).predict(np.where(even, inner, outer)).shaped()
-    assert (belief.worth < np.inf) if alike else (belief.worth >= 40)
+    assert (belief.use.worth < np.inf) if alike else (belief.use.worth >= 40)
     fits, off, level = {}, {}, np.searchsorted((belief.levels[1:] + belief.levels[:-1]) / 2, belief.grades)
     for worth in WORTHS:
-        one = replace(belief, worth=worth)
+        one = using(belief, worth=worth)
         fits[worth] = np.log(one.probabilities[np.arange(len(level)), level]).sum() - WEIGHT / worth
         off[worth] = np.mean((one.expectation - belief.grades) ** 2)
     allowed = [worth for worth in WORTHS if off[worth] <= 1.01 * off[np.inf]]
-    assert belief.worth == max(allowed, key=fits.get)
+    assert belief.use.worth == max(allowed, key=fits.get)

@@ -12,6 +12,7 @@ from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, estimator_of, uniform
+from audiosim.relevance.level_use import Levels
 from audiosim.relevance.model_check import (
     ALARM,
     EARLY,
@@ -154,7 +155,7 @@ def test_one_system_that_is_off_is_noticed_and_all_its_judgments_are_its_row(poo
 
 def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     rng = np.random.default_rng(4)
-    start = replace(estimator.predict(np.full(len(pool.pairs), np.nan)), width=1.0)
+    start = estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels())
     truth, order = drawn(start, rng), rng.permutation(len(pool.pairs))[:25]
     grades = np.full(len(truth), np.nan)
     grades[order] = truth[order]
@@ -181,7 +182,7 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
 def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, estimator, kind):
     rng = np.random.default_rng(6)
     # Grades as frequent as they usually are: those of some collection, not of any.
-    right = drawn(replace(estimator.predict(np.full(len(pool.pairs), np.nan)), width=1.0), rng)
+    right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels()), rng)
     truth = {
         "capricious": rng.integers(0, 101, len(right)).astype(float),
         "harsh": np.floor(right / 2),

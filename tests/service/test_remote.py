@@ -141,12 +141,12 @@ def test_levels_learned_from_judgments_come_over_the_wire(small):
     pool = build_pool(small)
     grades = pool.spread(small.grades())
     learned, nothing = make_estimator(pool, "joint").relearned(grades).predict(grades), np.full(len(grades), np.nan)
-    assert learned.shape.any()
+    assert learned.use.shape.any()
     found = decode_prior(encode_prior(learned), nothing, learned.maximum, "here").revise(grades)
-    assert np.array_equal(found.shape, learned.shape)
-    assert found.stretch == learned.stretch
-    np.testing.assert_array_equal(found.means, learned.means)
-    assert found.worth == learned.worth
+    assert np.array_equal(found.use.shape, learned.use.shape)
+    assert found.use.stretch == learned.use.stretch
+    np.testing.assert_array_equal(found.use.means, learned.use.means)
+    assert found.use.worth == learned.use.worth
     assert np.array_equal(found.probabilities, learned.probabilities)
 
 
@@ -156,10 +156,10 @@ def test_a_prior_comes_over_the_wire_as_it_was(joint_belief):
     for name in ("levels", "marginals", "model"):
         assert np.array_equal(getattr(found, name), getattr(joint_belief, name))
     assert found.models == joint_belief.models
-    assert found.shape is joint_belief.shape is None
-    assert found.width == joint_belief.width < 1
-    assert found.stretch == joint_belief.stretch == 1
-    assert found.worth == joint_belief.worth == np.inf
+    assert found.use.shape is joint_belief.use.shape is None
+    assert found.use.width == joint_belief.use.width < 1
+    assert found.use.stretch == joint_belief.use.stretch == 1
+    assert found.use.worth == joint_belief.use.worth == np.inf
     ours, theirs = joint_belief.prior, found.prior
     assert np.array_equal(ours.mean, theirs.mean)
     assert np.array_equal(ours.shared, theirs.shared)
