@@ -1,17 +1,20 @@
-"""Everything that is known of the judgments that hold, a row each, as CSV, JSON Lines or a table for a spreadsheet."""
+"""Everything that is known of the judgments that hold, a row each, as CSV, JSON Lines or a table for a spreadsheet.
 
-import csv
+What leaves a campaign and comes back is the campaign: each form, read by `audiosim.corpus.judgments`, is its snapshot.
+"""
+
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from audiosim.campaign import Campaign, Event, Record
 from audiosim.campaign.event import ANSWERS
-from audiosim.corpus.judgments import CARRIED, COLUMNS
+from audiosim.corpus.judgments import CARRIED, COLUMNS, COUNTS, DEFUSED
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment, Pair
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula, or may
+CSV_COLUMNS = tuple(dict.fromkeys(["query", "document", "grade", "assessor", "time", *COLUMNS, COUNTS, *CARRIED]))
 Row = Mapping[str, Any]
 Given = tuple[Pair, str]
 
@@ -21,7 +24,8 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
 
     Beside what a judgment says on the collection's scale stand the grades as they were given, the reason why not in
     `cannot`, the note, the seconds that it took and that were heard, the lease that it was given under (`leased`, and
-    `until`), and all else in `details`. What is not known is left out.
+    `until`), and all else in `details`. What is not known is left out. Judgments on which nothing rests, such as those
+    that nobody was asked for, stand at the end, and `counts` says no.
     """
     number, judgments = campaign.snapshot()
     held, leases = _held(record for record in campaign.log() if record.number <= number)
@@ -32,6 +36,7 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
 def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:
     """The last answer of each assessor about each pair, and the lease that an answer of a number was given under."""
     answers: dict[Given, list[Record]] = {}
+    given_by: dict[int, Given] = {}
     open_leases: dict[Given, Event] = {}
     leases: dict[int, Event] = {}
     for record in records:
@@ -41,10 +46,12 @@ def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Eve
             open_leases[given] = event
         elif event.kind in ANSWERS:
             answers.setdefault(given, []).append(record)
+            given_by[record.number] = given
             if given in open_leases:
                 leases[record.number] = open_leases[given]
-        elif event.kind == "undo":
-            answers[given] = [answer for answer in answers.get(given, ()) if answer.number != event.refers]
+        elif event.kind == "undo" and event.refers in given_by:  # an undo names no pair: its answer does
+            given = given_by[event.refers]
+            answers[given] = [answer for answer in answers[given] if answer.number != event.refers]
     return {given: found[-1] for given, found in answers.items() if found}, leases
 
 
@@ -67,6 +74,7 @@ def _row(event: Event, lease: Event | None) -> dict[str, Any]:
         **event.grades,
         **named,
         "cannot": reason,
+        COUNTS: None if event.counts else False,
         "details": details,
     }
     return _filled(row | ({} if lease is None else {"leased": lease.time, "until": lease.until}))
@@ -83,21 +91,35 @@ def json_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Rows as CSV, which audiosim reads: one line each, line ends within a text written as a backslash and an n."""
-    columns = list(dict.fromkeys(["query", "document", "grade", "assessor", "time", *COLUMNS, *CARRIED]))
-    yield csv_line(columns)
+    yield csv_line(CSV_COLUMNS)
     for row in rows:
-        yield csv_line([_one_line(row.get(name)) for name in columns])
+        yield csv_line(_cells(row))
 
 
 def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
-    """Rows as CSV for a spreadsheet, and how many cells got an apostrophe before what would be taken for a formula."""
-    table = [next(csv.reader([line])) for line in csv_lines(rows)]
-    count = sum(cell.startswith(FORMULAS) for row in table for cell in row)
-    return count, [csv_line([f"'{cell}" if cell.startswith(FORMULAS) else cell for cell in row]) for row in table]
+    """Rows as CSV for a spreadsheet, and how many cells got an apostrophe before what would be taken for a formula.
+
+    The last column names the columns of a row that got one, so that they are read back without.
+    """
+    count, lines = 0, [csv_line([*CSV_COLUMNS, DEFUSED])]
+    for row in rows:
+        cells = _cells(row)
+        armed = [place for place, cell in enumerate(cells) if cell.startswith(FORMULAS)]
+        for place in armed:
+            cells[place] = f"'{cells[place]}"
+        count += len(armed)
+        lines.append(csv_line([*cells, " ".join(CSV_COLUMNS[place] for place in armed)]))
+    return count, lines
+
+
+def _cells(row: Row) -> list[str]:
+    return [_one_line(row.get(name)) for name in CSV_COLUMNS]
 
 
 def _one_line(value: object) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     text = "" if value is None else str(shortest(value))
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\\n")

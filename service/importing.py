@@ -72,7 +72,7 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
         events.append(replace(event, key=f"{file.prefix}/{line}"))
     one.campaign.selection.pool.locate(event.pair for event in events)
     for assessor in {event.assessor for event in events}:
-        one.campaign.known_as(assessor)
+        one.campaign.known_as(assessor)  # an error where there is nothing to be seen of it
     return events
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -138,7 +137,6 @@ class Campaign:
                   asking again puts off. Without a name nothing is leased, and nothing offered that is somebody's.
         by_query  pairs of as few queries as will do, as for `Selection.ask`
         """
-        assessor = self.known_as(assessor)
         self._catch_up()
         _ = self.selection.weights  # dear, and so before anybody has to wait
         if not assessor:
@@ -198,7 +196,7 @@ class Campaign:
         """
         with self._log.turn() as turn:
             while turn.goes_on():
-                turn.write(self._admitted(self._undo(self.known_as(assessor), number, key)))
+                turn.write(self._admitted(self._undo(assessor, number, key)))
         return self._written(turn)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
@@ -249,7 +247,10 @@ class Campaign:
         return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
-        """The name under which an assessor is known: case, compatibility forms and what nobody sees make no other."""
+        """The name under which an assessor is known who typed it: case and form make no other, unless both are known.
+
+        Everything else here takes a name literally, as an issuer, a token or a file has it: "ann" is not "Ann" there.
+        """
         with self._log.state:
             name = self._ledger.name(said)
         if said and not name:
@@ -370,8 +371,7 @@ class Campaign:
 
     def _event(self, said: Judgment | Event) -> Event:
         now = write_time(self._clock())
-        event = said if isinstance(said, Event) else judgment_event(said, self._collection.scale, now)
-        return replace(event, assessor=self.known_as(event.assessor))
+        return said if isinstance(said, Event) else judgment_event(said, self._collection.scale, now)
 
     def _lease(self, pair: Pair, assessor: str) -> Event:
         now = self._clock()

@@ -81,12 +81,15 @@ class Ledger:
         self._leases: dict[Pair, Lease] = {}
         self._handed: set[tuple[Pair, str]] = set()  # ever
         self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
+        self._literal = {judgment.assessor for judgment in judgments}
 
     def apply(self, number: int, event: Event) -> Change | None:
         """Take the next line in; the change of a grade that it means, if it means one."""
         self.number = number
         self._events[number] = event
-        self._names.setdefault(name_key(event.assessor), event.assessor)
+        if event.assessor not in self._literal:
+            self._literal.add(event.assessor)
+            self._names.setdefault(name_key(event.assessor), event.assessor)
         if event.key:
             self._keys[event.assessor, event.key] = number
         if event.kind in ANSWERS:
@@ -177,7 +180,9 @@ class Ledger:
         return self._holding.get(pair, {}).keys()
 
     def name(self, said: str) -> str:
-        """The name under which an assessor is known, whatever the case and the form in which it is said."""
+        """The name under which an assessor is known: as it is said, or else in another case or form."""
+        if said in self._literal:
+            return said
         return self._names.get(name_key(said)) or normal_name(said)
 
     def handed(self, pair: Pair, assessor: str) -> bool:

@@ -1,4 +1,4 @@
-"""Names of assessors: one person's name is one name, however it is typed."""
+"""Names of assessors who typed them: one person's name is one name, in whatever case and form."""
 
 import unicodedata
 

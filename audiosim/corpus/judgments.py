@@ -7,7 +7,8 @@ Five forms, told apart by what a file holds:
 - CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. A grade stands in `grade`, or in `fine` and
   `broad`, of which the scale picks its own; a line that is silent there but not elsewhere is left out. What the same
   assessor says again of a pair is a revision: all is kept, in order. CARRIED may stand there too; where `cannot`
-  gives a reason instead of a grade, the pair is not judged.
+  gives a reason instead of a grade, the pair is not judged, and where `counts` says no, nothing rests on the line.
+  `defused` names the columns of a line that have an apostrophe before their text, as spreadsheets need it.
 """
 
 import csv
@@ -23,13 +24,15 @@ from audiosim.corpus.lines import Lines, columns_hint, csv_line, finite, read_li
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
 from audiosim.corpus.runs import check_word
-from audiosim.errors import FormatError, InputError, did_you_mean, shortened
+from audiosim.errors import FormatError, InputError, did_you_mean, quoted, shortened
 
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")
 # What files of a service say beside; it is passed over.
 CARRIED = ("note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "details")
-KNOWN = (*COLUMNS, *CARRIED)
+COUNTS, DEFUSED = "counts", "defused"
+KNOWN = (*COLUMNS, COUNTS, *CARRIED, DEFUSED)
+YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
 LIST = ["query", "document", "grade"]
 UNJUDGED = -1
@@ -97,11 +100,11 @@ def _read_statements(path: Path) -> list[Statement]:
     # An identifier may start with a brace, but a line of qrels ends with a grade.
     if first.strip().startswith("{") and first.strip().endswith("}"):
         records = ((number, _json_record(path, number, text)) for number, text in lines)
-        return [_from_json(path, number, record) for number, record in records if not _is_reason(record)]
+        return [_from_json(path, number, record) for number, record in records if _rests(path, number, record)]
     if _is_header(first):
         split = _split_tabs if "\t" in first else partial(_split_commas, path)
         rows = read_rows(path, lines, split, COLUMNS[:2], KNOWN)
-        return [_from_row(path, number, row) for number, row in rows if not _is_reason(row)]
+        return [_from_row(path, number, _armed(path, number, row)) for number, row in rows if _rests(path, number, row)]
     columns = len(first.split())
     if columns not in (4, 3):
         hint = columns_hint(first, "commas or tabs, under a header" if _names_columns(first) else "spaces or tabs")
@@ -156,9 +159,22 @@ def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
     return _statement(path, number, row["query"], row["document"], grades, row.get("assessor", ""), row.get("time", ""))
 
 
-def _is_reason(row: Mapping[str, object]) -> bool:
-    """True if a line says why a pair cannot be judged, and gives no grade."""
-    return bool(row.get("cannot")) and not any(row.get(name) not in (None, "") for name in GRADES)
+def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
+    """True if anything rests on a line: it counts, and does not say why a pair cannot be judged."""
+    said = row.get(COUNTS)
+    counts = True if said in (None, "") else YES_NO.get(str(said).strip().lower())
+    if counts is None:
+        raise FormatError(path, number, f"expected yes or no for {COUNTS}, found {quoted(str(said))}")
+    return counts and (not row.get("cannot") or any(row.get(name) not in (None, "") for name in GRADES))
+
+
+def _armed(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
+    """A line of a table without the apostrophes that it says it has."""
+    names = row.get(DEFUSED, "").split()
+    for name in names:
+        if not row.get(name, "").startswith("'"):
+            raise FormatError(path, number, f"expected an apostrophe first in {quoted(name)}, as {DEFUSED} says")
+    return {name: value[1:] if name in names else value for name, value in row.items()}
 
 
 def _json_record(path: Path, number: int, text: str) -> dict[str, object]:

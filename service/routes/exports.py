@@ -10,7 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from audiosim.campaign.reading import log_lines
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.judgments import GRADES, qrels_lines
+from audiosim.corpus.judgments import COUNTS, GRADES, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
 from service.exchange import CollectionDep, chapter
@@ -111,10 +111,11 @@ def answer_lines(one: ServedCollection) -> Iterator[str]:
         for record in one.campaign.answers(name)
     }
     more = (*(question.name for question in (*one.questions.own, *STANDARD)), "reason", *MEASURED)
-    columns = ("query", "document", "assessor", "time", *GRADES, *more)
+    columns = ("query", "document", "assessor", "time", *GRADES, COUNTS, *more)
     yield csv_line(columns)
     for event in held.values():
         row = event.row() | {name: event.details.get(name) for name in more}
+        row[COUNTS] = None if event.counts else "no"
         yield csv_line([shortest(row[name]) for name in columns])
 
 

@@ -65,11 +65,15 @@ def written(record: Record, response: Response) -> RecordOut:
 
 
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
-    """Name of the assessor who judges; an error where nobody is named."""
+    """Name of the assessor who judges; an error where nobody is named.
+
+    What a token, a proxy or an issuer says is taken literally: to them "Ann" and "ann" may be two people. What somebody
+    typed is the name of one who is known, in whatever case and form.
+    """
     assessor = caller.assessor(said)
     if not assessor.strip():
         raise InputError("expected an assessor: who judges needs a name")
-    return one.campaign.known_as(assessor)
+    return assessor if caller.role == "assessor" else one.campaign.known_as(assessor)
 
 
 @router.get("/collections/{collection}/questions", dependencies=[ANYONE])

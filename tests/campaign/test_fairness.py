@@ -56,16 +56,24 @@ def test_judgments_that_somebody_vouches_for_count(tiny, tiny_truth):
 @pytest.mark.parametrize("spelt", ["Zoë", "ZOE\u0308", "zoë ", "Z\u200bo\u00adë", "\uff3aoë", "\u202ezoë"])
 def test_one_persons_name_is_one_name_however_it_is_typed(tiny, spelt):
     campaign = opened(tiny, lease_s=600)
-    first = campaign.ask(2, "Zoë")
-    assert campaign.ask(2, spelt) == first
-    campaign.tell(Judgment(*first[0], 50.0, spelt))
-    assert campaign.assessors() == ["Zoë"]
-    assert campaign.undo(spelt).event.assessor == "Zoë"
+    campaign.ask(2, "Zoë")
+    assert campaign.known_as(spelt) == "Zoë"
+
+
+def test_a_name_is_taken_literally_by_all_that_does_not_come_from_typing(tiny):
+    campaign = opened(tiny, lease_s=600)
+    pairs = {name: campaign.ask(1, name)[0] for name in ("ann", "ANN", "\uff41nn")}
+    assert len(set(pairs.values())) == 3
+    for name, pair in pairs.items():
+        campaign.tell(Judgment(*pair, 50.0, name))
+    campaign.undo("ANN")
+    assert [judgment.assessor for judgment in campaign.judgments()] == ["ann", "\uff41nn"]
+    assert [campaign.known_as(name) for name in ("ann", "ANN", "Ann", "\uff41nn")] == ["ann", "ANN", "ann", "\uff41nn"]
 
 
 def test_a_name_of_which_nothing_is_to_be_seen_is_none(tiny):
     with pytest.raises(InputError, match="is no name: there is nothing to be seen of it"):
-        opened(tiny).ask(1, "\u200b\u2060")
+        opened(tiny).known_as("\u200b\u2060")
 
 
 def test_a_grade_that_contradicts_the_grade_on_its_scale_is_refused(tiny, said):

@@ -184,6 +184,8 @@ def test_a_form_for_spreadsheets_defuses_formulas_and_says_so(client, answered):
     assert answer.headers["content-disposition"].endswith('-spreadsheet.csv"')
     assert "audiosim-defused" not in plain.headers
     before, after = (list(csv.reader(io.StringIO(one.text))) for one in (plain, answer))
+    defused = [row.pop() for row in after]
+    assert (defused[0], [said for said in defused[1:] if said]) == ("defused", ["note", "cannot"])
     pairs = [(a, b) for one, other in zip(before, after, strict=True) for a, b in zip(one, other, strict=True)]
     changed = [(a, b) for a, b in pairs if a != b]
     assert len(changed) == int(answer.headers["audiosim-defused"]) == 2

@@ -1,0 +1,144 @@
+"""Law of exchange: what leaves a campaign and comes back is the campaign; exports of random ones, by every reader."""
+
+import json
+import tempfile
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from audiosim import Collection
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event
+from audiosim.campaign.archive import back_up, restore
+from audiosim.campaign.event import write_time
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.judgments import qrels_lines, read_judgments
+from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run
+from audiosim.errors import AudiosimError
+from service.campaigns import Judging
+from service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from service.import_store import WAITING, Import
+from service.importing import events_of
+from service.served import ServedCollection
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+FORMS = {"csv": csv_lines, "jsonl": json_lines, "spreadsheet": lambda rows: spreadsheet_lines(rows)[1]}
+# Signs that mean something to some reader: to CSV, to a spreadsheet, to lines of text, to Unicode.
+SIGNS = "=+-@'\",;#{}\\ ñＡa\u2028\u00a0"
+WORDS = st.text(SIGNS, min_size=1, max_size=4).filter(lambda text: text.strip() == text and text != "")
+NAMES = st.sampled_from(["ann", "Ann", "\uff21nn", "=bob", "'-eve", ""])
+GRADES = st.sampled_from([0.0, 1.0, 2.0])
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "judge", "judge", "judge", "cannot", "undo", "undo earlier", "import"]),
+        NAMES,
+        st.integers(0, 11),
+        GRADES,
+    ),
+    max_size=25,
+)
+
+
+@st.composite
+def collections(draw):
+    """A collection of up to 12 pairs by two systems, some of them judged before, whatever they are called."""
+    names = draw(st.lists(WORDS, min_size=6, max_size=6, unique=True))
+    runs = tuple(Run(system, {q: tuple(names[2:]) for q in names[:2]}) for system in ("A", "B"))
+    said = draw(st.lists(st.tuples(st.integers(0, 7), NAMES, GRADES), max_size=4))
+    own = tuple(Judgment(names[i % 2], names[2 + i // 2], grade, name) for i, name, grade in said)
+    scale = draw(st.sampled_from([FINE, BROAD]))
+    return Collection("any", "any", scale, 4, runs, {name: Document(name) for name in names[2:]}, judgments=own)
+
+
+def play(campaign, collection, steps):
+    """Do what the steps say, as far as it may be done; a minute lies between two of them."""
+    pairs = [(q, d) for q, found in collection.runs[0].rankings.items() for d in found]
+    for minute, (kind, name, number, grade) in enumerate(steps):
+        pair, time = pairs[number % len(pairs)], write_time(NOW + timedelta(minutes=minute))
+        with suppress(AudiosimError):  # nothing to undo, a pair that is with another, a name that is none
+            if kind == "ask":
+                campaign.ask(2, name)
+            elif kind == "judge":
+                details = {"note": "=one\nline", "played_s": 3.5}
+                campaign.tell(Event("judgment", time, name, *pair, {collection.scale.name: grade}, details))
+            elif kind == "cannot":
+                campaign.tell(Event("cannot", time, name, *pair, details={"reason": "@silent"}))
+            elif kind == "import":
+                campaign.tell_all([Judgment(*pair, grade, name)])
+            else:
+                answers = campaign.answers(name)
+                campaign.undo(name, answers[0].number if answers and kind == "undo earlier" else None)
+
+
+def served(collection, unasked="mark"):
+    return ServedCollection(collection, "uniform", Judging(settings=CampaignSettings(unasked=unasked)))
+
+
+def sent(body):
+    return Import(1, "any", "import-1", "me", write_time(NOW), WAITING, None, 0, ""), body
+
+
+LAW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.slow
+@LAW
+@given(collections(), STEPS, st.sampled_from(["mark", "count"]), st.sampled_from(sorted(FORMS)))
+def test_an_export_read_back_is_the_snapshot(collection, steps, unasked, form):
+    one = served(collection, unasked)
+    play(one.campaign, collection, steps)
+    _, judgments = one.campaign.snapshot()
+    body = "".join(f"{line}\n" for line in FORMS[form](judgment_rows(one.campaign)[1])).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "judgments.any"
+        path.write_bytes(body)
+        if not body.strip():
+            assert judgments == ()
+            return
+        assert read_judgments(path, collection.scale)[1] == judgments
+    other = served(replace(collection, judgments=(), runs=tuple(reversed(collection.runs))))
+    other.campaign.tell_all(events_of(*sent(body), other))
+    found = [
+        replace(said, time=before.time) for said, before in zip(other.campaign.judgments(), judgments, strict=True)
+    ]
+    assert found == list(judgments)
+    assert [
+        a.time for a, b in zip(other.campaign.judgments(), judgments, strict=True) if b.time and a.time != b.time
+    ] == []
+
+
+@pytest.mark.slow
+@LAW
+@given(collections(), STEPS)
+def test_qrels_are_the_mean_grades_of_the_snapshot(collection, steps):
+    one = served(collection)
+    play(one.campaign, collection, steps)
+    means = mean_grades(one.campaign.judgments())
+    try:
+        lines = qrels_lines(Judgment(*pair, grade) for pair, grade in means.items())
+    except AudiosimError:
+        assert any(" " in "".join(pair) or "\u00a0" in "".join(pair) or "\u2028" in "".join(pair) for pair in means)
+        return
+    fields = [line.split() for line in lines]
+    assert {(query, document): float(grade) for query, _, document, grade in fields} == means
+
+
+@pytest.mark.slow
+@settings(LAW, max_examples=15)
+@given(collections(), STEPS)
+def test_a_backup_restored_is_the_campaign(collection, steps):
+    with tempfile.TemporaryDirectory() as folder:
+        here, there = (f"sqlite:///{folder}/{name}.db" for name in ("here", "there"))
+        with closing(DatabaseStore(here, "any")) as store:
+            campaign = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))
+            play(campaign, collection, steps)
+            rows, judgments = json.dumps(campaign.log_rows()), campaign.snapshot()
+        back_up(here, Path(folder) / "monday.jsonl")
+        restore(Path(folder) / "monday.jsonl", there)
+        with closing(DatabaseStore(there, "any")) as store:
+            again = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))
+            assert (json.dumps(again.log_rows()), again.snapshot()) == (rows, judgments)
