@@ -1,5 +1,6 @@
 from .audio.index import AudioIndex as AudioIndex
 from .audio.index import extract as extract
+from .audio.picture import plot_recording as plot_recording
 from .campaign import Campaign as Campaign
 from .corpus.collection import Collection as Collection
 from .corpus.model import Judgment as Judgment

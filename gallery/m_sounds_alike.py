@@ -7,6 +7,8 @@ Two recordings are described as they are heard, and compared. Play them.
 
 import base64
 
+import matplotlib.pyplot as plt
+
 import audiosim
 from audiosim.shipped import folder
 
@@ -17,6 +19,16 @@ index = audiosim.extract(paths, n_jobs=1)
 (found,) = index.neighbours([query], 1)[query]
 nearest = found.identifier
 print(f"{query} sounds most like {nearest}: Jensen-Shannon divergence {found.divergence:.2f}")
+
+# %%
+# The two as pictures: frequency over time, loud parts bright.
+
+figure, both = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
+for name, axes in zip((query, nearest), both, strict=True):
+    audiosim.plot_recording(sounds / f"{name}.ogg", axes)
+
+# %%
+# And as sound.
 
 
 class Players:

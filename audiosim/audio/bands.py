@@ -3,8 +3,9 @@
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.gathering import Samples
-from audiosim.audio.mfcc import RANGE_DB, band_centres_hz
+from audiosim.audio.mfcc import RANGE_DB
 from audiosim.audio.parameters import Parameters
 
 HEARD_DB = RANGE_DB - 6  # below the loudest band of the recording: what is above that in one frame of twenty is heard
@@ -67,7 +68,7 @@ def band_limit_hz(levels: Samples, parameters: Parameters) -> float | None:
     last = int(heard[-1]) if len(heard) else 0
     while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
         last -= 1
-    limit = float(band_centres_hz(parameters)[last])
+    limit = float(filter_banks(parameters).centres_hz[last])
     return limit if limit >= LOWEST_HZ else None
 
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.gathering import Samples
 from audiosim.audio.parameters import LOWEST_OCTAVE_HZ, OCTAVES, Parameters
 
@@ -53,7 +54,7 @@ def octave_bins(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
 
     An octave has the bin below it too, and all but the last leave out their highest; the share counts that one.
     """
-    hertz = np.arange(1 + parameters.frame // 2) * parameters.rate_hz / parameters.frame
+    hertz = filter_banks(parameters).bins_hz
     edges = np.concatenate([[0.0], LOWEST_OCTAVE_HZ * 2.0 ** np.arange(OCTAVES)])
     found = []
     for octave in range(OCTAVES):

@@ -13,6 +13,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.audio import cluster, decode, workers
 from audiosim.audio.decode import Signal
+from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.frames import Frames, frames
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
@@ -106,6 +107,7 @@ def describe_all(
         return cluster.spread_on_cluster(
             partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
         )
+    filter_banks(parameters)  # once, before as many workers as there are would each import librosa for them
     prepare = partial(prepare_for, parameters)
     return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
 

@@ -8,8 +8,9 @@ from audiosim.arrays import Array, Integers
 from audiosim.audio.bands import band_descriptors, band_limit_hz, mirrored_bins
 from audiosim.audio.contrast import contrast, octave_extremes
 from audiosim.audio.decode import Signal
+from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.gathering import Samples
-from audiosim.audio.mfcc import decibels_of, filtered, hann, mfcc
+from audiosim.audio.mfcc import decibels_of, filtered, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.spectra import has_code, powers
 from audiosim.errors import InputError, SoundError
@@ -73,7 +74,7 @@ def spectrum_by_arrays(
     """Spectrum of frames of any length and hop, as `spectrum_by_code` gives it."""
     n = 1 + len(samples) // parameters.hop
     mel, extremes = np.empty((n, parameters.bands), np.float32), np.empty((n, 2 * OCTAVES), np.float32)
-    for some, power in powers(samples, hann(parameters.frame), parameters.hop):
+    for some, power in powers(samples, filter_banks(parameters).window, parameters.hop):
         block = power if source is None else power[:, source]
         filtered(block, parameters, mel[some])
         if CONTRAST in parameters.names:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from audiosim.arrays import Integers
 from audiosim.audio.contrast import octave_bins
+from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.gathering import Samples
-from audiosim.audio.mfcc import hann, mel_filters
 from audiosim.audio.parameters import CONTRAST, Parameters
 from audiosim.audio.spectra import OVERLAP, cut
 from audiosim.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
@@ -84,7 +84,8 @@ class _Tables(NamedTuple):
 
 @lru_cache
 def _tables(parameters: Parameters) -> _Tables:
-    frame, points, filters = parameters.frame, parameters.frame // 2, mel_filters(parameters)
+    banks = filter_banks(parameters)
+    frame, points, filters = parameters.frame, parameters.frame // 2, banks.mel
     used = [np.flatnonzero(one) for one in filters]
     starts = [int(one[0]) if len(one) else 0 for one in used]
     stops = [int(one[-1]) + 1 if len(one) else 1 for one in used]
@@ -95,7 +96,7 @@ def _tables(parameters: Parameters) -> _Tables:
         place, order = place + order % RADIX * stride, order // RADIX
     turns = [_turns(np.arange(stride)[:, None] * np.arange(1, RADIX) / (RADIX * stride)) for stride in _strides(points)]
     named: dict[str, NDArray[np.float32] | NDArray[np.int64]] = {
-        "taper": hann(frame),
+        "taper": banks.window,
         "turns": np.concatenate(turns),
         "halves": _turns(np.arange(points // 2 + 1) / frame),
         "places": LANES * place,

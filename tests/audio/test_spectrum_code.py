@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from audiosim.audio import spectrum_code
 from audiosim.audio.contrast import octave_bins
+from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.frames import spectrum_by_arrays
-from audiosim.audio.mfcc import mel_filters
 from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.audio.spectra import has_code
 from audiosim.audio.spectrum_code import spectrum_by_code
@@ -33,7 +33,7 @@ def spectrum_in_double_precision(samples, parameters, source=None):
     counts = [count for _, count in octave_bins(parameters)]
     loudest = [found[:, -count:].mean(axis=1) for found, count in zip(ordered, counts, strict=True)]
     softest = [found[:, :count].mean(axis=1) for found, count in zip(ordered, counts, strict=True)]
-    return powers @ mel_filters(parameters).T.astype(float), np.stack(loudest + softest, axis=1)
+    return powers @ filter_banks(parameters).mel.T.astype(float), np.stack(loudest + softest, axis=1)
 
 
 def assert_spectra_agree(found, expected):
