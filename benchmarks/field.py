@@ -20,8 +20,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.components import _likelihood, estimate_components
+from audiosim.stats.components import estimate_components
 from audiosim.stats.layout import REST, Layout
+from audiosim.stats.restricted_likelihood import Bend, RestrictedLikelihood
 
 STANDARD_DEVIATIONS = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
 SYSTEMS, CUTOFF = 20, 5
@@ -116,7 +117,15 @@ def of_likelihood(n: int, count: int, effects: int, runs: int, figures: Figures)
     rng = np.random.default_rng(1)
     made = layout(n, count, effects, rng)
     values = simulated(made, rng)
-    once = milliseconds(lambda: _likelihood(made, values, STANDARD_DEVIATIONS), runs)
+    likelihood, variances = RestrictedLikelihood(made, values), np.array(list(STANDARD_DEVIATIONS.values())) ** 2
+
+    def slopes() -> Bend:
+        bend = likelihood.at(variances)
+        assert np.isfinite(bend.slopes).all()
+        assert np.isfinite(bend.average_information).all()
+        return bend
+
+    once = milliseconds(slopes, runs)
     start = time.process_time()
     found = estimate_components([made], [values], dict.fromkeys(STANDARD_DEVIATIONS, 0.1))
     spent = time.process_time() - start

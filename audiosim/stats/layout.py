@@ -79,16 +79,6 @@ class Layout:
         return np.hstack(columns) * self.scale[:, None]
 
     @cached_property
-    def reached(self) -> tuple[tuple[Integers, Array], ...]:
-        """For each block the shared effects that any of its values has (k,), and its loadings on these (m, k)."""
-        found = []
-        for rows in self.blocks:
-            loadings = self.loadings[rows]
-            some = np.flatnonzero(loadings.any(axis=0))
-            found.append((some, loadings[:, some]))
-        return tuple(found)
-
-    @cached_property
     def owner(self) -> Integers:
         """(p,) the number, among the shared ones, of the component that each effect belongs to."""
         counts = np.array([columns.shape[1] for columns in self.shared.values()], dtype=np.int64)

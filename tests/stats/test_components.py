@@ -10,9 +10,9 @@ from scipy.linalg import null_space
 from scipy.stats import multivariate_normal, norm
 
 from audiosim.errors import InputError
-from audiosim.stats import components
 from audiosim.stats.components import estimate_components
 from audiosim.stats.layout import REST, Layout
+from audiosim.stats.restricted_likelihood import RestrictedLikelihood
 from audiosim.stats.size_search import SMALLEST
 
 
@@ -62,6 +62,13 @@ def density(layout, values, standard_deviations):
     return -(constant + np.linalg.slogdet(covariance)[1] + np.log(xx) + squares) / 2
 
 
+def by_logarithms(layout, values, standard_deviations):
+    """The restricted log-likelihood, and its slopes by the logarithms of the standard deviations."""
+    variances = np.array([standard_deviations[name] for name in layout.names]) ** 2
+    found = RestrictedLikelihood(layout, values).at(variances)
+    return found.value, 2 * variances * found.slopes
+
+
 def simulated(rng, layout, standard_deviations, mean=0.0):
     """Values of components of these sizes, each drawn from its own meaning."""
     total = standard_deviations[REST] * rng.normal(size=len(layout.scale))
@@ -107,11 +114,37 @@ def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(
         return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
 
     standard_deviations = dict(zip(layout.names, np.exp(logarithms), strict=True))
-    value, slopes = components._likelihood(layout, values, standard_deviations)
+    value, slopes = by_logarithms(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
     steps = 1e-5 * np.eye(5)
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in steps]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.booleans(), st.integers(0, 2**32))
+def test_average_and_observed_information_are_their_definitions(blocks, mixed, seed):
+    # Gilmour, Thompson & Cullis (1995): y'PK_iPK_jPy / 2, and the second derivatives with their sign turned.
+    rng = np.random.default_rng(seed)
+    layout = in_both(rng, [*blocks, 3]) if mixed else drawn(rng, [*blocks, 3])
+    layout = replace(layout, trend=rng.normal(size=(len(layout.scale), 2)))
+    values, names = rng.normal(size=len(layout.scale)), layout.names
+    variances = rng.uniform(0.1, 1.5, len(names)) ** 2
+    found = RestrictedLikelihood(layout, values).at(variances)
+    each = [in_full(layout, {**dict.fromkeys(names, 0.0), name: 1.0}) for name in names]
+    inverse, x = np.linalg.inv(np.tensordot(variances, each, 1)), layout.trend
+    projector = inverse - inverse @ x @ np.linalg.solve(x.T @ inverse @ x, x.T @ inverse)
+    products = [projector @ one for one in each]
+    average = [[values @ one @ other @ projector @ values / 2 for other in products] for one in products]
+    traces = [[np.trace(one @ other) for other in products] for one in products]
+    np.testing.assert_allclose(found.average_information, average, rtol=1e-9, atol=1e-10)
+    observed = 2 * np.array(average) - np.array(traces) / 2
+    np.testing.assert_allclose(found.observed_information, observed, rtol=1e-9, atol=1e-8)
+    steps = 1e-5 * np.diag(variances)
+    slopes = [
+        [RestrictedLikelihood(layout, values).at(variances + way * step).slopes for way in (1, -1)] for step in steps
+    ]
+    bend = [(up - down) / (2 * step.max()) for (up, down), step in zip(slopes, steps, strict=True)]
+    np.testing.assert_allclose(-found.observed_information, bend, rtol=1e-5, atol=1e-5 * np.abs(observed).max())
 
 
 @pytest.mark.parametrize("form", [0, 1])
@@ -242,7 +275,7 @@ def test_with_a_trend_the_likelihood_is_that_of_contrasts_free_of_it(blocks, cou
         return density_with_trend(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
 
     standard_deviations = dict(zip(layout.names, np.exp(logarithms).tolist(), strict=True))
-    value, slopes = components._likelihood(layout, values, standard_deviations)
+    value, slopes = by_logarithms(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-8, abs=1e-8)
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in 1e-5 * np.eye(5)]
     np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4)
@@ -344,7 +377,7 @@ def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likeli
         return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
 
     values = simulated(rng, layout, STANDARD_DEVIATIONS, 1.0)
-    value, slopes = components._likelihood(layout, values, standard_deviations)
+    value, slopes = by_logarithms(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in 1e-5 * np.eye(5)]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
