@@ -3,14 +3,39 @@
 import { line, svg, text } from "./svg.js";
 import { ticks, whole } from "../text.js";
 
-const SIGN_PX = 7.2; // width of a sign of a label, about
-const LINE_PX = 16;
+const TICK_PX = 4;
+const GAP_PX = 6; // between a label and what it is beside
+const AXIS_NAME = "judged pairs";
 
 /** Moments as they lead to the last: what was taken back later is not among them, so that judged pairs only grow. */
 export function leading(moments) {
   const kept = [];
   for (const moment of [...moments].reverse()) if (!kept.length || moment.judged < kept.at(-1).judged) kept.push(moment);
   return kept.reverse();
+}
+
+/**
+ * Measure texts as this chart will draw them: fonts differ between machines, and people enlarge them.
+ *
+ * Returns a function of a text and its class: `{width, above, below}` in pixels, the last two from the baseline.
+ * It holds until the chart is drawn again.
+ */
+export function rulerOf(chart) {
+  const probe = text([0, 0], "", { visibility: "hidden" });
+  chart.append(probe);
+  return (said, kind) => {
+    probe.setAttribute("class", kind);
+    probe.textContent = said;
+    const { width, height, y } = probe.getBBox();
+    return { width, above: -y, below: height + y };
+  };
+}
+
+/** Room that the axes need around a plot, given the labels of the upright one: a row of numbers below, then the axis's name. */
+export function roomFor(measure, labels) {
+  const { above, below } = measure(AXIS_NAME, "tick");
+  const widest = Math.max(...labels.map((label) => measure(label, "tick").width));
+  return { left: Math.ceil(widest) + 2 * GAP_PX, top: Math.ceil(above + below) + GAP_PX, bottom: Math.ceil(2.5 * (above + below)) };
 }
 
 /** Where things are: `x` and `y` turn values into places; `edges` is the room around the plot. */
@@ -23,17 +48,22 @@ export function frameOf(width, height, [first, last], [bottom, top], edges) {
   };
 }
 
-export function axes({ x, y, first, last, bottom, highest, left, right, base }, written) {
+/** Both axes, with as many numbers below as have room beside each other. */
+export function axes({ x, y, first, last, bottom, highest, left, right, base }, written, measure) {
+  const { above, below } = measure(AXIS_NAME, "tick");
   const across = ticks(bottom, highest, 4).flatMap((at) => [
     line([left, y(at)], [right, y(at)], { class: "grid" }),
-    text([left - 6, y(at) + 4], written(at), { class: "tick", "text-anchor": "end" }),
+    text([left - GAP_PX, y(at) + (above - below) / 2], written(at), { class: "tick", "text-anchor": "end" }),
   ]);
-  const below = ticks(first, last, right - left > 400 ? 6 : 3).filter(Number.isInteger).flatMap((at) => [
-    line([x(at), base], [x(at), base + 4], { class: "axis-line" }),
-    text([x(at), base + 16], whole(at), { class: "tick", "text-anchor": "middle" }),
+  const foot = base + (above + below) / 2 + above; // clear of a number of the upright axis at the very bottom
+  const widest = measure(whole(Math.floor(last)), "tick").width + 2 * GAP_PX;
+  const wanted = Math.max(1, Math.min(6, Math.floor((right - left) / widest) - 1)); // ticks() may give one more
+  const numbers = ticks(first, last, wanted).filter(Number.isInteger).flatMap((at) => [
+    line([x(at), base], [x(at), base + TICK_PX], { class: "axis-line" }),
+    text([x(at), foot], whole(at), { class: "tick", "text-anchor": "middle" }),
   ]);
-  const name = text([right, base + 29], "judged pairs", { class: "tick", "text-anchor": "end" });
-  return [...across, line([left, base], [right, base], { class: "axis-line" }), ...below, name];
+  const name = text([right, foot + below + above], AXIS_NAME, { class: "tick", "text-anchor": "end" });
+  return [...across, line([left, base], [right, base], { class: "axis-line" }), ...numbers, name];
 }
 
 /** The path through points; empty where there is none. */
@@ -43,20 +73,21 @@ export const path = (points, attributes) =>
 /**
  * Labels at points, each at the first of its spots where it is on the chart and on no other; left out where there is none.
  *
- * labels  `{said, kind, spots}`, the most important first; a spot is a point and a side, such as "above left"
+ * labels   `{said, kind, spots}`, the most important first; a spot is a point and a side, such as "above left"
+ * measure  what `rulerOf` gives
  */
-export function labelled(labels, { left, right, top, base }) {
+export function labelled(labels, { left, right, base }, measure) {
   const taken = [];
   return labels.flatMap(({ said, kind, spots }) => {
-    const wide = said.length * SIGN_PX;
+    const { width, above, below } = measure(said, kind);
     for (const [at, side] of spots) {
-      const start = side.includes("left") ? at[0] - wide - 7 : at[0] + 7;
-      const foot = side.includes("above") ? at[1] - 7 : at[1] + LINE_PX;
-      const box = [start, foot - LINE_PX + 3, start + wide, foot + 3];
-      const inside = box[0] >= left && box[2] <= right + 4 && box[1] >= top - 14 && box[3] <= base;
+      const start = side.includes("left") ? at[0] - width - GAP_PX : at[0] + GAP_PX;
+      const foot = side.includes("above") ? at[1] - GAP_PX - below : at[1] + GAP_PX + above;
+      const box = [start, foot - above, start + width, foot + below];
+      const inside = box[0] >= left && box[2] <= right + GAP_PX && box[1] >= 0 && box[3] <= base;
       if (!inside || taken.some((other) => meet(box, other))) continue;
       taken.push(box);
-      return [text([side.includes("left") ? at[0] - 7 : start, foot], said, { class: kind, "text-anchor": side.includes("left") ? "end" : "start" })];
+      return [text([start, foot], said, { class: kind })];
     }
     return [];
   });

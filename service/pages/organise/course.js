@@ -2,10 +2,10 @@
 
 import { byId, element } from "../page.js";
 import { count, percent, target, when, whole } from "../text.js";
-import { axes, frameOf, labelled, leading, path } from "./chart.js";
+import { axes, frameOf, labelled, leading, path, roomFor, rulerOf } from "./chart.js";
 import { dot, line } from "./svg.js";
 
-const EDGES = { top: 18, right: 14, bottom: 30, left: 46 };
+const RIGHT_PX = 14;
 const MOST_AHEAD = 4; // the future may take so many times the room of the past
 const RIGHT_FIRST = ["above right", "below right", "above left", "below left"];
 const LEFT_FIRST = ["above left", "below left", "above right", "below right"];
@@ -14,7 +14,7 @@ const LEFT_FIRST = ["above left", "below left", "above right", "below right"];
 export function courseChart() {
   const chart = byId("course");
   let shown = null;
-  const draw = () => shown && chart.clientWidth && chart.replaceChildren(...drawing(shown, chart.clientWidth, chart.clientHeight));
+  const draw = () => shown && chart.clientWidth && chart.replaceChildren(...drawing(shown, chart));
   new ResizeObserver(draw).observe(chart);
   return (course) => {
     shown = course;
@@ -53,17 +53,21 @@ function momentRow(moment) {
   );
 }
 
-function drawing(course, width, height) {
+function drawing(course, chart) {
   const { moments, target: goal } = course;
   const bottom = Math.min(0.95, Math.floor(Math.min(...moments.map((m) => m.confidence), goal ?? 1) * 20) / 20);
-  const frame = frameOf(width, height, [moments[0].judged, ending(course)], [bottom, 1], EDGES);
+  const measure = rulerOf(chart);
+  const edges = { right: RIGHT_PX, ...roomFor(measure, [inPercent(1)]) };
+  const frame = frameOf(chart.clientWidth, chart.clientHeight, [moments[0].judged, ending(course)], [bottom, 1], edges);
   const points = moments.map((moment) => [frame.x(moment.judged), frame.y(moment.confidence)]);
   const now = points.at(-1);
   const marks = goal === null ? { drawn: [], labels: [] } : goalMarks(course, frame);
   const sides = now[0] > (frame.left + frame.right) / 2 ? LEFT_FIRST : RIGHT_FIRST;
   const nowLabel = { said: percent(moments.at(-1).confidence), kind: "now", spots: around(now, sides) };
-  return [...axes(frame, (at) => `${Math.round(at * 100)} %`), ...marks.drawn, path(points, { class: "line" }), dot(now, 4.5, { class: "dot" }), ...labelled([nowLabel, ...marks.labels], frame)];
+  return [...axes(frame, inPercent, measure), ...marks.drawn, path(points, { class: "line" }), dot(now, 4.5, { class: "dot" }), ...labelled([nowLabel, ...marks.labels], frame, measure)];
 }
+
+const inPercent = (at) => `${Math.round(at * 100)} %`;
 
 const around = (at, sides) => sides.map((side) => [at, side]);
 

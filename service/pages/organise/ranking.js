@@ -1,12 +1,14 @@
 // The systems in their order, with intervals, and how sure the order of every two is.
 
 import { byId, element } from "../page.js";
+import { rulerOf } from "./chart.js";
 import { dot, line, svg, text } from "./svg.js";
 import { count, longName, percent, score, ticks } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is darker
 const MOST_IN_TABLE = 60;
 const LEAST = 5;
+const APART_PX = 6; // between two numbers of the axis
 
 export function showRanking(ranking) {
   const { systems } = ranking;
@@ -16,7 +18,7 @@ export function showRanking(ranking) {
   byId("ranking").tBodies[0].replaceChildren(
     ...systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k)),
   );
-  byId("axis").replaceChildren(...axis(range));
+  drawAxis(range);
   showPairs(systems.map((one) => one.system), ranking.pairs, sure);
 }
 
@@ -64,11 +66,25 @@ function whiskers(system, range) {
 
 const ends = (system) => element("span", { class: "ends" }, `${score(system.low)}–${score(system.high)}`);
 
-function axis(range) {
-  return ticks(...range, 4).flatMap((at) => [
-    line([place(at, range), 0], [place(at, range), 5], { class: "grid" }),
-    text([place(at, range), 18], String(at), { class: "tick", "text-anchor": "middle" }),
-  ]);
+let shownRange = null;
+new ResizeObserver(() => shownRange && drawAxis(shownRange)).observe(byId("axis"));
+
+/** The numbers under the intervals, as many as have room. */
+function drawAxis(range) {
+  shownRange = range;
+  const svgAxis = byId("axis");
+  const measure = rulerOf(svgAxis);
+  let free = -Infinity;
+  const drawn = ticks(...range, 4).flatMap((at) => {
+    const { width, above } = measure(String(at), "tick");
+    const middle = ((at - range[0]) / (range[1] - range[0])) * svgAxis.clientWidth;
+    const start = Math.max(0, Math.min(middle - width / 2, svgAxis.clientWidth - width));
+    const mark = line([place(at, range), 0], [place(at, range), 5], { class: "grid" });
+    if (start < free) return [mark];
+    free = start + width + APART_PX;
+    return [mark, text([start, 6 + above], String(at), { class: "tick" })];
+  });
+  svgAxis.replaceChildren(...drawn);
 }
 
 function showPairs(names, pairs, sure) {

@@ -1,20 +1,19 @@
 // The scores of the systems as judgments came in: a line for each, the best ones in colour and by name.
 
 import { byId } from "../page.js";
-import { score, short } from "../text.js";
-import { axes, frameOf, leading, path } from "./chart.js";
+import { score, short, ticks } from "../text.js";
+import { axes, frameOf, leading, path, roomFor, rulerOf } from "./chart.js";
 import { dot, text } from "./svg.js";
 
 const NAMED = 6;
-const GAP_PX = 15; // between two names
-const ROOM_PX = { wide: 250, narrow: 120 };
-const SIGNS = { wide: 27, narrow: 13 };
+const NAMES_SHARE = 0.35; // of the width is the most that names may take
+const NAME_PX = 8; // between the end of a line and its name
 
 /** Draw them; drawn anew whenever the page's width changes. */
 export function scoresChart() {
   const chart = byId("scores");
   let shown = null;
-  const draw = () => shown && chart.clientWidth && chart.replaceChildren(...drawing(shown, chart.clientWidth, chart.clientHeight));
+  const draw = () => shown && chart.clientWidth && chart.replaceChildren(...drawing(shown, chart));
   new ResizeObserver(draw).observe(chart);
   return (history) => {
     if (!history.moments.length) return;
@@ -32,27 +31,40 @@ function describe(shown) {
   byId("scores-about").textContent = `Expected score of each system after so many judged pairs; ${short(best.name)} is first, with ${score(best.now)}.${others}`;
 }
 
-function drawing(shown, width, height) {
-  const size = width > 640 ? "wide" : "narrow";
+function drawing(shown, chart) {
+  const measure = rulerOf(chart);
   const { moments } = shown;
   const all = moments.flatMap((moment) => moment.scores);
   const room = (Math.max(...all) - Math.min(...all) || 0.1) * 0.05;
-  const edges = { top: 14, right: ROOM_PX[size], bottom: 34, left: 46 };
-  const frame = frameOf(width, height, [moments[0].judged, Math.max(moments.at(-1).judged, moments[0].judged + 1)], [Math.min(...all) - room, Math.max(...all) + room], edges);
+  const [low, high] = [Math.min(...all) - room, Math.max(...all) + room];
   const order = ranked(shown);
+  const best = order.slice(0, NAMED).map((one, rank) => ({ ...one, said: fitting(one.name, rank, chart.clientWidth * NAMES_SHARE, measure) }));
+  const right = Math.max(...best.map(({ said }, rank) => measure(said, kindOfName(rank)).width)) + NAME_PX;
+  const edges = { ...roomFor(measure, ticks(low, high, 4).map(String)), right: Math.ceil(right) };
+  const frame = frameOf(chart.clientWidth, chart.clientHeight, [moments[0].judged, Math.max(moments.at(-1).judged, moments[0].judged + 1)], [low, high], edges);
   const lines = order.map(({ place }, rank) => path(moments.map((moment) => [frame.x(moment.judged), frame.y(moment.scores[place])]), { class: `line ${kind(rank)}` }));
-  return [...axes(frame, (at) => String(at)), ...lines.reverse(), ...names(order.slice(0, NAMED), frame, SIGNS[size])];
+  return [...axes(frame, String, measure), ...lines.reverse(), ...names(best, frame, measure)];
 }
 
 const kind = (rank) => (rank < NAMED ? `system-${rank}` : "rest");
+const kindOfName = (rank) => `name ${kind(rank)}`;
+
+/** A system's rank and as much of its name as a width has room for. */
+function fitting(name, rank, width, measure) {
+  const written = (signs) => `${rank + 1} ${short(name, signs)}`;
+  let signs = name.length;
+  while (signs > 3 && measure(written(signs), kindOfName(rank)).width > width) signs -= 1;
+  return written(signs);
+}
 
 /** The names beside the ends of their lines, moved apart where they would overprint. */
-function names(best, { y, right, top, base }, signs) {
+function names(best, { y, right, top, base }, measure) {
+  const { above, below } = measure(best[0].said, kindOfName(0));
   const heights = best.map(({ now }) => y(now));
-  heights.forEach((height, place) => (heights[place] = Math.max(height, place ? heights[place - 1] + GAP_PX : top)));
+  heights.forEach((height, place) => (heights[place] = Math.max(height, place ? heights[place - 1] + above + below : top)));
   const over = Math.max(0, heights.at(-1) - base);
-  return best.flatMap(({ name, now }, rank) => [
+  return best.flatMap(({ said, now }, rank) => [
     dot([right, y(now)], 3, { class: `dot ${kind(rank)}` }),
-    text([right + 8, heights[rank] - over + 4], `${rank + 1} ${short(name, signs)}`, { class: `name ${kind(rank)}` }),
+    text([right + NAME_PX, heights[rank] - over + (above - below) / 2], said, { class: kindOfName(rank) }),
   ]);
 }
