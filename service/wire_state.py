@@ -50,7 +50,8 @@ class RankingOut(Wire, omit_defaults=True):
     `basis` is "predicted, nothing judged", or the number of judgments that it rests on. `groups` of systems cannot be
     told apart, at the `family_wise` level and `about` the panel of assessors; `nearest` to it are two, where known;
     `sentence` says the result. `fit` says
-    whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED. Where it fails, `fit_against`
+    whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED; `fit_sentence` says it in words.
+    Where it fails, `fit_against`
     says what speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they
     rest on what collections in general are like, and on the judgments.
     """
@@ -72,6 +73,7 @@ class RankingOut(Wire, omit_defaults=True):
     nearest: Separation | None = None
     basis: str | int = PREDICTED
     fit: str = "NOT CHECKED"
+    fit_sentence: str = ""
     fit_evidence: float = 1.0
     fit_against: str = ""
     fit_instead: str = ""

@@ -375,7 +375,7 @@ def some_judged(folder, tmp_path):
 
 RANKING = {
     "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence",
-    "fit_against", "fit_instead", "widened",
+    "fit_sentence", "fit_against", "fit_instead", "widened",
     "groups", "family_wise", "about", "sentence", "nearest", "top_k",
 }  # fmt: skip
 

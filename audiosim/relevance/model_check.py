@@ -82,7 +82,7 @@ class ModelCheck:
             early = _of_all(self.before[:EARLY], None if self.lean is None else self.lean[:EARLY])
             rest = max(0, len(self.before) - EARLY)
             found = {
-                f"at first {said}": (0.5 / len(early), _exp(np.pad(one, (0, rest), "edge")))
+                f"early on, {said}": (0.5 / len(early), _exp(np.pad(one, (0, rest), "edge")))
                 for said, one in early.items()
             }
         for kind in kinds:
@@ -133,16 +133,14 @@ class ModelCheck:
         """The verdict for people."""
         count = len(self.chances)
         if self.verdict == "NOT CHECKED":
-            return f"The model is not checked yet: {count} of {LEAST} judgments that it takes."
+            return f"Model check: {count} of the {LEAST} judgments it needs."
         if self.verdict == "PASS":
-            return f"The model fits: {count} judgments came out as it predicted them."
+            return f"Model check passed: {count} judgments came out as predicted."
         at = 1 + int(np.argmax(self.e_values >= ALARM))
-        changes = [] if self.instead is None else ["what it knew of documents and systems is left out"]
+        changes = [] if self.instead is None else ["Metadata are now ignored."]
         if self.factor >= NOTABLE or not changes:
-            changes.append(f"intervals are {self.factor:.2f} times as wide for it")
-        return (
-            f"The model does not fit: after {at} judgments it was clear that {self.against}; {', and '.join(changes)}."
-        )
+            changes.append(f"Intervals are now {self.factor:.2f} times as wide.")
+        return f"Model check failed after {at} judgments: {self.against}. {' '.join(changes)}"
 
     def group_rows(self) -> list[dict[str, Any]]:
         """One row for all judgments and one for each group: kind, group, judged, bias, spread and tails.
@@ -171,6 +169,7 @@ class ModelCheck:
         """The verdict as plain values, ready for JSON."""
         return {
             "fit": self.verdict,
+            "fit_sentence": self.sentence,
             "fit_evidence": float(self.e_values.max(initial=1.0)),
             "fit_against": self.against,
             "fit_instead": "" if self.verdict != "FAIL" else "wider" if self.instead is None else "general",
@@ -198,12 +197,12 @@ def _of_all(chances: Array, lean: Array | None) -> dict[str, Array]:
     found = {
         "grades are lower than predicted": _mixed(shifted, SHIFTS[:3]),
         "grades are higher than predicted": _mixed(shifted, SHIFTS[3:]),
-        "grades are nearer to what was predicted than it said": _mixed(curved, SPREADS[:2]),
-        "grades are further from what was predicted than it said": _mixed(curved, SPREADS[2:]),
-        "too many grades are far from what was predicted": np.cumsum(np.log(1 - OUTLYING + OUTLYING / TAIL * outside)),
+        "grades are closer to the predictions than it claimed": _mixed(curved, SPREADS[:2]),
+        "grades are further from the predictions than it claimed": _mixed(curved, SPREADS[2:]),
+        "too many grades are far from the predictions": np.cumsum(np.log(1 - OUTLYING + OUTLYING / TAIL * outside)),
     }
     if lean is not None:
-        found["grades differ otherwise than predictions do"] = _mixed(lean * shifted, LEANS)
+        found["grades vary differently from the predictions"] = _mixed(lean * shifted, LEANS)
     return found
 
 
@@ -214,7 +213,7 @@ def _of_groups(chances: Array, grouping: Grouping) -> Iterator[tuple[str, Array]
     if grouping.disjoint:
         each = [np.cumsum(np.log1p(a * shifted)[:, None] * member, axis=0) for a in OF_EACH]
         together = np.logaddexp.reduce(each, axis=0) - math.log(len(OF_EACH))
-        yield f"grades are off {grouping.kind} by {grouping.kind}", together.sum(axis=1)
+        yield f"grades are off, {grouping.kind} by {grouping.kind}", together.sum(axis=1)
     one = [np.cumsum(np.log1p(a * shifted + b * curved)[:, None] * member, axis=0) for a, b in OF_ONE]
     any_of = np.logaddexp.reduce(np.logaddexp.reduce(one, axis=0), axis=1)
     yield f"grades of one {grouping.kind} are off", any_of - math.log(len(OF_ONE) * len(grouping.names))

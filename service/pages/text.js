@@ -54,12 +54,33 @@ export function ticks(low, high, wanted) {
   return Array.from({ length: last - first + 1 }, (_, place) => Number(((first + place) * step).toFixed(digits)));
 }
 
+/** A name in a sentence, of at most so many signs; set apart, as it may be written from right to left. */
+export const named = (name, most = Infinity) => element("bdi", name.length > most ? { title: apart(name) } : {}, short(name, most));
+
+/** A name in a text that can hold no element, such as a title: between the signs that isolate its direction. */
+export const apart = (name) => `\u2068${name}\u2069`;
+
+/** A sentence of the service as nodes, in which each of these names is set apart and shortened. */
+export function withNames(said, names, most) {
+  const escaped = names.filter(Boolean).sort((one, other) => other.length - one.length).map((name) => name.replace(/[\^$.*+?()[\]{}|/]/g, "\\$&"));
+  if (!escaped.length) return [said];
+  const whole = new RegExp(`(?<![\\p{L}\\p{N}_-])(${escaped.join("|")})(?![\\p{L}\\p{N}_-])`, "u");
+  return said.split(whole).map((part, place) => (place % 2 ? named(part, most) : part));
+}
+
+/** Names as a list in words: "A, B and C"; of more than so many only how many there are. */
+export function listed(names, most, others) {
+  if (!names.length) return ["none"];
+  if (names.length > most) return [`${whole(names.length)} ${others}`];
+  return names.flatMap((name, place) => [place === 0 ? "" : place === names.length - 1 ? " and " : ", ", named(name, 24)]);
+}
+
 const TAIL = 8;
 
 /** A name as its head and its tail: where there is no room, the head is shortened. */
 export function longName(name) {
-  if (name.length <= 2 * TAIL) return element("span", {}, name);
-  return element("span", { class: "long" }, element("span", { class: "head" }, name.slice(0, -TAIL)), element("span", { class: "tail" }, name.slice(-TAIL)));
+  if (name.length <= 2 * TAIL) return element("bdi", {}, name);
+  return element("bdi", { class: "long" }, element("span", { class: "head" }, name.slice(0, -TAIL)), element("span", { class: "tail" }, name.slice(-TAIL)));
 }
 
 /** A name of at most so many signs: shortened in the middle, as names differ at both ends. */

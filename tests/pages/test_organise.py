@@ -23,7 +23,7 @@ from service.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-CAMPAIGNS = 18
+CAMPAIGNS = 20
 GOAL = 0.79  # soon to be met, so that what remains is simulated in a fraction of the time there is
 PATIENCE_S = 60
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
@@ -141,6 +141,8 @@ def test_the_page_shows_the_ranking_that_the_service_tells(browse, campaign):
         listed = [above[names[place], other] for other in names[place + 1 :]]
         assert row[0] == f"{place + 1} {names[place]}"
         assert [int(said) for said in row[1:] if said] == [int(100 * one + 1e-9) for one in listed]
+    assert page.inner_text("#verdict-about").startswith(ranking["sentence"])
+    assert page.inner_text("#fit") == ranking["fit_sentence"]
     least = min(ranking["pairs"], key=lambda pair: pair["confidence"])
     assert page.inner_text("#least li").startswith(f"{least['a']} above {least['b']}: ")
 
@@ -192,7 +194,66 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     assert left["low"] > 0
     expect(page.locator("#remaining")).not_to_have_text("…")
     assert page.inner_text("#remaining") == f"about {left['median']}"
-    assert page.inner_text("#remaining-range").startswith(f"{left['low']} to {left['high']} with 80 %")
+    assert page.inner_text("#remaining-range").startswith(f"80 % prediction interval: {left['low']}–{left['high']}")
+
+
+def test_what_only_a_tab_shows_is_not_asked_for_while_another_is_open(browse, campaign):
+    page, asked = shown(browse(campaign.page)), []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path.removeprefix(f"{campaign.path}/")))
+    campaign.judge("ann", 8)
+    wait_until(page, lambda: "8 of 600" in page.inner_text("#pool") and agrees(page, campaign))
+    assert {one.rpartition("/")[2] for one in asked} <= {"campaign", "ranking", "assessors", "history", "remaining"}
+    open_tab(page, "Log and files")
+    wait_until(page, lambda: len(cells(page, "#log")) == 8)
+
+
+def test_a_long_ranking_says_what_is_settled(browse, campaign):
+    page = shown(browse(campaign.page))
+    names = [f"system {place:02}" for place in range(1, 21)]
+    ranks = [(1, 2), (1, 2), *((3, 12),) * 10, *((13, 20),) * 8]
+    systems = [
+        {
+            "system": name,
+            "expectation": 1 - place / 20,
+            "low": 0,
+            "high": 1,
+            "group": "a",
+            "rank_low": low,
+            "rank_high": high,
+        }
+        for place, (name, (low, high)) in enumerate(zip(names, ranks, strict=True))
+    ]
+    ranking = {"systems": systems, "pairs": [], "measure": "CG@5", "model": "made", "judged": 5, "top_k": 3}
+    script = """ranking => import(
+        document.querySelector("script[type=module]").src.replace("organise.js", "ranking.js")
+    )        .then(({showRanking}) => showRanking(ranking))"""
+    page.evaluate(script, ranking)
+    assert page.locator("#ranking-settled li").all_inner_texts() == [
+        "Could be best: system 01 and system 02.",
+        "Surely in the upper half: system 01 and system 02.",
+        "Could be last: 8 of 20 systems.",
+    ]
+    assert [row[1] for row in cells(page, "#ranking") if len(row) > 1] == names
+    assert page.locator("#ranking tbody tr:visible").count() == 14
+
+
+def test_a_model_that_does_not_fit_is_said_on_the_first_screen(demo, commanded, anywhere, tmp_path):
+    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
+    grades = [(q, d, 100 - grade) for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
+    lines = "".join(f"{q} 0 {d} {grade:g}\n" for q, d, grade in grades[:240])
+    with commanded([demo], tmp_path / "log") as running, running.client() as http:
+        campaign = Campaign(http, "demo")
+        assert http.post(f"{campaign.path}/judgments/import", content=lines).is_success
+        page = anywhere(running.url)
+        page.set_viewport_size(DESK)
+        page.goto(running.url + campaign.page)
+        expect(page.locator("#pool")).to_contain_text("240 of 600")
+        wait_until(page, lambda: campaign.get("ranking")["fit"] == "FAIL")
+        expect(page.locator("#fit")).to_have_text(campaign.get("ranking")["fit_sentence"])
+        assert page.locator("#fit").bounding_box()["y"] < DESK["height"] / 2
+        assert "Model check failed after " in page.inner_text("#fit")
+        assert "The model does not fit the judgments" in page.inner_text("#wrong")
+        page.close()  # before the service is gone, which it would say
 
 
 def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
@@ -254,12 +315,12 @@ def test_a_file_of_judgments_is_taken_in_and_a_wrong_one_is_said(browse, campaig
     page.get_by_role("tab", name="Log and files").click()
     page.set_input_files("#import-file", tmp_path / "right.qrels")
     page.click("#import-send")
-    expect(page.locator("#imports li").first).to_contain_text("40 judgments taken in")
+    expect(page.locator("#imports li").first).to_contain_text("40 judgments imported")
     watch.expected.append("422")
     page.set_input_files("#import-file", tmp_path / "wrong.qrels")
     page.click("#import-send")
-    expect(page.locator("#import-trouble")).to_contain_text("Nothing was taken in: line 1: expected")
-    expect(page.locator("#imports li").first).to_contain_text("nothing was taken in: line 1: expected")
+    expect(page.locator("#import-trouble")).to_contain_text("Nothing was imported: line 1: expected")
+    expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
 
 
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
@@ -280,12 +341,14 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     open_tab(page, "Plan")
     assert page.locator("#plan-found").is_hidden()
     page.get_by_label("Listeners at the same time").fill("3")
-    page.get_by_role("button", name="Work it out").click()
-    expect(page.locator("#plan-said")).to_contain_text("judgments more")
+    page.get_by_role("button", name="Make a plan").click()
+    expect(page.locator("#plan-said")).to_contain_text("more judgments")
     plan = campaign.get("plan?listeners=3")
     said = page.inner_text("#plan-said")
-    assert f"about {plan['judgments']} judgments more, with 80 % {plan['low']} to {plan['high']}: " in said
-    assert "of each of 3 listeners" in said
+    assert (
+        f"about {plan['judgments']} more judgments (80 % prediction interval: {plan['low']}–{plan['high']}): " in said
+    )
+    assert "for each of 3 listeners" in said
     assert (plan["goal"], plan["judged"], plan["listeners"]) == (f"confidence={GOAL}", 6, 3)
     assert plan["hours"] == pytest.approx(plan["judgments"] * plan["seconds_per_judgment"] / 3600 / 3)
     rows = cells(page, "#plan-otherwise")
@@ -294,7 +357,7 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     assert [row[:2] for row in cells(page, "#plan-unsettled")] == [[one["a"], one["b"]] for one in plan["unsettled"]]
     assert audit(page) == []
     page.get_by_label("Listeners at the same time").fill("0")
-    page.get_by_role("button", name="Work it out").click()
+    page.get_by_role("button", name="Make a plan").click()
     assert page.eval_on_selector("#plan-listeners", "field => field.validity.rangeUnderflow")
 
 
@@ -413,6 +476,7 @@ def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo):
     page = shown(browse(campaign.page))
     expect(page.locator("#remaining")).to_have_text("0")
     expect(page.locator("#met")).to_have_text("Met")
+    assert page.inner_text("#verdict-about").startswith(campaign.get("ranking")["sentence"])
     met = campaign.get("history")["met"]
     expect(page.locator("#met-when")).to_contain_text(f"first met after {met['judged']} judged pairs")
     expect(page.locator("#course .met-label")).to_have_text(f"met at {met['judged']}")
@@ -431,7 +495,9 @@ FONTS = (("130%", "serif"), ("170%", "monospace"), ("100%", "sans-serif"))
 def write_in(page, chart, size, family):
     """Change the fonts, as on another machine or for a reader of large print, and wait for a chart drawn with them."""
     page.eval_on_selector_all(f"{chart} text", "texts => texts.forEach(text => { text.dataset.old = '' })")
-    script = "([size, family]) => {document.documentElement.style.fontSize = size; document.body.style.fontFamily = family}"
+    script = (
+        "([size, family]) => {document.documentElement.style.fontSize = size; document.body.style.fontFamily = family}"
+    )
     page.evaluate(script, [size, family])
     page.wait_for_selector(f"{chart} text[data-old]", state="detached")
 
@@ -463,6 +529,9 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     assert page.inner_text("#verdict") == "Not settled yet"
     assert "1 pair cannot be judged" in page.inner_text("#wrong")
     expect(page.locator("#next")).to_contain_text("Least sure: ")
+    assert page.inner_text("#ranking-settled") == "Nothing is settled yet: each system may have any rank."
+    assert page.locator("#ranking tbody tr:visible").count() == 14  # the first ten, the last three, and the button
+    page.get_by_role("button", name="Show 27 more systems").click()
     heights = page.eval_on_selector_all("#ranking tbody tr", "rows => rows.map(row => row.offsetHeight)")
     assert len(heights) == 40
     assert max(heights) < 32  # a name takes one line
@@ -531,7 +600,7 @@ def test_what_counts_towards_the_goal_is_said_beside_it(demo, commanded, anywher
         page.goto(running.url + campaign.page)
         shown(page)
         counts = math.floor(now["goal"]["level"] * 1000) / 10
-        expect(page.locator("#met-when")).to_contain_text(f"; counts as {counts:.1f}\u202f% so far")
+        expect(page.locator("#met-when")).to_contain_text(f"; {counts:.1f}\u202f% after the small-sample correction")
         page.close()  # before the service is gone, which it would say
 
 
@@ -543,7 +612,7 @@ def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, any
         page.goto("/organise/demo")
         shown(page)
     expect(page.locator("#live")).to_have_text("Reconnecting…")
-    expect(page.locator("#announcer")).to_contain_text("connection is lost")
+    expect(page.locator("#announcer")).to_contain_text("Connection lost")
     with commanded([demo], tmp_path / "second", *options) as running, running.client() as http:
         Campaign(http, "demo").judge("ann", 2)
         expect(page.locator("#live")).to_have_text("Live")
@@ -555,7 +624,7 @@ def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_
     page = entered(anywhere(running.url), secret)
     open_tab(page, "Invite")
     page.get_by_label("Name").fill("ivy")
-    page.get_by_label("Days it lasts").fill("3")
+    page.get_by_label("Valid for days").fill("3")
     page.get_by_role("button", name="Make a link").click()
     page.wait_for_selector("#invited-link:not([hidden])")
     link = page.input_value("#link")
@@ -583,7 +652,7 @@ def test_an_assessor_is_kept_from_the_organisers_page(guarded, anywhere):
     page = anywhere(running.url)
     page.goto(f"/organise/demo#{urlsplit(made['link']).fragment}")
     page.wait_for_selector("#entrance:not([hidden])")
-    assert "You are signed in as ivy, who judges" in page.inner_text("#entrance-reason")
+    assert "You are signed in as ivy. Assessors must not see the ranking" in page.inner_text("#entrance-reason")
     assert not page.is_visible("#campaign")
 
 

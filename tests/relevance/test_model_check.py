@@ -1,5 +1,6 @@
 """The sequential check of a model: against its definition judgment by judgment, and on data made to fit it or not."""
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -132,7 +133,7 @@ def test_queries_that_are_off_each_in_its_own_way_are_noticed_though_all_togethe
     check = ModelCheck(u, groupings(pool, order))
     assert ModelCheck(u).verdict == "PASS"
     assert check.verdict == "FAIL"
-    assert check.against == "grades are off query by query"
+    assert check.against == "grades are off, query by query"
     assert "after" in check.sentence
     row = next(row for row in check.group_rows() if row["group"] == pool.queries[pool.query[order[0]]])
     assert row["judged"] == np.sum(pool.query[order] == pool.query[order[0]])
@@ -199,13 +200,16 @@ def test_a_model_that_is_too_sure_is_widened_by_as_much():
     check = ModelCheck(np.random.default_rng(1).permutation(u))
     assert check.verdict == "FAIL"
     assert check.factor == pytest.approx(2, abs=0.05)  # of 400 quantiles
-    assert "does not fit" in check.sentence
+    assert re.match(
+        r"Model check failed after \d+ judgments: .* Intervals are now [12]\.\d\d times as wide\.$", check.sentence
+    )
 
 
 def test_few_judgments_check_nothing():
     check = ModelCheck(np.random.default_rng(0).permutation(np.linspace(0.01, 0.99, LEAST - 1)))
     assert (check.verdict, check.factor) == ("NOT CHECKED", 1.0)
     nothing = {"fit": "NOT CHECKED", "fit_evidence": 1.0, "fit_against": "", "fit_instead": "", "widened": 1.0}
+    nothing["fit_sentence"] = f"Model check: 0 of the {LEAST} judgments it needs."
     assert NOT_CHECKED.to_dict() == nothing
     assert ModelCheck(np.random.default_rng(0).permutation(np.linspace(0.01, 0.99, LEAST))).verdict == "PASS"
 
@@ -237,7 +241,7 @@ def test_what_is_stated_of_a_model_that_fails_at_home_is_what_is_held_of_any_col
     expected = expected_scores(parse_measure("CG@5"), pool)
     found = estimate_pool(expected, estimator, grades, order=order)
     assert (found.check.verdict, found.check.to_dict()["fit_instead"]) == ("FAIL", "general")
-    assert "what it knew of documents and systems is left out" in found.check.sentence
+    assert "Metadata are now ignored." in found.check.sentence
     bare = build_pool(replace(part, documents={}))
     elsewhere = estimate_pool(
         expected_scores(parse_measure("CG@5"), bare), estimator_of(bare, replace(model, training=None)), grades

@@ -5,9 +5,9 @@ import { byId, element } from "../page.js";
 
 const FILES = { qrels: "Qrels", csv: "CSV", spreadsheet: "Spreadsheet", jsonl: "JSON Lines", log: "Whole log" };
 const ABOUT = {
-  open: "Pairs are handed out and judgments taken.",
-  paused: "Paused: no pairs are handed out and no judgments taken until it is resumed.",
-  closed: "Closed: no pairs are handed out and no judgments taken any more.",
+  open: "Judging is open.",
+  paused: "Judging is paused until you resume it.",
+  closed: "Judging is closed.",
 };
 
 /** Wire the buttons; `done` is called after each turn. */
@@ -17,7 +17,7 @@ export function controls(path, done) {
     try {
       await post(`${path}/${what}`, { reason });
     } catch (error) {
-      byId("control-trouble").textContent = error.message;
+      byId("control-trouble").textContent = `${error.message}.`;
       byId("control-trouble").hidden = false;
     }
     done();

@@ -39,7 +39,7 @@ function describe({ moments, met, target: goal, remaining }) {
   const from = `${percent(moments[0].confidence)} at ${count(moments[0].judged, "judged pair")}`;
   const parts = [moments.length > 1 ? `From ${from} to ${percent(last.confidence)} at ${whole(last.judged)}.` : `${from}.`];
   if (goal !== null) parts.push(`The goal is ${percent(goal, 0)}${met ? `, first met at ${whole(met.judged)}` : ""}.`);
-  if (goal !== null && remaining?.high) parts.push("The mark on the goal's line is where the model expects it to be met, with 80 %.");
+  if (goal !== null && remaining?.high) parts.push("The mark on the goal line shows where the model expects to meet it (80 % interval).");
   byId("course-about").textContent = parts.join(" ");
 }
 

@@ -2,7 +2,7 @@
 
 import { ask, get, newKey, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { count, when, whole } from "../text.js";
+import { count, named, when, whole } from "../text.js";
 
 const ENDED = new Set(["done", "failed"]);
 const POLL_MS = 1000;
@@ -27,9 +27,9 @@ export function fileImports(path) {
     try {
       await ask(`${path}/judgments/import`, { body: byId("import-file").files[0], key: newKey() });
       event.target.reset();
-      announce("The file was taken");
+      announce("File received");
     } catch (error) {
-      byId("import-trouble").textContent = `Nothing was taken in: ${error.message}.`;
+      byId("import-trouble").textContent = `Nothing was imported: ${error.message}.`;
       byId("import-trouble").hidden = false;
     } finally {
       byId("import-send").disabled = false;
@@ -44,14 +44,14 @@ function list(all) {
 }
 
 function item({ time, by, status, lines, written, problem }) {
-  const who = by ? ` by ${by}` : "";
+  const who = by ? [" by ", named(by)] : [];
   const running = !ENDED.has(status) && lines ? [element("progress", { value: written, max: lines, "aria-label": "Judgments written" })] : [];
-  return element("li", {}, element("time", { datetime: time }, when(time)), `${who}: ${far(status, lines, written, problem)}`, ...running);
+  return element("li", {}, element("time", { datetime: time }, when(time)), ...who, `: ${far(status, lines, written, problem)}`, ...running);
 }
 
 function far(status, lines, written, problem) {
-  if (status === "failed") return `nothing was taken in: ${problem}`;
-  if (status === "done") return `${count(lines ?? 0, "judgment")} taken in`;
-  const so = lines === null ? "waits to be read" : `${whole(written)} of ${count(lines, "judgment")} written`;
-  return problem ? `${so}; it waits: ${problem}` : so;
+  if (status === "failed") return `nothing was imported: ${problem}`;
+  if (status === "done") return `${count(lines ?? 0, "judgment")} imported`;
+  const so = lines === null ? "waiting to be read" : `${whole(written)} of ${count(lines, "judgment")} written`;
+  return problem ? `${so}; waiting: ${problem}` : so;
 }

@@ -2,15 +2,15 @@
 
 import { get } from "../api.js";
 import { byId, element } from "../page.js";
-import { count, when } from "../text.js";
+import { count, named, when } from "../text.js";
 
 const SAID = {
   cannot: ({ details }) => `cannot judge: ${details.reason}`,
-  undo: ({ refers }) => `took back #${refers}`,
+  undo: ({ refers }) => `withdrew #${refers}`,
   pause: because("paused the campaign"),
   resume: because("resumed the campaign"),
   close: because("closed the campaign"),
-  learn: () => "the model learned from what was judged so far",
+  learn: () => "the model learned from the judgments so far",
 };
 const PAIR = new Set(["judgment", "cannot"]);
 
@@ -35,7 +35,7 @@ export function eventLog(path) {
 
 function describe() {
   const { length } = byId("log").tBodies[0].rows;
-  byId("log-about").textContent = length ? `${count(length, "event")} shown. Pairs that were handed out are left out; the whole log is among the files.` : "Nothing so far.";
+  byId("log-about").textContent = length ? `${count(length, "event")} shown, without the pairs handed out; the whole log is among the files above.` : "Nothing yet.";
 }
 
 function row(event) {
@@ -44,8 +44,8 @@ function row(event) {
     {},
     element("td", { class: "number" }, String(event.number)),
     element("td", {}, element("time", { datetime: event.time }, when(event.time))),
-    element("td", {}, event.assessor || "–"),
-    element("td", {}, (SAID[event.kind] ?? judged)(event), ...(PAIR.has(event.kind) ? [element("div", { class: "muted" }, `${event.query}, ${event.document}`)] : [])),
+    element("td", {}, element("bdi", {}, event.assessor || "–")),
+    element("td", {}, (SAID[event.kind] ?? judged)(event), ...(PAIR.has(event.kind) ? [element("div", { class: "muted" }, named(event.query), ", ", named(event.document))] : [])),
   );
 }
 

@@ -8,21 +8,22 @@ import { courseChart, courseOf } from "./course.js";
 import { fileImports } from "./imports.js";
 import { follow } from "./live.js";
 import { eventLog } from "./log.js";
-import { showNow } from "./now.js";
+import { SURE, showNow } from "./now.js";
 import { invitations, showAssessors, showCannot } from "./people.js";
 import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
 import { showRanking } from "./ranking.js";
 import { scoresChart } from "./scores.js";
 import { line, svg } from "./svg.js";
-import { makeTabs } from "./tabs.js";
-import { count, duration, percent, target, when, whole } from "../text.js";
+import { makeTabs, shownTab } from "./tabs.js";
+import { apart, count, duration, named, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const LIVE = { live: ["Live", "good"], reconnecting: ["Reconnecting…", "warn"] };
-const REST_MS = 500; // between two rounds of questions
+const REST_MS = 2000; // between two rounds of questions; what an event says is shown at once
+const HISTORY_MS = 6000; // between two looks at the history, the longest answer: the latest moment is known without
 const ESTIMATE_MS = 10_000; // between two estimates of what remains, each of which costs the service seconds
 
 const known = { campaign: null, ranking: null, leanings: null, history: null, remaining: null, status: null, reached: null, state: null };
@@ -37,7 +38,7 @@ function badge(id, [said, kind]) {
   byId(id).hidden = false;
 }
 
-/** Make a function that runs one round at a time, and one more after it where it was called meanwhile. */
+/** Make a function that runs one round at a time, and one more after it where it was called meanwhile; work may say how long to rest. */
 function rounds(work, restMs) {
   let running = false;
   let wanted = false;
@@ -47,14 +48,15 @@ function rounds(work, restMs) {
     running = true;
     while (wanted) {
       wanted = false;
+      let rest;
       try {
-        await work();
+        rest = await work();
         byId("trouble").hidden = true;
       } catch (error) {
         showTrouble(error);
         wanted ||= Boolean(error.passing);
       }
-      await wait(restMs);
+      await wait(rest ?? restMs);
     }
     running = false;
   };
@@ -65,26 +67,43 @@ function showTrouble(error) {
     showEntrance();
     return;
   }
-  byId("trouble").textContent = `Not up to date: ${error.message}.`;
+  byId("trouble").textContent = `This page is out of date: ${error.message}.`;
   byId("trouble").hidden = false;
 }
 
 const refresh = rounds(async () => {
-  const [campaign, ranking, leanings, progress] = await Promise.all(["campaign", "ranking", "assessors", "progress"].map((what) => get(`${PATH}/${what}`)));
+  const [campaign, ranking, leanings] = await Promise.all(["campaign", "ranking", "assessors"].map((what) => get(`${PATH}/${what}`)));
   Object.assign(known, { campaign, ranking, leanings });
-  showFigures(campaign);
+  showFigures(campaign, ranking);
   showNow(known);
   showRanking(ranking);
-  showProgress(progress);
   showAssessors(campaign, leanings);
   showCannot(campaign);
   byId("campaign").hidden = false;
-  await showLog();
-  showImports().catch(showTrouble);
+  showCourse();
+  await refreshTab();
+}, REST_MS);
+
+/** What only one tab shows is asked for while that is open. */
+const OF_TABS = {
+  progress: async () => showProgress(await get(`${PATH}/progress`)),
+  log: async () => {
+    await showLog();
+    showImports().catch(showTrouble);
+  },
+};
+
+async function refreshTab(tab = shownTab()) {
+  if (known.campaign) await OF_TABS[tab]?.();
+}
+
+const recall = rounds(async () => {
   known.history = await get(`${PATH}/history`);
   showCourse();
-  if (!known.history.complete) refresh();
-}, REST_MS);
+  if (known.history.complete) return HISTORY_MS;
+  recall();
+  return REST_MS;
+}, HISTORY_MS);
 
 const estimate = rounds(async () => {
   known.remaining = await get(`${PATH}/remaining`, { patienceMs: 60_000 });
@@ -100,14 +119,15 @@ function showCourse() {
   if (known.history.moments.length) drawCourse(courseOf(known.history, known.campaign, known.remaining));
 }
 
-function showFigures(campaign) {
+function showFigures(campaign, ranking) {
   const { pace, goal } = campaign;
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
   showChange({ ...campaign, reached: goal.reached });
-  byId("goal").textContent = target(goal.goal) === null ? "" : `goal ${percent(target(goal.goal), 0)}`;
+  const sure = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems sure to ${percent(SURE, 0)}`;
+  byId("goal").textContent = target(goal.goal) === null ? sure : `goal ${percent(target(goal.goal), 0)}; ${sure}`;
   showMeter(campaign.confidence, target(goal.goal));
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
-  byId("pace-more").textContent = pace.median_s === null ? "of one assessor's work; not known yet" : `of one assessor's work, ${duration(pace.median_s)} for one at the median`;
+  byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} a judgment`;
 }
 
 /** What every event says. */
@@ -119,7 +139,7 @@ function showChange(change) {
   badge("status", STATUS[change.status]);
   showStatus(change.status);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
-  if (known.reached === false && change.reached) announce("The goal is met");
+  if (known.reached === false && change.reached) announce("Goal met");
   known.status = change.status;
   known.reached = change.reached;
 }
@@ -134,14 +154,14 @@ function showMet() {
   const { met, goal } = known.history;
   const asked = target(goal) === null ? goal : `mean confidence of ${percent(target(goal), 0)}`;
   const first = met && (met.time ? `first met after ${count(met.judged, "judged pair")}, ${when(met.time)}` : "met before the first judgment");
-  if (met && !known.reached) byId("met").textContent = "Not met now";
+  if (met && !known.reached) byId("met").textContent = "No longer met";
   byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;
 }
 
 /** What a stopping rule goes by: less than the confidence, so that it keeps its word though it looks again and again. */
 function counting({ goal, judged, confidence }) {
   if (!judged || target(goal.goal) === null || known.reached || percent(goal.level) === percent(confidence)) return "";
-  return `; counts as ${percent(goal.level)} so far: more cautious while few pairs are judged`;
+  return `; ${percent(goal.level)} after the small-sample correction`;
 }
 
 function showRemaining() {
@@ -150,25 +170,25 @@ function showRemaining() {
     byId("remaining").textContent = "…";
     return;
   }
-  const hours = known.campaign.pace.per_hour && left.median ? `; some ${duration((left.median / known.campaign.pace.per_hour) * 3600)} of listening` : "";
+  const hours = known.campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / known.campaign.pace.per_hour) * 3600)} of listening` : "";
   if (left.median === null) {
     byId("remaining").textContent = `more than ${whole(left.more_than)}`;
-    byId("remaining-range").textContent = "there was no time to simulate all of it";
+    byId("remaining-range").textContent = "the simulation ran out of time";
   } else if (left.high === 0) {
     byId("remaining").textContent = "0";
     byId("remaining-range").textContent = "the goal is met";
   } else {
     byId("remaining").textContent = `about ${whole(left.median)}`;
-    byId("remaining-range").textContent = `${whole(left.low)} to ${whole(left.high)} with 80 %, in the opinion of the model ${left.model}${hours}`;
+    byId("remaining-range").textContent = `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}`;
   }
 }
 
-function showEntrance(reason) {
+function showEntrance(...reason) {
   byId("campaign").hidden = true;
   byId("trouble").hidden = true;
   byId("live").hidden = true;
   byId("entrance").hidden = false;
-  if (reason) byId("entrance-reason").textContent = reason;
+  if (reason.length) byId("entrance-reason").replaceChildren(...reason);
 }
 
 function changed(change) {
@@ -176,11 +196,12 @@ function changed(change) {
   if (change.state === known.state) return;
   known.state = change.state;
   refresh();
+  recall();
   estimate();
 }
 
 function start(caller) {
-  makeTabs();
+  makeTabs((tab) => refreshTab(tab).catch(showTrouble));
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
   invitations(`${PATH}/invitations`);
@@ -189,10 +210,10 @@ function start(caller) {
   follow(`${PATH}/events`, {
     change: changed,
     state: (state) => {
-      if (byId("live").textContent !== LIVE[state][0] && state === "reconnecting") announce("The connection is lost; trying again");
+      if (byId("live").textContent !== LIVE[state][0] && state === "reconnecting") announce("Connection lost. Reconnecting.");
       badge("live", LIVE[state]);
     },
-    stopped: () => showEntrance("Your token is no longer good."),
+    stopped: () => showEntrance("Your token has ended. Sign in with another one."),
   });
 }
 
@@ -200,7 +221,7 @@ function start(caller) {
 async function nameIt() {
   const { name } = await get(PATH);
   byId("title").textContent = name;
-  document.title = `${name}: organiser`;
+  document.title = `${apart(name)}: organiser`;
 }
 
 async function enter() {
@@ -213,7 +234,7 @@ async function enter() {
     return;
   }
   if (!caller) showEntrance();
-  else if (caller.role !== "organiser") showEntrance(`You are signed in as ${caller.name}, who judges: the ranking would bias that. An organiser's token opens this page.`);
+  else if (caller.role !== "organiser") showEntrance("You are signed in as ", named(caller.name), caller.role === "assessor" ? ". Assessors must not see the ranking, as it would bias them. Sign in with an organiser's token." : ". Sign in with an organiser's token to open this page.");
   else start(caller);
 }
 

@@ -2,7 +2,7 @@
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { count, day, duration, signed, whole } from "../text.js";
+import { apart, count, day, duration, named, signed, whole } from "../text.js";
 
 export function showAssessors(campaign, leanings) {
   const names = Object.keys(campaign.assessors);
@@ -11,17 +11,17 @@ export function showAssessors(campaign, leanings) {
   const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
   names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
   byId("assessors").tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
-  const all = campaign.totals.assessors > names.length ? ` The first ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")} are shown.` : "";
-  byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged anything yet.";
+  const all = campaign.totals.assessors > names.length ? ` Showing ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")}.` : "";
+  byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged yet.";
 }
 
 function agreement({ agreement: { pairs, scales }, twice }) {
-  const waiting = twice ? ` ${count(twice, "pair waits", "pairs wait")} for a second opinion.` : "";
+  const waiting = twice ? ` ${count(twice, "pair is waiting", "pairs are waiting")} for a second opinion.` : "";
   const main = Object.entries(scales).find(([, scale]) => scale.pairs);
-  if (!main) return `No pair was judged by two of them yet.${waiting}`;
+  if (!main) return `No pair has been judged by two assessors yet.${waiting}`;
   const [name, scale] = main;
   const alpha = scale.alpha_ordinal === null ? "not known yet" : scale.alpha_ordinal.toFixed(2);
-  return `${count(pairs, "pair was", "pairs were")} judged by two or more: Krippendorff's alpha ${alpha} on the ${name} scale (1 is full agreement, 0 what chance would give).${waiting}`;
+  return `${count(pairs, "pair has", "pairs have")} been judged by two or more: Krippendorff's alpha is ${alpha} on the ${name} scale (1: full agreement; 0: chance).${waiting}`;
 }
 
 function assessorRow(name, pace, lying) {
@@ -29,7 +29,7 @@ function assessorRow(name, pace, lying) {
   return element(
     "tr",
     {},
-    element("th", { scope: "row", title: name }, name || "nobody named"),
+    element("th", { scope: "row", title: apart(name) }, element("bdi", {}, name || "unnamed")),
     number(whole(lying?.judgments ?? 0)),
     number(pace.per_hour === null ? "–" : whole(Math.round(pace.per_hour))),
     number(pace.median_s === null ? "–" : duration(pace.median_s)),
@@ -51,11 +51,11 @@ export function showCannot({ cannot, dropped, totals }) {
   const gone = new Set(dropped.map((pair) => `${pair.query}\n${pair.document}`));
   byId("cannot-frame").hidden = !cannot.length;
   byId("cannot-about").textContent = cannot.length
-    ? `${count(totals.cannot, "answer")} of this kind${totals.dropped ? `; ${count(totals.dropped, "pair is", "pairs are")} no longer asked for` : ""}${totals.cannot > cannot.length ? `; the first ${whole(cannot.length)} are shown` : ""}.`
-    : "None so far.";
+    ? `${count(totals.cannot, "report")}${totals.dropped ? `; ${count(totals.dropped, "pair is", "pairs are")} no longer asked for` : ""}${totals.cannot > cannot.length ? `; showing the first ${whole(cannot.length)}` : ""}.`
+    : "None.";
   byId("cannot").tBodies[0].replaceChildren(
     ...cannot.map((one) =>
-      element("tr", {}, ...[one.query, one.document, one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, said))),
+      element("tr", {}, ...[one.query, one.document, one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, element("bdi", {}, said)))),
     ),
   );
 }
@@ -68,13 +68,13 @@ export function invitations(path) {
     try {
       await work();
     } catch (error) {
-      trouble.textContent = error.message;
+      trouble.textContent = `${error.message}.`;
       trouble.hidden = false;
     }
   };
   const withdraw = (name) => attempt(async () => {
     showInvited(await post(`${path}/withdraw`, { name }, { key: newKey() }), withdraw);
-    announce(`The invitation of ${name} is withdrawn`);
+    announce(`Invitation of ${name} withdrawn`);
     byId("invite-name").focus();
   });
   byId("invite").addEventListener("submit", (event) => {
@@ -91,9 +91,9 @@ export function invitations(path) {
 }
 
 function showLink({ name, link }) {
-  byId("link-label").textContent = `Link for ${name}`;
+  byId("link-label").replaceChildren("Link for ", named(name));
   byId("link").value = new URL(link, location.origin).href;
-  byId("link-note").textContent = link.includes("#token=") ? "Send it now: it holds a token, which is not shown again." : "It carries the name alone.";
+  byId("link-note").textContent = link.includes("#token=") ? "Send it now: it contains a token, which is shown only once." : "It contains only the name.";
   byId("invited-link").hidden = false;
   byId("link").focus();
   byId("link").select();
@@ -103,24 +103,24 @@ async function copy(field) {
   field.select();
   try {
     await navigator.clipboard.writeText(field.value);
-    announce("The link is copied");
+    announce("Link copied");
     byId("copy").textContent = "Copied";
   } catch {
-    announce("The link is selected: copy it with the keyboard"); // the clipboard may be forbidden
+    announce("Link selected: copy it with the keyboard"); // the clipboard may be forbidden
   }
 }
 
 function showInvited({ tokens, invited }, withdraw) {
   byId("invitations-about").textContent = tokens
-    ? "A link lets one person judge this collection under that name, and do nothing else."
-    : "There are no tokens: everybody on this machine may judge under any name, and links carry just the name.";
+    ? "A link lets one person judge this collection under that name, and nothing else."
+    : "This service has no tokens: everybody on this machine can judge under any name, and a link contains only the name.";
   byId("invite-days-field").hidden = !tokens;
   byId("invited-frame").hidden = !invited.length;
   byId("invited").tBodies[0].replaceChildren(...invited.map((one) => invitedRow(one, withdraw)));
 }
 
 function invitedRow({ name, created, expires, ended }, withdraw) {
-  const button = element("button", { type: "button", class: "plain", on: { click: () => withdraw(name) } }, "Withdraw", element("span", { class: "hidden-visually" }, ` ${name}`));
-  const until = ended ? `ended ${day(expires)}` : expires ? day(expires) : "for ever";
-  return element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, day(created)), element("td", {}, until), element("td", {}, button));
+  const button = element("button", { type: "button", class: "plain", on: { click: () => withdraw(name) } }, "Withdraw", element("bdi", { class: "hidden-visually" }, ` ${name}`));
+  const until = ended ? `ended ${day(expires)}` : expires ? day(expires) : "no end";
+  return element("tr", {}, element("th", { scope: "row" }, element("bdi", {}, name)), element("td", {}, day(created)), element("td", {}, until), element("td", {}, button));
 }

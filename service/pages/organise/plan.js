@@ -12,13 +12,13 @@ export function planning(path) {
     event.preventDefault();
     byId("plan-make").disabled = true;
     byId("plan-trouble").hidden = true;
-    byId("plan-said").textContent = "Campaigns are being played on, with grades that the model draws: some seconds, on a large collection a minute…";
+    byId("plan-said").textContent = "Simulating campaigns: a few seconds, up to a minute for a large collection…";
     try {
       show(await get(`${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners").value)}`, { patienceMs: PATIENCE_MS }));
-      announce("The plan is made");
+      announce("Plan ready");
     } catch (error) {
       byId("plan-said").textContent = "";
-      byId("plan-trouble").textContent = `There is no plan: ${error.message}.`;
+      byId("plan-trouble").textContent = `No plan: ${error.message}.`;
       byId("plan-trouble").hidden = false;
     } finally {
       byId("plan-make").disabled = false;
@@ -28,19 +28,19 @@ export function planning(path) {
 
 function show(plan) {
   byId("plan-said").textContent = said(plan);
-  byId("plan-about").textContent = `Made after ${count(plan.judged, "judged pair")}, by ${count(plan.campaigns, "campaign")} played on with grades that ${plan.model} draws: its own opinion, with an interval widened by how far such plans were off in replays.`;
+  byId("plan-about").textContent = `After ${count(plan.judged, "judged pair")}: ${count(plan.campaigns, "campaign")} simulated with grades drawn from ${plan.model}. The interval is widened by the error of such plans in replays.`;
   byId("plan-otherwise-frame").hidden = !plan.otherwise.length;
   byId("plan-unsettled-frame").hidden = !plan.unsettled.length;
-  byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: at the goal every pair of systems is probably in a sure order, or nothing could be played to its end.";
+  byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: the order of every pair is probably settled at the goal, or no simulation got there.";
   byId("plan-found").hidden = false;
   rows("plan-otherwise", plan.otherwise.map((one) => [one.what, whole(one.queries), whole(one.judgments), `${one.separated.toFixed(1)} of ${whole(one.pairs)}`, `${one.low.toFixed(1)}–${one.high.toFixed(1)}`]));
   rows("plan-unsettled", plan.unsettled.map((one) => [longName(one.a), longName(one.b), percent(one.confidence), one.queries === null ? "over 10 000" : whole(one.queries)]));
 }
 
 function said(plan) {
-  if (plan.judgments === null) return `The goal (${plan.goal}) takes more than ${count(plan.low, "judgment")}: no campaign that was played on got there in the time.`;
-  const who = plan.listeners === 1 ? "of one listener" : `of each of ${whole(plan.listeners)} listeners`;
-  return `The goal (${plan.goal}) takes about ${count(plan.judgments, "judgment")} more, with 80 % ${whole(plan.low)} to ${whole(plan.high)}: ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
+  if (plan.judgments === null) return `The goal (${plan.goal}) takes more than ${count(plan.low, "judgment")}: no simulated campaign got there in time.`;
+  const who = plan.listeners === 1 ? "for one listener" : `for each of ${whole(plan.listeners)} listeners`;
+  return `The goal (${plan.goal}) takes about ${count(plan.judgments, "more judgment")} (80 % prediction interval: ${whole(plan.low)}–${whole(plan.high)}): ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
 }
 
 /** Fill a table; a column is set right where its head is. */

@@ -3,10 +3,14 @@
 import { byId, element } from "../page.js";
 import { rulerOf } from "./chart.js";
 import { dot, line, svg, text } from "./svg.js";
-import { count, longName, percent, score, ticks } from "../text.js";
+import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is darker
 const MOST_IN_TABLE = 60;
+const MANY = 15; // systems: of more, the middle of the ranking is folded
+const [FIRST, LAST] = [10, 3]; // that are shown all the same
+const LETTERS = 3; // of a group, where more say nothing to a reader
+const NAMED = 4; // systems that a sentence names
 const LEAST = 5;
 const APART_PX = 6; // between two numbers of the axis
 
@@ -14,10 +18,14 @@ export function showRanking(ranking) {
   const { systems } = ranking;
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   const range = widened(systems);
-  byId("ranking-about").textContent = `${ranking.measure}, ${ranking.judged ? `expected from ${count(ranking.judged, "judged pair")} and` : "predicted, nothing judged: expected from"} the model ${ranking.model}.`;
-  byId("ranking").tBodies[0].replaceChildren(
-    ...systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k)),
-  );
+  const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
+  byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
+  const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
+  byId("ranking").tBodies[0].replaceChildren(...rows);
+  byId("ranking").classList.toggle("without-groups", systems.some(({ group }) => group.length > LETTERS) || systems.every(({ group }) => group === systems[0].group));
+  byId("ranking").classList.toggle("without-ranks", systems.every((one) => spans(one, systems)));
+  fold(rows);
+  showSettled(systems);
   drawAxis(range);
   showPairs(systems.map((one) => one.system), ranking.pairs, sure);
 }
@@ -36,20 +44,57 @@ function systemRow(system, index, range, above, most) {
     "tr",
     {},
     element("td", { class: "number" }, String(index + 1)),
-    element("th", { scope: "row", title: rankedAs(system, most) }, longName(system.system)),
+    element("th", { scope: "row", tabindex: -1, title: rankedAs(system, most) }, longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
-    element("td", { class: "number next" }, ranks(system)),
+    element("td", { class: "number next ranks" }, ranks(system)),
     element("td", { class: "next group", title: system.group }, system.group),
     element("td", { class: "number next" }, percent(system.best ?? 0, 0)),
     element("td", { class: "number next" }, above === undefined ? "" : percent(above, 0)),
   );
 }
 
+/** What the intervals of ranks settle: who can be best, who is surely near the top, who can be last. */
+function showSettled(systems) {
+  const about = byId("ranking-settled");
+  about.hidden = systems.length <= MANY;
+  if (about.hidden) return;
+  const open = systems.every((one) => spans(one, systems));
+  const half = Math.floor(systems.length / 2);
+  const of = (chosen) => listed(systems.filter(chosen).map((one) => one.system), NAMED, `of ${systems.length} systems`);
+  const lines = [
+    ["Could be best: ", ...of((one) => one.rank_low === 1), "."],
+    ["Surely in the upper half: ", ...of((one) => one.rank_high <= half), "."],
+    ["Could be last: ", ...of((one) => one.rank_high === systems.length), "."],
+  ];
+  const said = open ? [["Nothing is settled yet: each system may have any rank."]] : lines;
+  about.replaceChildren(...said.map((parts) => element("li", {}, ...parts)));
+}
+
+const spans = (system, systems) => system.rank_low === 1 && system.rank_high === systems.length;
+
+let unfolded = false;
+
+/** Hide the middle of a long ranking behind a button. */
+function fold(rows) {
+  const hidden = rows.length > MANY && !unfolded ? rows.slice(FIRST, -LAST) : [];
+  if (!hidden.length) return;
+  for (const row of hidden) row.hidden = true;
+  const open = () => {
+    unfolded = true;
+    for (const row of hidden) row.hidden = false;
+    more.remove();
+    hidden[0].querySelector("th").focus();
+  };
+  const button = element("button", { type: "button", class: "plain", on: { click: open } }, `Show ${whole(hidden.length)} more systems`);
+  const more = element("tr", { class: "folded" }, element("td", { colspan: 8 }, button));
+  hidden[0].before(more);
+}
+
 const ranks = ({ rank_low: low, rank_high: high }) => (low === high ? String(low) : `${low}–${high}`);
 
 const rankedAs = (system, most) =>
-  `${system.system}: rank ${ranks(system)}, the best of all with ${percent(system.best ?? 0, 0)}, among the best ${most} with ${percent(system.top ?? 0, 0)}`;
+  `${apart(system.system)}: rank ${ranks(system)}; best of all: ${percent(system.best ?? 0, 0)}; among the best ${most}: ${percent(system.top ?? 0, 0)}`;
 
 function whiskers(system, range) {
   const [low, middle, high] = [system.low, system.expectation, system.high].map((value) => place(value, range));
@@ -90,27 +135,27 @@ function drawAxis(range) {
 function showPairs(names, pairs, sure) {
   const settled = pairs.filter((pair) => pair.confidence >= 0.95).length;
   byId("pairs-about").textContent = pairs.length
-    ? `The confidence, in percent, that the system of the row is better than that of the column. ${settled} of ${count(pairs.length, "pair")} are sure to 95 % or more.`
+    ? `Confidence, in percent, that the row's system is better than the column's. ${settled} of ${count(pairs.length, "pair")} reach 95 %.`
     : "There is only one system.";
   byId("pairs-frame").hidden = !pairs.length || names.length > MOST_IN_TABLE;
   if (names.length <= MOST_IN_TABLE) byId("pairs").replaceChildren(...matrix(names, sure));
   showLegend();
   const least = [...pairs].sort((a, b) => a.confidence - b.confidence).slice(0, LEAST);
-  byId("least").replaceChildren(...least.map((pair) => element("li", {}, `${pair.a} above ${pair.b}: ${percent(pair.confidence)}`)));
+  byId("least").replaceChildren(...least.map((pair) => element("li", {}, named(pair.a), " above ", named(pair.b), `: ${percent(pair.confidence)}`)));
 }
 
 function matrix(names, sure) {
-  const columns = names.slice(1).map((name, index) => element("th", { scope: "col", title: name }, String(index + 2), element("span", { class: "hidden-visually" }, ` ${name}`)));
+  const columns = names.slice(1).map((name, index) => element("th", { scope: "col", title: apart(name) }, String(index + 2), element("bdi", { class: "hidden-visually" }, ` ${name}`)));
   const rows = names.slice(0, -1).map((name, row) => {
     const cells = names.slice(1).map((other, column) => (column < row ? element("td") : cell(sure.get(`${name}\n${other}`), name, other)));
-    return element("tr", {}, element("th", { scope: "row", title: name }, element("span", {}, element("span", { class: "rank" }, `${row + 1} `), longName(name))), ...cells);
+    return element("tr", {}, element("th", { scope: "row", title: apart(name) }, element("span", {}, element("span", { class: "rank" }, `${row + 1} `), longName(name))), ...cells);
   });
   return [element("thead", {}, element("tr", {}, element("td", {}, ""), ...columns)), element("tbody", {}, ...rows)];
 }
 
 function cell(confidence, name, other) {
   if (confidence === undefined) return element("td");
-  return element("td", { class: `shade-${shade(confidence)}`, title: `${name} above ${other}: ${percent(confidence)}` }, String(Math.floor(confidence * 100 + 1e-9)));
+  return element("td", { class: `shade-${shade(confidence)}`, title: `${apart(name)} above ${apart(other)}: ${percent(confidence)}` }, String(Math.floor(confidence * 100 + 1e-9)));
 }
 
 const shade = (confidence) => SHADES.filter((from) => confidence >= from).length;

@@ -1,7 +1,7 @@
 // The scores of the systems as judgments came in: a line for each, the best ones in colour and by name.
 
 import { byId } from "../page.js";
-import { score, short, ticks } from "../text.js";
+import { apart, named, score, short, ticks } from "../text.js";
 import { axes, frameOf, leading, path, roomFor, rulerOf } from "./chart.js";
 import { dot, text } from "./svg.js";
 
@@ -27,8 +27,8 @@ const ranked = ({ moments, systems }) => systems.map((name, place) => ({ name, p
 
 function describe(shown) {
   const [best] = ranked(shown);
-  const others = shown.systems.length > NAMED ? ` The ${NAMED} best now are in colour, the other ${shown.systems.length - NAMED} in grey.` : "";
-  byId("scores-about").textContent = `Expected score of each system after so many judged pairs; ${short(best.name)} is first, with ${score(best.now)}.${others}`;
+  const others = shown.systems.length > NAMED ? ` The best ${NAMED} are in colour, the other ${shown.systems.length - NAMED} in grey.` : "";
+  byId("scores-about").replaceChildren("Expected score of each system as pairs were judged. ", named(best.name, 38), ` leads with ${score(best.now)}.${others}`);
 }
 
 function drawing(shown, chart) {
@@ -51,7 +51,7 @@ const kindOfName = (rank) => `name ${kind(rank)}`;
 
 /** A system's rank and as much of its name as a width has room for. */
 function fitting(name, rank, width, measure) {
-  const written = (signs) => `${rank + 1} ${short(name, signs)}`;
+  const written = (signs) => `${rank + 1} ${apart(short(name, signs))}`;
   let signs = name.length;
   while (signs > 3 && measure(written(signs), kindOfName(rank)).width > width) signs -= 1;
   return written(signs);

@@ -4,15 +4,21 @@ import { byId, element } from "../page.js";
 
 const idOf = (panel) => panel.id.replace("panel-", "tab-");
 
-/** Make a tab of each panel, and show the one that the address names, or the first. */
-export function makeTabs() {
+let opened = () => {};
+
+/** Make a tab of each panel, and show the one that the address names, or the first; `then` is called with each opened. */
+export function makeTabs(then) {
   const panels = [...document.querySelectorAll("[role=tabpanel]")];
   byId("tabs").replaceChildren(...panels.map(tabOf));
   for (const panel of panels) panel.setAttribute("aria-labelledby", idOf(panel));
   byId("tabs").addEventListener("keydown", step);
   const named = panels.find((panel) => panel.id === `panel-${location.hash.slice(1)}`);
   select(named ?? panels[0]);
+  opened = then;
 }
+
+/** The name of the tab that is open. */
+export const shownTab = () => document.querySelector("[role=tabpanel]:not([hidden])").id.replace("panel-", "");
 
 function tabOf(panel) {
   return element("button", { type: "button", role: "tab", id: idOf(panel), "aria-controls": panel.id, on: { click: () => choose(panel) } }, panel.dataset.tab);
@@ -31,6 +37,7 @@ function select(panel) {
     tab.tabIndex = other === panel ? 0 : -1;
   }
   const [tabs, tab] = [byId("tabs"), byId(idOf(panel))];
+  opened(shownTab());
   tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
 }
 
@@ -45,12 +52,12 @@ function step(event) {
 }
 
 /** A link in a text that opens a tab. */
-export function toTab(name, said) {
+export function toTab(name, ...said) {
   const open = (event) => {
     event.preventDefault();
     choose(byId(`panel-${name}`));
     byId(`tab-${name}`).focus();
     byId(`tab-${name}`).scrollIntoView({ block: "nearest" });
   };
-  return element("a", { href: `#${name}`, on: { click: open } }, said);
+  return element("a", { href: `#${name}`, on: { click: open } }, ...said);
 }
