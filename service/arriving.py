@@ -28,6 +28,7 @@ from audiosim.corpus.arrivals import (
     Stamp,
     arrivals_stamp,
     check_agrees,
+    check_distinct,
     completed,
     keep_document,
     keep_runs,
@@ -35,7 +36,7 @@ from audiosim.corpus.arrivals import (
 )
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.joining_runs import joining_runs
-from audiosim.corpus.model import Document, Run
+from audiosim.corpus.model import Document, Run, retrieved_by
 from audiosim.errors import AudiosimError, FormatError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
 from service.served import Served, ServedCollection
@@ -117,6 +118,7 @@ class Receiver:
         _check_document(document)
         with self._turn:
             one = self._served.collection(name)
+            check_distinct("document", [document.identifier], _known_documents(one.collection))
             known = one.collection.documents.get(document.identifier)
             check_agrees(known, document)
             recording = None if one.collection.sounds is None else _recording(one, document.identifier)
@@ -131,19 +133,22 @@ class Receiver:
             one = self._knowing(name, one, document)
             return ArrivedDocument(one.collection.documents[document.identifier], recording, True)
 
-    def take_runs(self, name: str, text: bytes, system: str | None = None, team: str | None = None) -> ArrivedRuns:
+    def take_runs(
+        self, name: str, text: bytes, system: str | None = None, team: str | None = None, replace: bool = False
+    ) -> ArrivedRuns:
         """Take in the runs of a file, each of a new system or in place of an earlier one of the same.
 
         text    in any form of a run
         system  its name, where the file holds one run and names it otherwise or not at all
         team    of the systems
+        replace whether a run may take the place of one that answers many more queries
         """
         with self._turn:
             one = self._served.collection(name)
-            runs = _read_text(text, one.collection, system)
+            runs = _read_text(text, one.collection, system, replace)
             teams = {run.system: team for run in runs} if team else {}
-            for word in (system, team):
-                _check_name(word or "-", "name")
+            for word in (team or "-", *(run.system for run in runs)):
+                _check_name(word, "name")
             came = one.collection.with_arrivals(Arrivals(runs, {}, teams))
             before = one.campaign.selection.pool.positions.keys()
             if all(run in one.collection.runs for run in runs) and came.teams == one.collection.teams:
@@ -270,17 +275,27 @@ def _check_document(document: Document) -> None:
             _check_name(value, name)
 
 
+def _known_documents(collection: Collection) -> set[str]:
+    retrieved = retrieved_by(collection.runs).values()
+    return {*collection.documents, *(name for found in retrieved for name in found)}
+
+
 def _check_name(value: str, what: str) -> None:
+    article = "an" if what[0] in "aeiou" else "a"
     if not value.strip() or not value.isprintable() or len(value) > LONGEST_IDENTIFIER:
-        raise InputError(f"expected an {what} of 1 to {LONGEST_IDENTIFIER} printable characters, got {value!r:.80}")
+        raise InputError(
+            f"expected {article} {what} of 1 to {LONGEST_IDENTIFIER} printable characters, got {value!r:.80}"
+        )
+    if value != value.strip():
+        raise InputError(f"expected {article} {what} without spaces at its ends, got {value!r:.80}")
 
 
-def _read_text(text: bytes, collection: Collection, system: str | None) -> tuple[Run, ...]:
+def _read_text(text: bytes, collection: Collection, system: str | None, replace: bool) -> tuple[Run, ...]:
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "run"
         path.write_bytes(text)
         try:
-            return joining_runs(path, collection, system)
+            return joining_runs(path, collection, system, replace)
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None
         except InputError as error:

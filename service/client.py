@@ -236,14 +236,27 @@ class Client:
             raise InputError(f"{self.url} refuses: {now.problem}")
         return now
 
-    def add_runs(self, collection: str, text: str, *, system: str | None = None, team: str | None = None) -> RunsOut:
+    def add_runs(
+        self,
+        collection: str,
+        text: str,
+        *,
+        system: str | None = None,
+        team: str | None = None,
+        replace: bool = False,
+        key: str | None = None,
+    ) -> RunsOut:
         """Send the text of a file of runs: of new systems, or in place of what these systems retrieved before.
 
-        system  its name, where the file holds one run
-        team    of the systems
+        system   its name, where the file holds one run
+        team     of the systems
+        replace  whether a run may take the place of one that answers many more queries
+        key      of this file, so that sending it again changes nothing; made here where None
         """
-        query = {name: value for name, value in {"system": system, "team": team}.items() if value is not None}
-        return self._there.ask("POST", path_of(collection, "runs"), RunsOut, query, text.encode(), None, "text/plain")
+        said = {"system": system, "team": team, "replace": "true" if replace else None}
+        query = {name: value for name, value in said.items() if value is not None}
+        path, key = path_of(collection, "runs"), key or new_key()
+        return self._there.ask("POST", path, RunsOut, query, text.encode(), key, "text/plain")
 
     def add_document(
         self,

@@ -26,6 +26,7 @@ class Limits:
     """Limits of how much is taken; what goes beyond is refused at once.
 
     body_bytes    of one request
+    sender_bytes  of all recordings and metadata that are kept of one sender who is no organiser
     held_bytes    of the bodies of all requests at a time
     header_bytes  of all headers of a request
     target_bytes  of its path and of its query, each
@@ -37,6 +38,7 @@ class Limits:
     """
 
     body_bytes: int = 8 * 2**20
+    sender_bytes: int = 2 * 10**9
     held_bytes: int = 256 * 2**20
     header_bytes: int = 16 * 2**10
     target_bytes: int = 4 * 2**10

@@ -29,6 +29,9 @@ def join(
     ],
     system: Annotated[str | None, typer.Option(help="Name of the system, if the file holds one run.")] = None,
     team: Annotated[str | None, typer.Option(help="Team of the systems.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also where the run answers far fewer queries than the one it replaces.")
+    ] = False,
     form: As = Format.table,
 ) -> None:
     """Add or replace a system's run in a collection, even while a campaign runs; judgments are kept.
@@ -40,23 +43,27 @@ def join(
 
     `audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec`
     """
-    found = _sent(target, run, system, team) if "://" in target else _added(Path(target), run, system, team)
+    found = (
+        _sent(target, run, system, team, replace)
+        if "://" in target
+        else _added(Path(target), run, system, team, replace)
+    )
     print_result(form, found, found["systems"], lambda: rows_view(found["systems"]))
 
 
-def _added(folder: Path, path: Path, system: str | None, team: str | None) -> dict[str, Any]:
+def _added(folder: Path, path: Path, system: str | None, team: str | None, replace: bool) -> dict[str, Any]:
     from audiosim.corpus.collection import Collection
     from audiosim.corpus.joining_runs import join as join_folder
 
     before = build_pool(Collection.load(folder)).positions.keys()
-    collection, runs = join_folder(folder, path, system, team)
+    collection, runs = join_folder(folder, path, system, team, replace)
     now = build_pool(collection).positions.keys()
     systems = [{"system": run.system, "team": team, "queries": len(run.rankings)} for run in runs]
     counts = {"new": len(now - before), "gone": len(before - now)}
     return {"collection": collection.identifier, "systems": systems, **counts}
 
 
-def _sent(url: str, path: Path, system: str | None, team: str | None) -> dict[str, Any]:
+def _sent(url: str, path: Path, system: str | None, team: str | None, replace: bool) -> dict[str, Any]:
     import msgspec
 
     from service.address import parse_address
@@ -66,6 +73,6 @@ def _sent(url: str, path: Path, system: str | None, team: str | None) -> dict[st
     if collection is None:
         raise InputError(f"{url}: expected the address of a collection, such as {root}/v1/collections/NAME")
     with Client(root) as client:
-        sent = client.add_runs(collection, path.read_text(encoding="utf-8"), system=system, team=team)
+        sent = client.add_runs(collection, path.read_text(encoding="utf-8"), system=system, team=team, replace=replace)
     found: dict[str, Any] = msgspec.to_builtins(sent)
     return found

@@ -236,6 +236,15 @@ Listen = Annotated[
         max=600,
     ),
 ]
+UploadLimit = Annotated[
+    float,
+    _option(
+        "UPLOAD_LIMIT",
+        "Gigabytes of recordings and metadata that are kept of one client's token; organisers have no limit.",
+        metavar="GB",
+        min=0,
+    ),
+]
 DistributionName = Annotated[
     DifferenceDistribution,
     _option("DISTRIBUTION", "Of a difference between systems, as for `audiosim estimate`: t or normal."),

@@ -116,6 +116,7 @@ def serve(
     unasked: settings.Unasked = settings.UnaskedForm.marked,
     listen: settings.Listen = None,
     sounds: settings.SoundFolders = None,
+    upload_limit: settings.UploadLimit = 2.0,
     adopt: settings.Adopt = False,
     log: settings.Log = settings.LogForm.text,
     collector: settings.Collector = None,
@@ -140,6 +141,7 @@ def serve(
     """
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
+    from service.limits import Limits
     from service.questions import read_questions
     from service.wire_judging import JudgmentIn
 
@@ -174,7 +176,8 @@ def serve(
             for folder in collections
         ]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
-        return create_app(loaded, model, judging=judging, folders=folders, access=access)
+        limits = Limits(sender_bytes=int(upload_limit * 1e9))
+        return create_app(loaded, model, limits, judging, folders, access)
 
     run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None, collector)
 

@@ -9,7 +9,9 @@
 The files that the collection came with stay as they are; whoever deletes a file here takes back what it says.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -23,6 +25,7 @@ from audiosim.errors import InputError
 ARRIVALS = "arrivals"
 RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
 OWN = ("artist", "genre", "path")
+LONGEST_FILE = 200  # bytes of a file's name, of the 255 that there may be
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -85,6 +88,21 @@ def check_agrees(known: Document | None, came: Document) -> None:
             raise InputError(f"document {came.identifier}: its {name} is known to be {before!r}, got {now!r}")
 
 
+def check_distinct(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """An error where a new name differs from a known one in case, width or spaces alone: it is a slip."""
+    new = sorted(set(names).difference(known))
+    alike = {_alike(name): name for name in known} if new else {}
+    for name in new:
+        if (meant := alike.get(_alike(name))) is not None:
+            raise InputError(
+                f"{what} {name!r:.80} is not known, and {meant!r:.80} is, which differs in case or spaces alone"
+            )
+
+
+def _alike(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
 def arrivals_stamp(folder: str | Path) -> Stamp:
     """Names, sizes and times of the files of arrivals: another when something came or was taken back."""
     place = Path(folder) / ARRIVALS
@@ -119,7 +137,11 @@ def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, 
 
 
 def _file_of(run: Run) -> str:
-    return f"{quote(run.system, safe=' ')}.trec"
+    """Name of a run's file: the system's, or where that is too long for a file its beginning and its digest."""
+    name = quote(run.system, safe=" ")
+    if len(name) > LONGEST_FILE:
+        name = f"{name[: LONGEST_FILE // 2]}-{hashlib.sha256(run.system.encode()).hexdigest()}"
+    return f"{name}.trec"
 
 
 def keep_document(folder: str | Path, document: Document) -> None:

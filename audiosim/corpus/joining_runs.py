@@ -1,22 +1,28 @@
 """Runs that are to join a collection: read as its own are, and held against its queries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from audiosim.corpus.arrivals import Arrivals, keep_runs
+from audiosim.corpus.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import Run
+from audiosim.corpus.model import Run, retrieved_by
 from audiosim.corpus.runs import read_runs
 from audiosim.errors import InputError
 
+KEPT = 0.9  # of the queries that a run answered, its replacement is to answer so many
 
-def joining_runs(path: str | Path, collection: Collection, system: str | None = None) -> tuple[Run, ...]:
+
+def joining_runs(
+    path: str | Path, collection: Collection, system: str | None = None, replace: bool = False
+) -> tuple[Run, ...]:
     """The runs of a file in any form that a collection's folder may have.
 
-    system  its name, where the file holds one run; None: as the file says
+    system   its name, where the file holds one run; None: as the file says
+    replace  whether a run may take the place of one that answers many more queries
 
-    An InputError where no run answers a query of the collection.
+    An InputError where no run answers a query of the collection, a name cannot be shown or differs from a known one in
+    case or spaces alone, or most of an earlier run would be lost.
     """
     path = Path(path)
     artists = {name: artist for name in collection.documents if (artist := collection.artist(name))}
@@ -32,20 +38,54 @@ def joining_runs(path: str | Path, collection: Collection, system: str | None = 
             f"{path}: answers no query of {collection.identifier}, expected such as {min(known, default='-')}, "
             f"found {asked[0] if asked else 'none'}"
         )
+    _check_names(runs, collection)
+    if not replace:
+        _check_kept(runs, collection)
     return runs
 
 
+def _check_names(runs: Sequence[Run], collection: Collection) -> None:
+    there = collection.runs
+    check_distinct("system", (run.system for run in runs), [run.system for run in there])
+    check_distinct("query", _queries(runs), _queries(there))
+    check_distinct("document", _documents(runs), _documents(there) | collection.documents.keys())
+    for name in (*(run.system for run in runs), *_queries(runs), *_documents(runs)):
+        if not name.isprintable():
+            raise InputError(f"the run holds the name {name!r:.80}, expected characters that can be shown")
+
+
+def _queries(runs: Sequence[Run]) -> set[str]:
+    return {query for run in runs for query in run.rankings}
+
+
+def _documents(runs: Sequence[Run]) -> set[str]:
+    return {name for found in retrieved_by(runs).values() for name in found}
+
+
+def _check_kept(runs: Sequence[Run], collection: Collection) -> None:
+    there = {run.system: run.rankings for run in collection.runs}
+    for run in runs:
+        before = there.get(run.system, {})
+        kept = len(before.keys() & run.rankings.keys())
+        if kept < KEPT * len(before):
+            raise InputError(
+                f"the run of {run.system} answers {kept} of the {len(before)} queries that its earlier run answers; "
+                "say replace (--replace, ?replace=true) if it is to take its place all the same"
+            )
+
+
 def join(
-    folder: str | Path, path: str | Path, system: str | None = None, team: str | None = None
+    folder: str | Path, path: str | Path, system: str | None = None, team: str | None = None, replace: bool = False
 ) -> tuple[Collection, tuple[Run, ...]]:
     """Add the runs of a file to a collection's folder, each in place of an earlier one of its system.
 
-    team  of the systems
+    team     of the systems
+    replace  as for `joining_runs`
 
     The collection as it is now, and the runs. A service that serves the folder takes them in within a second.
     """
     collection = Collection.load(folder)
-    runs = joining_runs(path, collection, system)
+    runs = joining_runs(path, collection, system, replace)
     teams: Mapping[str, str] = {run.system: team for run in runs} if team else {}
     joined = collection.with_arrivals(Arrivals(runs, {}, teams))
     keep_runs(folder, runs, teams)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from audiosim.errors import InputError
 
+HIGHEST_LEVEL = 1e9
+
 
 class Pair(NamedTuple):
     """A query and a document."""
@@ -34,6 +36,8 @@ class Scale:
             raise InputError(f"a scale needs at least two levels, all finite, got {list(self.levels)}")
         if any(low >= high for low, high in zip(self.levels, self.levels[1:], strict=False)) or self.levels[0] < 0:
             raise InputError(f"the levels of a scale must rise from 0 or more, got {list(self.levels)}")
+        if self.levels[-1] > HIGHEST_LEVEL:  # its powers are to be numbers, too
+            raise InputError(f"the levels of a scale may go up to {HIGHEST_LEVEL:g}, got {self.levels[-1]:g}")
 
     @property
     def maximum(self) -> float:

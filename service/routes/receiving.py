@@ -2,18 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from typing import Annotated, Any, TypeVar
 
+import msgspec
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
 from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns, Receiver
-from service.callers import CLIENT
+from service.callers import CLIENT, CallerDep
+from service.deliveries import Delivery
 from service.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
+from service.limits import Entrance
+from service.routes.imports import ImportsDep
+from service.routes.judging import KeyHeader
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 
 Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns)
+Answer = TypeVar("Answer", DocumentOut, RunsOut)
 SUFFIXES = {
     "audio/aac": ".aac",
     "audio/aiff": ".aiff",
@@ -40,6 +47,8 @@ RUN = {
 KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing of it is new"}}
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 
+ReplaceQuery = Annotated[bool, Query(description="whether a run may replace one that answers many more queries")]
+
 router = chapter("arrivals")
 
 # One thing at a time is taken in; the others wait, and hold no thread.
@@ -52,21 +61,59 @@ class Incoming:
 
     request: Request
     response: Response
+    caller: CallerDep
     one: CollectionDep
     body: BodyDep
     receiver: Annotated[Receiver, kept("receiver")]
+    sent_before: ImportsDep
+    entrance: Annotated[Entrance, kept("entrance")]
+    key: KeyHeader = ""
 
     @property
     def collection(self) -> str:
         """Identifier of the collection."""
         return self.one.collection.identifier
 
-    async def take(self, work: Callable[[Receiver], Arrived]) -> Arrived:
-        """Result of the work, once its turn came: status 201, or 200 where nothing is new."""
+    async def take(
+        self, kind: type[Answer], spell: Callable[[str, Arrived], Answer], work: Callable[[Receiver], Arrived]
+    ) -> Answer:
+        """Answer to what came, once its turn came: status 201, or 200 where nothing is new or it came before.
+
+        kind   of the answer
+        spell  makes it of what came to a collection
+        """
+
+        def done(receiver: Receiver) -> tuple[bool, Answer]:
+            came = work(receiver)
+            return came.fresh, spell(self.collection, came)
+
         async with TURNS:
-            came = await to_thread.run_sync(work, self.receiver)
-        self.response.status_code = 201 if came.fresh else 200
-        return came
+            fresh, answer = await to_thread.run_sync(self._take, kind, done)
+        self.response.status_code = 201 if fresh else 200
+        return answer
+
+    def _take(self, kind: type[Answer], work: Callable[[Receiver], tuple[bool, Answer]]) -> tuple[bool, Answer]:
+        said = self.request.headers.get("content-type"), self.request.url.path, self.request.url.query
+        sent = Delivery.of(self.collection, self.caller.name, self.key, self.body, *said)
+        before = self.sent_before.answered(sent)
+        if before is not None:
+            return False, msgspec.json.decode(before, type=kind)
+        self._check_quota()
+        fresh, answer = work(self.receiver)
+        if self.key or (fresh and self.caller.role != "organiser"):
+            kept_bytes = sent.kept_bytes if fresh else 0
+            self.sent_before.note_answer(replaced(sent, kept_bytes=kept_bytes), msgspec.json.encode(answer).decode())
+        return fresh, answer
+
+    def _check_quota(self) -> None:
+        """An error where a sender, unless an organiser, has sent as much as may be kept of one."""
+        most = self.entrance.limits.sender_bytes
+        if self.caller.role == "organiser":
+            return
+        if self.sent_before.kept_bytes(self.caller.name) + len(self.body) > most:
+            raise HTTPException(
+                413, f"of one sender {most:,} bytes are kept at most (--upload-limit); no more are taken"
+            )
 
 
 IncomingDep = Annotated[Incoming, Depends()]
@@ -100,7 +147,9 @@ async def take_document(
     else:
         raise HTTPException(415, f"expected {JSON} or a file of sound ({', '.join(SUFFIXES)}), got {kind!r:.80}")
     name, suffix = incoming.collection, SUFFIXES.get(kind, "")
-    return DocumentOut.from_domain(name, await incoming.take(lambda to: to.take_document(name, known, sound, suffix)))
+    return await incoming.take(
+        DocumentOut, DocumentOut.from_domain, lambda to: to.take_document(name, known, sound, suffix)
+    )
 
 
 @router.post(
@@ -109,11 +158,14 @@ async def take_document(
     responses=KNOWN,
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
-async def take_runs(incoming: IncomingDep, system: NameQuery = None, team: NameQuery = None) -> RunsOut:
+async def take_runs(
+    incoming: IncomingDep, system: NameQuery = None, team: NameQuery = None, replace: ReplaceQuery = False
+) -> RunsOut:
     """Take in the run of a new system, or of one whose run has changed, while the campaign goes on; judgments stay.
 
     A file of one run or several, in any form that a collection's folder may have it. `system` names the system where
-    the file holds one run, and `team` whose it is.
+    the file holds one run, and `team` whose it is. Where a run answers far fewer queries than the one that it takes the
+    place of, it is refused unless `replace` is true.
     """
     name, text = incoming.collection, incoming.body
-    return RunsOut.from_domain(name, await incoming.take(lambda to: to.take_runs(name, text, system, team)))
+    return await incoming.take(RunsOut, RunsOut.from_domain, lambda to: to.take_runs(name, text, system, team, replace))

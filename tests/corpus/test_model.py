@@ -35,6 +35,11 @@ def test_a_scale_needs_two_finite_levels(levels):
         Scale("own", levels)
 
 
+def test_the_levels_of_a_scale_have_powers_that_are_numbers():
+    with pytest.raises(InputError, match=r"^the levels of a scale may go up to 1e\+09, got 1e\+300$"):
+        Scale("own", (0.0, 1e300))
+
+
 @pytest.mark.parametrize("levels", [(1.0, 0.0), (1.0, 1.0), (-1.0, 1.0)])
 def test_the_levels_of_a_scale_rise_from_zero_or_more(levels):
     with pytest.raises(InputError, match=r"^the levels of a scale must rise from 0 or more, got \["):

@@ -361,3 +361,92 @@ def test_of_a_collection_in_memory_it_is_known_while_the_service_lives(place, tm
     receiver.take_runs("music", run_of("U", "other"))
     assert served.collection("music").campaign.selection.pool.systems == ("S", "T", "U")
     assert not (place / ARRIVALS).exists()
+
+
+def test_a_run_that_answers_far_fewer_queries_takes_no_place_without_being_told_to(both, place):
+    served, receiver = both
+    receiver.take_runs("music", run_of("NEW", "d7", "d8"))
+    for system in ("NEW", "S"):  # one that came, and one of the collection's own
+        short = f"d0 Q0 d8 1 1.0 {system}\n".encode()
+        with pytest.raises(
+            InputError, match=f"^the run of {system} answers 1 of the 2 queries that its earlier run answers"
+        ):
+            receiver.take_runs("music", short)
+        (place.parent / "short.trec").write_bytes(short)
+        with pytest.raises(InputError, match="say replace"):
+            join(place, place.parent / "short.trec")
+    assert {run.system: len(run.rankings) for run in served.collection("music").collection.runs}["S"] == 2
+    assert receiver.take_runs("music", b"d0 Q0 d8 1 1.0 NEW\n", replace=True).fresh
+    assert Collection.load(place).runs[-1].rankings == {"d0": ("d8",)}
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "ñ" * 120, "x" * 1000])
+def test_a_system_may_have_a_name_that_is_too_long_for_a_file(both, place, name):
+    _, receiver = both
+    assert receiver.take_runs("music", run_of(name, "d7", "d8")).fresh
+    assert receiver.take_runs("music", run_of(f"{name[:-1]}y", "d7", "d8")).fresh
+    assert {run.system for run in Collection.load(place).runs} == {"S", "T", name, f"{name[:-1]}y"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (run_of("N\x1b[31mEW", "d7"), r"the run holds the name 'N\\x1b\[31mEW', expected characters that can be shown"),
+        (run_of("NEW", "d7\x1b[2J"), "expected characters that can be shown"),
+        (run_of("NEW", "D7"), "document 'D7' is not known, and 'd7' is, which differs in case or spaces alone"),
+        (run_of("s", "d7"), "system 's' is not known, and 'S' is, which differs in case or spaces alone"),
+        (run_of("x" * 1001, "d7"), "expected a name of 1 to 1000 printable characters"),
+    ],
+)
+def test_a_name_that_is_a_slip_or_no_text_is_refused(both, lines, message):
+    served, receiver = both
+    with pytest.raises(InputError, match=message):
+        receiver.take_runs("music", lines)
+    assert len(served.collection("music").collection.runs) == 2
+
+
+@pytest.mark.parametrize("name", ["d8 ", " d8", "D8", "\uff448"])
+def test_a_document_whose_name_is_nearly_known_is_a_slip(both, name):
+    served, receiver = both
+    with pytest.raises(InputError, match="without spaces at its ends|differs in case or spaces alone"):
+        receiver.take_document("music", Document(name, "Ann"))
+    assert name not in served.collection("music").collection.documents
+
+
+@pytest.mark.slow
+def test_keys_hold_for_documents_and_runs_and_clients_have_a_quota(commanded, place, tmp_path, run):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    secrets = {}
+    for name, role in (("olga", "organiser"), ("carl", "client"), ("cleo", "client")):
+        secrets[name] = run("token", "create", "--role", role, "--name", name, "--db", url)[1].strip().splitlines()[-1]
+    with (
+        commanded([place], tmp_path / "log", "--db", url, "--upload-limit", "0.0000002") as server,
+        server.client() as http,
+    ):
+
+        def send(name, path, body, key="k", **query):
+            headers = {"Authorization": f"Bearer {secrets[name]}", "Idempotency-Key": key}
+            headers["Content-Type"] = "application/json" if path == "documents" else "text/plain"
+            return http.post(f"/v1/collections/music/{path}", content=body, params=query, headers=headers)
+
+        first, other = run_of("NEW", "d7", "d8"), run_of("NEW", "d8", "d7")
+        done = send("olga", "runs", first)
+        assert done.status_code == 201
+        assert send("olga", "runs", other, "k2").status_code == 201
+        again = send("olga", "runs", first)  # late, and once more: it takes nothing back
+        assert (again.status_code, again.json()) == (200, done.json())
+        assert Collection.load(place).runs[-1].rankings["d0"] == ("d8", "d7")
+        for body, query in ((other, {}), (first, {"team": "X"})):
+            refused = send("olga", "runs", body, **query)
+            assert refused.status_code == 422
+            assert refused.json()["detail"].startswith("the Idempotency-Key 'k' was used for another content")
+        assert send("carl", "documents", b'{"document": "one"}').status_code == 201  # the same key, of another sender
+        assert send("carl", "documents", b'{"document": "two"}').status_code == 422
+        assert send("carl", "documents", b'{"document": "two"}', "k2").status_code == 201
+        long = b'{"document": "three", "genre": "' + b"x" * 150 + b'"}'
+        refused = send("carl", "documents", long, "k3")
+        assert refused.status_code == 413
+        assert (
+            refused.json()["detail"] == "of one sender 200 bytes are kept at most (--upload-limit); no more are taken"
+        )
+        assert send("cleo", "documents", long, "k3").status_code == 201
