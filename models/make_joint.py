@@ -6,12 +6,14 @@ The first collection is MIREX 2011 Audio Music Similarity, public at github.com/
 and trend are learned there, on top of a published mean. The mean is that of loutput-fine, which was fitted to four
 years of MIREX: one year's systems would tell less of the next ones. How both vary between collections is learned from
 that one, as if nothing were known of its documents, and the others, judged in full too; see SOURCES for what is
-shipped.
+shipped. How much carries over to an edition with the same systems is learned from halves of the queries of each, how
+much to one with other systems from the two collections of CLEF eHealth.
 """
 
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.relevance.between import Between
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
 from audiosim.relevance.published import load_model, save_model
+from audiosim.simulation import draw_parts
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
+from audiosim.training.between_editions import EditionPair, learn_carried
 from audiosim.training.examples import TENTHS, judged_pools, make_examples
 from audiosim.training.joint_fit import fit_joint
 from audiosim.training.patterns import with_patterns
@@ -34,6 +38,7 @@ SOURCES = {
     "covid1": "TREC-COVID round 1 (castorini)",
     "ted-ende": "WMT 2021 TED English-German, MQM (google/wmt-mqm-human-evaluation)",
 }
+HALVINGS = 3  # of the queries of each collection
 HERE = Path(__file__).parent
 
 
@@ -46,7 +51,9 @@ def main(folders: Sequence[str]) -> None:
     mean = with_patterns(whole, make_examples(judged, whole.features))
     rows = sum(int(np.sum(~np.isnan(grades))) for _, grades in judged)
     sources = tuple(source_of(pool, grades) for pool, grades in judged)
-    between = between_of(estimates(collections))
+    found = estimates(collections)
+    between = between_of(found)
+    between = replace(between, carried=learn_carried(editions(collections, found), between))
     source = (
         f"{mean.source}; components and trend fitted to {rows:,} judgments of {collections[0].name}; "
         f"how they vary between collections: {', '.join(between.sources)}"
@@ -60,6 +67,20 @@ def estimates(collections: Sequence[Collection]) -> list[Estimates]:
     """Estimates of each collection."""
     pools = [pool for collection in collections for pool in judged_pools([collection])]
     return [estimates_of(pool, grades, SOURCES.get(pool.collection)) for pool, grades in pools]
+
+
+def editions(collections: Sequence[Collection], found: Sequence[Estimates]) -> list[EditionPair]:
+    """Pairs of editions: halves of the queries of each collection, and collections of one source.
+
+    found  estimates of each collection
+    """
+    pairs = []
+    for collection in collections:
+        for part in draw_parts(collection, HALVINGS, np.random.default_rng(0), held_out="queries"):
+            one, other = estimates([part.of(collection), part.rest(collection)])
+            pairs.append(EditionPair("systems", one, other, 1 / HALVINGS))
+    same = ((one, other) for one, other in combinations(found, 2) if one.source == other.source)
+    return [*pairs, *(EditionPair("edition", one, other) for one, other in same)]
 
 
 def between_of(found: Sequence[Estimates], without: str | None = None) -> Between:

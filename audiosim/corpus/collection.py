@@ -60,6 +60,7 @@ class Collection:
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     evidence         what the user knows beside, each of its own name
+    edition_of       collection that this is an edition of, or a name that its editions share; empty: nothing is said
     before           the collection before anything came to it; None where nothing did
     """
 
@@ -78,6 +79,7 @@ class Collection:
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
     task: str = ""
+    edition_of: str = ""
     before: "Collection | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -150,6 +152,7 @@ class Collection:
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
             evidence=evidence,
             task=settings.task or "",
+            edition_of=settings.edition_of or "",
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 
@@ -236,7 +239,13 @@ class Collection:
         judgments = "judgments.qrels" if plain else "judgments.csv"
         spell_judgments = qrels_lines if plain else judgments_csv_lines
         settings = Settings(
-            self.name, self.scale, self.cutoff, self.not_artists, same_artist="keep", task=self.task or None
+            self.name,
+            self.scale,
+            self.cutoff,
+            self.not_artists,
+            same_artist="keep",
+            task=self.task or None,
+            edition_of=self.edition_of or None,
         )
         texts = {
             "documents.tsv": document_lines(self.documents.values()) if self.documents else None,

@@ -14,7 +14,7 @@ from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist", "evidence")
+KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist", "edition_of", "evidence")
 DEEPEST = 1_000_000
 
 
@@ -23,6 +23,7 @@ class Settings:
     """Settings that a collection.toml gives; what is None it leaves open.
 
     evidence  file of each piece of evidence by its name, relative to the folder
+    edition_of  identifier of a collection that this one is a later or an earlier edition of, or a name they share
     """
 
     name: str | None = None
@@ -32,6 +33,7 @@ class Settings:
     system_from: SystemFrom | None = None
     same_artist: SameArtist | None = None
     task: str | None = None
+    edition_of: str | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -55,6 +57,7 @@ def read_settings(path: str | Path) -> Settings:
             not_artists=_not_artists(table.get("not_artists", [])),
             system_from=_system_from(table.get("system_from")),
             same_artist=_same_artist(table.get("same_artist")),
+            edition_of=_text("edition_of", table.get("edition_of")),
             evidence=_evidence(table.get("evidence", {})),
         )
     except _WrongValueError as error:
@@ -160,6 +163,8 @@ def settings_lines(settings: Settings) -> list[str]:
         lines.append(f"not_artists = [{', '.join(map(_quote, sorted(settings.not_artists)))}]")
     if settings.same_artist is not None:
         lines.append(f"same_artist = {_quote(settings.same_artist)}")
+    if settings.edition_of is not None:
+        lines.append(f"edition_of = {_quote(settings.edition_of)}")
     return lines
 
 

@@ -57,6 +57,9 @@ class Pool:
     artist           (n,) code of the document's artist
     sounds           folder of the index of the recordings, None where there is none
     evidence         what the user knows beside
+    genre_names      of the codes of genres
+    artist_names     of the codes of artists
+    edition_of       what the collection is said to be an edition of; empty: nothing is said
     """
 
     collection: str
@@ -75,6 +78,9 @@ class Pool:
     positions: dict[Pair, int] = field(repr=False)
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
+    genre_names: tuple[str, ...] = ()
+    artist_names: tuple[str, ...] = ()
+    edition_of: str = ""
 
     def __repr__(self) -> str:
         sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
@@ -175,12 +181,12 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         positions.setdefault(pair, len(positions))
     ranks = sparse.csr_array((ranks.data, ranks.indices, ranks.indptr), shape=(len(collection.runs), len(positions)))
     pairs = tuple(positions)
-    genre, query_genre = _codes(
+    (genre, query_genre), genre_names = _codes(
         [collection.genre(pair.document) for pair in pairs],
         [collection.genre(collection.query_document(pair.query)) for pair in pairs],
     )
-    (artist,) = _codes([collection.artist(pair.document) for pair in pairs])
-    (teams,) = _codes([collection.team(run.system) for run in collection.runs])
+    (artist,), artist_names = _codes([collection.artist(pair.document) for pair in pairs])
+    (teams,), _ = _codes([collection.team(run.system) for run in collection.runs])
     asked = (query for run in collection.runs for query in run.rankings)
     queries = {query: code for code, query in enumerate(dict.fromkeys(chain(asked, (pair.query for pair in pairs))))}
     return Pool(
@@ -200,6 +206,9 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         positions=positions,
         sounds=collection.sounds,
         evidence=collection.evidence,
+        genre_names=genre_names,
+        artist_names=artist_names,
+        edition_of=collection.edition_of,
     )
 
 
@@ -225,9 +234,10 @@ def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], 
     return {pair: place for place, pair in sorted(pairs)}, matrix
 
 
-def _codes(*columns: Sequence[str | None]) -> list[Integers]:
-    """Each column's values as codes, the same value the same code in all columns."""
+def _codes(*columns: Sequence[str | None]) -> tuple[list[Integers], tuple[str, ...]]:
+    """Each column's values as codes, the same value the same code in all columns, and the values by their codes."""
     codes: dict[str | None, int] = {None: UNKNOWN}
-    return [
+    coded = [
         np.array([codes.setdefault(value, len(codes) - 1) for value in column], dtype=np.int64) for column in columns
     ]
+    return coded, tuple(value for value in codes if value is not None)

@@ -1,10 +1,11 @@
 """Variation between collections of what a joint model knows: its prior for a collection that it has not seen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.relevance.random_effects import ALWAYS
 from audiosim.stats.layout import REST
@@ -22,6 +23,7 @@ class Between:
     trend    constant, system agreement and consensus: mean and standard deviation of each one's normal distribution
     standard_deviations  of the effects: median, and standard deviation of the logarithm, of each one's log-normal one
     sources  collections that it was learned from, each once
+    carried  by kinship, "systems" or "edition": correlation of what kin have of all this; none where it is not known
 
     z and x are those of `consensus.covariates`; standard deviations are in units of s.
     """
@@ -29,6 +31,7 @@ class Between:
     trend: Mapping[str, tuple[float, float]]
     standard_deviations: Mapping[str, tuple[float, float]]
     sources: tuple[str, ...]
+    carried: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for what, given, expected in (
@@ -46,8 +49,20 @@ class Between:
                         f"the {what} between collections must be finite with spreads above 0, "
                         f"that of {name} is {middle:g} with {spread:g}"
                     )
+        for name, share in self.carried.items():
+            if not 0 <= share <= 1:
+                raise InputError(f"what carries over to another collection must be from 0 to 1, {name} has {share:g}")
         for name, (median, _) in self.standard_deviations.items():
             if not median > 0:
                 raise InputError(
                     f"standard deviations between collections must have medians above 0, that of {name} is {median:g}"
                 )
+
+    @property
+    def trend_deviations(self) -> Array:
+        """(3, 3) diagonal: standard deviations of the trend's coefficients between collections."""
+        return np.diag([self.trend[name][1] for name in TREND])
+
+    def spread(self, name: str) -> float:
+        """Standard deviation between collections of an effect's logarithmic size; the query's where none is given."""
+        return self.standard_deviations.get(name, self.standard_deviations["query"])[1]

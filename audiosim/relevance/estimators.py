@@ -102,4 +102,5 @@ def transferred(model: Model, scale: Scale) -> Model:
         components=model.components,
         trend=model.trend,
         between=model.between,
+        training=model.training,
     )

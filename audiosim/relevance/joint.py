@@ -8,9 +8,9 @@ correlate their grades; see `layout_of`. The trend, c + a z + b x, is there beca
 the features of single documents tell, and because what many teams find is better; see `consensus`. It is as uncertain
 as its covariance says. Judgments condition all of it, exactly.
 
-A model knows the collection that it was learned on. Any other is a draw from a distribution of collections, see
-`Between`: there trend and variances are as uncertain as collections differ, and where nothing is known of any document,
-so is the mean, which is then that of the scale.
+A model knows the collection that it was learned on, and in part its kin; see `kinship`. Any other is a draw from a
+distribution of collections, see `Between`: there trend and variances are as uncertain as collections differ, and where
+nothing is known of any document, so is the mean, which is then that of the scale.
 
 Sound, and evidence of the user's own, is met in the same way everywhere: each piece moves the mean by a slope of which
 a prior is held, and documents that are alike in it share an effect; see `evidence_effects`.
@@ -33,6 +33,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.evidence_effects import EvidenceEffects
+from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import Model, Trend, usual_model
@@ -101,10 +102,13 @@ class Uncertainty:
     away: bool
 
     @classmethod
-    def at_home(cls, prior: Prior, model: Model) -> "Uncertainty":
+    def at_home(cls, prior: Prior, model: Model, carried: float = 1.0) -> "Uncertainty":
         """Prior uncertainty of the collection which the model was learned on: its own estimates, as sure as they are.
 
-        The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY.
+        carried  share of what the model learned that carries over, see `kinship`: 1 at home, less for its kin
+
+        The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY. Kin differ
+        besides, by (1 - carried) of the variance between collections.
         """
         trend, components = _parts(model)
         centre = {name: components[name][0] for name in prior.layout.names}
@@ -112,8 +116,13 @@ class Uncertainty:
             name: max(VARIETY, min(1.0, (components[name][1] or np.inf) / max(size, SMALL)))
             for name, size in centre.items()
         }
+        covariance = np.array(trend.covariance)
+        if model.between is not None and carried < 1:
+            left = np.sqrt(1 - carried)
+            covariance += (left * model.between.trend_deviations) ** 2
+            spread = {name: float(np.hypot(of, left * model.between.spread(name))) for name, of in spread.items()}
         mean = prior.mean + prior.layout.fixed @ list(trend.coefficients.values())
-        return cls(mean, np.array(trend.covariance), centre, spread, False)
+        return cls(mean, covariance, centre, spread, carried < 1)
 
     @classmethod
     def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
@@ -131,13 +140,11 @@ class Uncertainty:
         centre, spread = {}, {}
         for name in prior.layout.names:
             own = known and name in {"query", "retrievers", "rest"}
-            centre[name], spread[name] = between.standard_deviations.get(
-                name, (components[name][0], between.standard_deviations["query"][1])
-            )
-            centre[name] = max(components[name][0], SMALL) if own else centre[name]
-        variances = np.diag([between.trend[name][1] ** 2 for name in TREND])
+            usual_size = between.standard_deviations.get(name, components[name])[0]
+            centre[name] = max(components[name][0], SMALL) if own else usual_size
+            spread[name] = between.spread(name)
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
-        return cls(mean, variances, centre, spread, True)
+        return cls(mean, between.trend_deviations**2, centre, spread, True)
 
     def with_evidence(self, effects: EvidenceEffects, layout: Layout) -> "Uncertainty":
         """The same with a slope for each piece of evidence, and standard deviations of the effects that it adds.
@@ -186,11 +193,13 @@ class JointEstimator:
         self._model, self._models, self._pool = model, models, pool
         self._taught: Array | None = None
         self._reserve: JointEstimator | None = None
-        if model.between is None or is_home(model, pool):
-            self._prior = Prior.of(pool, models, SOUND in components)
-            self._held = Uncertainty.at_home(self._prior, model)
+        carried = carried_to(pool, model)
+        sound = SOUND in components and (carried == 1 or pool.sounds is not None)
+        if model.between is None or carried > 0:
+            self._prior = Prior.of(pool, models, sound)
+            self._held = Uncertainty.at_home(self._prior, model, carried)
         else:
-            known, sound = knows_documents(model, pool), SOUND in components and pool.sounds is not None
+            known = knows_documents(model, pool)
             self._prior = Prior.of(pool, models if known else (usual_model(pool.scale),), sound, known)
             self._held = Uncertainty.elsewhere(self._prior, model, model.between)
         effects = EvidenceEffects.of(pool, self._prior.layout)
@@ -334,9 +343,24 @@ def unknown_documents(pool: Pool) -> Pool:
     return replace(pool, genre=nothing, query_genre=nothing, artist=nothing, sounds=None, evidence=())
 
 
-def is_home(model: Model, pool: Pool) -> bool:
-    """True if a pool is of a collection that a model was learned on, and of systems which it saw there."""
-    return model.training is not None and any(source.covers(pool) for source in model.training.collections)
+def carried_to(pool: Pool, model: Model) -> float:
+    """Share of what a model learned that carries over to a pool: 1 at home, and where it knows of no other collection.
+
+    See `kinship`. Of another edition only what is known of documents tells which pairs are as the model has them.
+    """
+    if model.between is None:
+        return 1.0
+    kinship = kinship_to(pool, model)
+    if kinship == "home":
+        return 1.0
+    if kinship == "edition" and not knows_documents(model, pool):
+        return 0.0
+    return model.between.carried.get(kinship, 0.0)
+
+
+def kinship_to(pool: Pool, model: Model) -> Kinship:
+    """Kinship of a pool with the collections that a model was fitted to."""
+    return "stranger" if model.training is None else kinship_of(pool, model.training.collections)
 
 
 def knows_documents(model: Model, pool: Pool) -> bool:

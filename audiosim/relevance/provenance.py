@@ -10,6 +10,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
+from audiosim.relevance.content import Sketch, documents_of, places_of
 
 PACKAGES = ("audiosim", "numpy", "scipy")
 
@@ -24,6 +25,10 @@ class Source:
     metadata    hash of who is of which team, genre and artist
     judgments   hash of the grade of each pair, null where there is none
     names       of the systems; none where a file of an earlier format does not say
+    scale       its levels, in words
+    edition_of  what the collection was said to be an edition of
+    places      sketch of its result lists, and
+    documents   of what they consist of, see `content`; None where a file of an earlier format does not say
     """
 
     collection: str
@@ -36,10 +41,10 @@ class Source:
     metadata: str
     judgments: str
     names: tuple[str, ...] = ()
-
-    def covers(self, pool: Pool) -> bool:
-        """True if a pool is of this collection and of systems among its own, so that what was learned holds there."""
-        return pool.collection == self.collection and set(pool.systems) <= set(self.names)
+    scale: str = ""
+    edition_of: str = ""
+    places: Sketch | None = None
+    documents: Sketch | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,10 @@ def source_of(pool: Pool, grades: Array) -> Source:
         metadata=_digest(metadata),
         judgments=_digest([grade if known else None for grade, known in zip(grades.tolist(), judged, strict=True)]),
         names=pool.systems,
+        scale=str(pool.scale),
+        edition_of=pool.edition_of,
+        places=Sketch.of(places_of(pool)),
+        documents=Sketch.of(documents_of(pool)),
     )
 
 

@@ -104,11 +104,12 @@ def _check_pairs(collection: Collection, teams: int) -> None:
 
 
 def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Collection:
-    """The collection with only some of its queries, and the systems of some of its teams."""
+    """The collection with only some of its queries, and the systems of some of its teams: an edition of it."""
     runs = tuple(
         Run(run.system, {query: documents for query, documents in run.rankings.items() if query in queries})
         for run in collection.runs
         if collection.team(run.system) in teams
     )
     judgments = tuple(judgment for judgment in collection.judgments if judgment.query in queries)
-    return replace(collection, runs=runs, judgments=judgments)
+    series = collection.edition_of or f"parts of {collection.identifier}"
+    return replace(collection, runs=runs, judgments=judgments, edition_of=series)

@@ -16,7 +16,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
-from audiosim.relevance.joint import is_home
+from audiosim.relevance.joint import kinship_to
 from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import FIRST_LEARNING, relearned
 from audiosim.selection import Selection
@@ -128,7 +128,7 @@ def worth(
     for share in shares:
         if not 0 <= share < 1:
             raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")
-    home = is_home(load_model(JOINT), build_pool(collection))
+    home = kinship_to(build_pool(collection), load_model(JOINT)) == "home"
     cases = list(_cases(collection, home, splits, rng))
     names = _pieces(cases[0].collection)
     seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]

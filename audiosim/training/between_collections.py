@@ -1,7 +1,7 @@
 """Differences between collections in what makes their grades, from several of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,19 +35,21 @@ class Estimates:
 
     source  that it comes from: collections of one source are no more than one
     values  trend, and logarithms of standard deviations, by name; what the judgments do not tell is left out
+    errors  their standard errors, by name; left out where the judgments do not tell
     """
 
     source: str
     values: Mapping[str, float]
+    errors: Mapping[str, float] = field(default_factory=dict)
 
 
 def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Between:
     """The distribution over collections of which some are known.
 
-        mean = average over sources and the centre of what is held, which counts as one
-        spread^2 = (WORTH held^2 + sum of squares about the mean) / (WORTH + n - 1)  x  (1 + 1 / n)
+        mean = average over sources and the centre of what is held, which counts for m sources, its own, or one
+        spread^2 = ((WORTH + m - 1) held^2 + sum of squares about the mean) / (WORTH + n - 1)  x  (1 + 1 / n)
 
-    held  before any is seen
+    held  before any is seen; n counts its m sources too
 
     The spread is that of the next collection, the mean being uncertain itself; several collections of a source share
     its weight. CONSENSUS is held as it is: judged in full, collections have smaller bands (.05 to .13), but which pairs
@@ -56,21 +58,24 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
     groups: dict[str, list[Estimates]] = {}
     for one in estimates:
         groups.setdefault(one.source, []).append(one)
-    trend = {name: _learned(groups, name, held.trend[name]) for name in TREND}
+    count = max(1, len(held.sources))
+    trend = {name: _learned(groups, name, held.trend[name], count) for name in TREND}
     standard_deviations = {}
     for name in EFFECT_NAMES:
         median, spread = held.standard_deviations[name]
         if name == "consensus":
             standard_deviations[name] = (median, spread)
             continue
-        middle, spread = _learned(groups, name, (float(np.log(median)), spread))
+        middle, spread = _learned(groups, name, (float(np.log(median)), spread), count)
         standard_deviations[name] = (float(np.exp(middle)), spread)
-    return Between(trend, standard_deviations, tuple(dict.fromkeys([*held.sources, *groups])))
+    return Between(trend, standard_deviations, tuple(dict.fromkeys([*held.sources, *groups])), held.carried)
 
 
-def _learned(groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[float, float]) -> tuple[float, float]:
-    """Mean and spread of the next collection."""
-    values, weights = [held[0]], [1.0]
+def _learned(
+    groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[float, float], sources: int
+) -> tuple[float, float]:
+    """Mean and spread of the next collection; what is held is of so many sources."""
+    values, weights = [held[0]], [float(sources)]
     for of in groups.values():
         known = [one.values[name] for one in of if name in one.values]
         values += known
@@ -78,7 +83,7 @@ def _learned(groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[f
     weight, value = np.array(weights), np.array(values)
     count = weight.sum()
     mean = float(weight @ value / count)
-    squares = WORTH * held[1] ** 2 + float(weight @ (value - mean) ** 2)
+    squares = (WORTH + sources - 1) * held[1] ** 2 + float(weight @ (value - mean) ** 2)
     return mean, float(np.sqrt(squares / (WORTH + count - 1) * (1 + 1 / count)))
 
 
@@ -98,8 +103,11 @@ def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estima
     value = grades[places] / pool.scale.maximum - prior.mean[places]
     found = estimate_components([layout], [value], {name: WEAK.standard_deviations[name][0] for name in layout.names})
     values = dict(zip(TREND, found.trend.tolist(), strict=True)) if found.identified else {}
+    errors = dict(zip(values, np.sqrt(np.diagonal(found.covariance)).tolist(), strict=False))
     for name, size in found.standard_deviations.items():
         if size < LEAST or np.isfinite(found.errors[name]):
             # Names of effects and of the trend are told apart by what they mean: `consensus` is no size here.
             values[name] = float(np.log(max(size, LEAST)))
-    return Estimates(pool.collection if source is None else source, values)
+        if size >= LEAST and np.isfinite(found.errors[name]):
+            errors[name] = float(found.errors[name] / size)
+    return Estimates(pool.collection if source is None else source, values, errors)

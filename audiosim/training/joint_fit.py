@@ -16,6 +16,7 @@ from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.components import Components, estimate_components
 from audiosim.stats.layout import REST, Layout
 from audiosim.training.between_collections import WEAK, estimates_of, learn_between
+from audiosim.training.between_editions import edition_pairs, learn_carried, of_one_source
 
 UNTOLD = 0.3  # standard deviation of slopes where the judgments do not tell them: about their size elsewhere
 START = {
@@ -39,7 +40,7 @@ def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = T
     judged  pools with their grades: (pairs,), NaN where unjudged
     model   whose expectations the grades deviate from; it reads no judgment
     vary    whether to learn how collections vary as well: the shipped distribution is what is held before, each pool is
-            a source of its own; of one pool, what is held is moved half-way there
+            a source of its own unless it is an edition of another; of one pool, what is held is moved half-way there
 
     The recordings' closeness is a component if any of the pools has an index of sounds.
     """
@@ -54,8 +55,16 @@ def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = T
         model,
         components={name: (size, _finite(found.errors[name])) for name, size in found.standard_deviations.items()},
         trend=_trend(layouts, values, found),
-        between=learn_between([estimates_of(pool, grades) for pool, grades in judged], _shipped()) if vary else None,
+        between=_between(judged) if vary else None,
     )
+
+
+def _between(judged: Sequence[tuple[Pool, Array]]) -> Between:
+    """Variation between collections, and between editions, by the shipped joint model and by these."""
+    estimates = [estimates_of(pool, grades) for pool, grades in judged]
+    pairs = edition_pairs(judged, estimates)
+    between = learn_between(of_one_source(estimates, pairs), _shipped())
+    return replace(between, carried=learn_carried(pairs, between))
 
 
 def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components) -> Trend:

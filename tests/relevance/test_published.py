@@ -228,7 +228,7 @@ def test_a_joint_model_with_the_former_keys_is_read(tmp_path):
     save_model(model, tmp_path / "joint.json")
     text = (tmp_path / "joint.json").read_text()
     fields = json.loads(text.replace('"system_agreement"', '"standing"').replace('"standard_deviations"', '"sizes"'))
-    assert set(fields["between"]) == {"trend", "sizes", "sources"}
+    assert set(fields["between"]) == {"trend", "sizes", "sources", "carried"}
     fields["checksum"] = checksum(fields)
     (tmp_path / "former.json").write_text(json.dumps(fields))
     assert load_model(tmp_path / "former.json") == model

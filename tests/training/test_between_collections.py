@@ -34,6 +34,14 @@ def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_hel
     assert found.sources == ("shipped", "a", "b")
 
 
+def test_one_more_collection_moves_what_several_have_told_by_its_share():
+    # Three sources at 0 with spread .2, one more at .4: mean .1; squares about it 3 x .1^2 and .3^2, and four
+    # collections' worth of .2^2; over 2 + 4 - 1, times 1 + 1/4.
+    several = replace(HELD, sources=("a", "b", "c"))
+    found = learn_between([Estimates("d", {"system_agreement": 0.4})], several)
+    assert found.trend["system_agreement"] == pytest.approx((0.1, np.sqrt((4 * 0.04 + 0.03 + 0.09) / 5 * 5 / 4)))
+
+
 def test_what_nobody_tells_stays_as_it_was_held_but_wider_by_its_own_doubt():
     found = learn_between([Estimates("a", {"system_agreement": 0.1})], HELD)
     assert found.trend["consensus"] == pytest.approx((0.0, 0.2 * np.sqrt(2)))
@@ -114,9 +122,9 @@ def test_at_home_a_model_says_what_it_learned_there_and_elsewhere_less(some_hund
     from audiosim.training.train import train
 
     model = train([some_hundreds], Plan(("fSYS", "sGEN"), folds=0, joint=True)).model
-    pool, elsewhere = build_pool(some_hundreds), build_pool(replace(some_hundreds, identifier="next year"))
+    pool = build_pool(some_hundreds)
     nothing = np.full(len(pool.pairs), np.nan)
-    home, away = (estimator_of(of, model).predict(nothing).prior for of in (pool, elsewhere))
+    home, away = (estimator_of(pool, of).predict(nothing).prior for of in (model, replace(model, training=None)))
     assert home.variance.mean() < 0.8 * away.variance.mean()
     assert model.between.sources[-1] == some_hundreds.identifier
     assert len(model.between.sources) == 1 + len(load_model("joint-fine").between.sources)
