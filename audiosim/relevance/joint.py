@@ -122,7 +122,7 @@ class Uncertainty:
             covariance += (left * model.between.trend_deviations) ** 2
             spread = {name: float(np.hypot(of, left * model.between.spread(name))) for name, of in spread.items()}
         mean = prior.mean + prior.layout.fixed @ list(trend.coefficients.values())
-        return cls(mean, covariance, centre, spread, carried < 1)
+        return cls(mean, covariance, centre, spread, False)
 
     @classmethod
     def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
