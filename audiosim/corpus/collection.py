@@ -7,7 +7,7 @@ from typing import Any
 
 from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.collection_files import JUDGMENTS, check_names, find_file, find_runs, open_folder, prepare_folder
-from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
+from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.corpus.evidence_files import About, Evidence, Key, packed, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
@@ -37,7 +37,6 @@ from audiosim.corpus.runs import SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.errors import InputError, repeated
 
-DEEPEST_GUESS = 10
 SOUNDS = "sounds.index"
 
 
@@ -146,7 +145,7 @@ class Collection:
             teams=teams,
             judgments=judged,
             not_artists=settings.not_artists,
-            guesses=(*notes, *_guesses(settings, scale, bool(judged), deepest)),
+            guesses=(*notes, *left_open(settings, scale, bool(judged), deepest)),
             readings=files.readings(runs, documents, query_documents, teams, judged, evidence),
             # Worker processes that open it later may work in another folder.
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
@@ -197,7 +196,7 @@ class Collection:
             query_documents={} if queries is None else names_in_memory(queries, QUERY, DOCUMENT),
             teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
             judgments=judged,
-            guesses=_guesses(settings, scale, bool(judged), deepest),
+            guesses=left_open(settings, scale, bool(judged), deepest),
         )
 
     @classmethod
@@ -371,17 +370,6 @@ def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> 
 
 def _read_judgments(path: Path | None, scale: Scale | None) -> tuple[Scale, tuple[Judgment, ...]]:
     return read_judgments(path, scale) if path else (scale or FINE, ())
-
-
-def _guesses(settings: Settings, scale: Scale, judged: bool, deepest: int) -> tuple[str, ...]:
-    """One sentence for each thing that collection.toml leaves open, the name aside."""
-    source = "from the judgments" if judged else "as there are no judgments"
-    depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
-    guesses = {
-        f"scale not given: guessed {scale.name} {source}": settings.scale is None,
-        f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
-    }
-    return tuple(sentence for sentence, open_ in guesses.items() if open_)
 
 
 def _deepest(runs: Sequence[Run]) -> int:

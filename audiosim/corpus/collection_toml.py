@@ -16,6 +16,7 @@ from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
 KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist", "edition_of", "evidence")
 DEEPEST = 1_000_000
+DEEPEST_GUESS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +172,14 @@ def settings_lines(settings: Settings) -> list[str]:
 def _quote(text: str) -> str:
     # A JSON string is a TOML string, but for one character that TOML wants escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def left_open(settings: Settings, scale: Scale, judged: bool, deepest: int) -> tuple[str, ...]:
+    """One sentence for each thing that collection.toml leaves open, the name aside, and what is guessed instead."""
+    source = "from the judgments" if judged else "as there are no judgments"
+    depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
+    guesses = {
+        f"scale not given: guessed {scale.name} {source}": settings.scale is None,
+        f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
+    }
+    return tuple(sentence for sentence, open_ in guesses.items() if open_)
