@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, stdtr
+from scipy.special import ndtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
@@ -18,6 +18,7 @@ from audiosim.relevance.level_chances import (
     nearest_level,
     shape_errors,
     shown_by_levels,
+    t_below,
     with_counts,
 )
 from audiosim.relevance.level_use import AS_MARGINALS, WEIGHT, Levels
@@ -343,7 +344,7 @@ class Belief:
         """
         if not self.prior.correlated:
             return self.probabilities @ values
-        reached = ndtr(self._ends) if self.use.shape is None else stdtr(FREEDOM, self._ends)
+        reached = ndtr(self._ends) if self.use.shape is None else t_below(self._ends)
         return np.asarray(values[-1] - reached @ np.diff(values))
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtri
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.relevance.level_chances import (
-    FREEDOM,
     best_worth,
     between_ends,
     centred,
@@ -18,6 +17,7 @@ from audiosim.relevance.level_chances import (
     log_likelihood,
     nearest_level,
     shape_of,
+    t_below,
 )
 
 WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
@@ -138,4 +138,4 @@ def _numbers(values: Array, count: int) -> bool:
 def _target(ends: Array, level: Integers) -> Array:
     """(l - 1,) mean over the judged pairs that P(level <= l) is to have; see `Levels.learn`."""
     below = level[:, None] <= np.arange(ends.shape[1])
-    return np.asarray((WEIGHT * stdtr(FREEDOM, ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(level)))
+    return np.asarray((WEIGHT * t_below(ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(level)))

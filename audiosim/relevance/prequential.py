@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import stdtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.level_chances import FREEDOM, nearest_level
+from audiosim.relevance.level_chances import nearest_level, t_below
 from audiosim.relevance.level_use import Levels
 from audiosim.stats.ordinal import expectation
 
@@ -116,5 +115,5 @@ def _reached(belief: Belief, order: Integers, mean: Array, deviation: Array, use
     if belief.prior.correlated:
         own = expectation(belief.marginals[order], belief.levels) / belief.maximum
         ends = use.ends(below, own, np.sqrt(belief.prior.variance[order]), mean, deviation)
-        below = stdtr(FREEDOM, ends)
+        below = t_below(ends)
     return np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])

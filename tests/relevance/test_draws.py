@@ -3,13 +3,45 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.level_chances import FREEDOM, centred, shape_errors, shape_of, shown_by_levels, t_density
+from audiosim.relevance.level_chances import (
+    FREEDOM,
+    REACH,
+    centred,
+    shape_errors,
+    shape_of,
+    shown_by_levels,
+    t_below,
+    t_density,
+)
 from audiosim.relevance.level_use import Levels
 from audiosim.simulation.remaining import drawn_grades
 
 DRAWS = 20_000
+
+
+def test_students_t_is_that_of_scipy_from_end_to_end():
+    deviations = np.concatenate([np.linspace(-30, 30, 2001), [0.0, 1e-9, 1e5, -1e5, np.inf, -np.inf]])
+    np.testing.assert_allclose(t_below(deviations), stats.t(FREEDOM).cdf(deviations), atol=1e-15)
+    np.testing.assert_allclose(t_density(deviations), stats.t(FREEDOM).pdf(deviations), rtol=1e-12, atol=1e-60)
+
+
+def test_the_shape_of_one_end_is_the_root_that_scipy_finds_or_as_far_as_an_end_may_be_off():
+    rng = np.random.default_rng(3)
+    ends, ratio, values = rng.normal(0, 2, (40, 1)), rng.uniform(0.5, 2, (40, 1)), np.array([0.0, 3.0])
+
+    def reached(middle):
+        return stats.t(FREEDOM).cdf(ends + ratio * middle).mean()
+
+    for wanted in (1e-6, 0.02, 0.3, 0.7, 0.99, 1 - 1e-9):
+        low, high = reached(-REACH), reached(REACH)
+        middle = float(np.clip(wanted, low, high))
+        root = brentq(lambda at, aim=middle: reached(at) - aim, -REACH - 1, REACH + 1, xtol=1e-13)
+        assert shape_of(ends, ratio, np.array([wanted])) == pytest.approx([root], abs=1e-7)
+        found = centred(np.zeros(1), ends, ratio, values, 3 * (1 - wanted))
+        assert found == pytest.approx([root], abs=1e-7)
 
 
 def test_a_chance_falls_on_the_level_whose_share_of_the_unit_interval_it_is_in():
