@@ -1,4 +1,4 @@
-"""The command, where `python -m audiosim` calls it: of the environment whose Python this is."""
+"""`python -m audiosim` runs the command in this environment."""
 
 from audiosim.cli import main
 

@@ -17,7 +17,7 @@ import soundfile
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")
 QUICK = ["--judgments", TRUTH, "--features", "fSYS", "--folds", "0"]  # to train
-LACKING = "note: unknown of the 600 pairs: genre for 5, artist for 8, sound for all; what is known speaks for them\n"
+LACKING = "note: genre is unknown for 5 of the 600 pairs, artist for 8, sound for all\n"
 
 
 def parsed(outcome):

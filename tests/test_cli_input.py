@@ -35,7 +35,7 @@ WRONG = {
     ),
     "wrong extension": (
         {"documents.csv": b"document\tgenre\nd1\tjazz\n"},
-        "documents.csv: would not be read, expected",
+        "documents.csv is ignored: rename it to",
     ),
     "other case": (
         {"documents.tsv": b"document\tgenre\nD1\tjazz\n"},
@@ -73,8 +73,8 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     code, _, err = run("estimate", folder)
     path = folder / "documents.tsv"
     misspelt = f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
-    lacking = "genre for all, artist for all, sound for all"  # the queries have no line either
-    assert (code, err) == (0, f"{misspelt}note: unknown of the 6 pairs: {lacking}; what is known speaks for them\n")
+    lacking = "no genre, artist or sound is known for these 6 pairs"  # the queries have no line either
+    assert (code, err) == (0, f"{misspelt}note: {lacking}; predictions use the systems' results alone\n")
 
 
 @pytest.mark.slow

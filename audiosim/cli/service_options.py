@@ -174,7 +174,10 @@ OidcIssuer = Annotated[
     ),
 ]
 OidcAudience = Annotated[
-    str, _option("OIDC_AUDIENCE", "For whom its tokens must be: what this service is called there.", metavar="NAME")
+    str,
+    _option(
+        "OIDC_AUDIENCE", "Expected audience (`aud`) of its tokens: the name of this service there.", metavar="NAME"
+    ),
 ]
 OidcName = Annotated[
     str, _option("OIDC_NAME", "Claim of its tokens that is the person's name here, one that is theirs alone and stays.")

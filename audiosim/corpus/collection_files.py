@@ -58,7 +58,7 @@ def find_runs(folder: Path) -> list[Path]:
 
 
 def check_names(folder: Path, judged: bool) -> None:
-    """An error where a file that would not be read has nearly the name of one that is missing: documents.csv.
+    """Raise an error for a file whose name is nearly that of a missing one, and which would be ignored: documents.csv.
 
     judged  whether the judgments of the folder are wanted
     """
@@ -71,7 +71,7 @@ def check_names(folder: Path, judged: bool) -> None:
         own, _, kind = name.partition(".")
         stem = nearest_name(own, STEMS) if kind.lower() in KINDS else None
         if name not in PARTS and stem is not None and not found[stem]:
-            raise InputError(f"{path}: would not be read, expected the name {STEMS[stem]}: rename it, or move it away")
+            raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
 
 
 def prepare_folder(folder: str | Path, names: set[str]) -> Path:

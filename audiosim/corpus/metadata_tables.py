@@ -118,7 +118,9 @@ def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[
     for column in header:
         near = None if column in known else nearest_name(column, [name for name in known if name not in header])
         if near:
-            problem = f"unknown column {column}, did you mean {near}? Give it that name, or one less like it"
+            problem = (
+                f"unknown column {column}, did you mean {near}? Rename it to {near}, or to something clearly different"
+            )
             raise FormatError(path, number, problem)
 
 

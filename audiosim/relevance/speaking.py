@@ -1,6 +1,6 @@
 """Evidence that spoke for a pair: output, genre, artist, sound, judgments, or what the user brought."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -45,14 +45,26 @@ def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
         return ()
     count, counts = len(belief.spoke), evidence_counts(belief)
     without = {kind: count - counts.get(kind, 0) for kind in ("genre", "artist", "sound")}
-    parts = [f"{kind} for {'all' if n == count else f'{n:,}'}" for kind, n in without.items() if n]
-    lacking = f"unknown of the {count:,} pairs: {', '.join(parts)}; what is known speaks for them"
     silent = (
         f"evidence {name} tells nothing: it is known of fewer than two of the pairs, or the same for all"
         for name in brought
         if name not in counts
     )
-    return (*((lacking,) if parts else ()), *silent)
+    return (*_lacking(without, count), *silent)
+
+
+def _lacking(without: Mapping[str, int], count: int) -> tuple[str, ...]:
+    """Sentence on the number of pairs, of all there are, without each kind of knowledge; none where nothing lacks."""
+    if all(number == count for number in without.values()):
+        return (
+            f"no genre, artist or sound is known for these {count:,} pairs; predictions use the systems' results alone",
+        )
+    parts = [(kind, "all" if number == count else f"{number:,}") for kind, number in without.items() if number]
+    if not parts:
+        return ()
+    (kind, number), *others = parts
+    pairs = f"{number} {count:,} pairs" if number == "all" else f"{number} of the {count:,} pairs"
+    return (", ".join([f"{kind} is unknown for {pairs}", *(f"{kind} for {number}" for kind, number in others)]),)
 
 
 def in_words(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[str, ...], Integers]:

@@ -173,15 +173,15 @@ def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
 
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
     """Outcome of making a collection of a folder: what is in it, what is not known, what may be there twice."""
-    unknown = ", ".join(f"{column} of {count:,}" for column, count in result["unknown"].items() if count)
+    unknown = " and ".join(f"{count:,} have no {column} tag" for column, count in result["unknown"].items() if count)
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}, {len(result['failed']):,} failed",
-        f"Tags do not say the {unknown}." if unknown else "Artist and genre are known of all.",
+        f"Of {result['documents']:,} files {unknown}." if unknown else "All files have an artist and a genre tag.",
         f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
     ]
     twins = result["near_duplicates"]
     if not twins:
-        return Text("\n".join([*lines, "No recording seems to be there twice."]))
+        return Text("\n".join([*lines, "No duplicate recordings found."]))
     table = PlainTable(("May be the same", "left"), ("as", "left"), ("divergence", "right"), ("seconds", "right"))
     for pair in twins[:TWINS_SHOWN]:
         table.add_row(pair["one"], pair["other"], f"{pair['divergence']:.3f}", f"{pair['seconds']:.1f}")

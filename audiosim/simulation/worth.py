@@ -149,7 +149,7 @@ def worth(
 
 def _cases(collection: Collection, home: bool, splits: int, rng: np.random.Generator) -> Iterator[_Case]:
     if not collection.judgments:
-        raise InputError(f"collection {collection.identifier} has no judgments, which worth is told from")
+        raise InputError(f"`worth` needs judgments, and collection {collection.identifier} has none")
     if not home:
         yield _Case(collection, JOINT)
         return

@@ -189,7 +189,7 @@ def test_the_command_shows_all_of_it(run, source, tmp_path):
     code, out, _ = run("init", source, "-o", tmp_path / "made", "--queries", "3")
     assert code == 0
     assert "7 recordings in" in out
-    assert "Tags do not say the artist of 3, genre of 4." in out
+    assert "Of 7 files 3 have no artist tag and 4 have no genre tag." in out
     assert "tagless_copy" in out
 
 

@@ -341,9 +341,7 @@ def test_how_much_of_each_file_meets_the_runs_is_said(tmp_path):
 )
 def test_a_file_of_nearly_the_right_name_is_refused_and_not_passed_over(tmp_path, name, expected):
     folder = folder_of(tmp_path, {"runs.trec": RUN, name: "x"})
-    with pytest.raises(
-        InputError, match=rf"/{re.escape(name)}: would not be read, expected the name {expected}: rename"
-    ):
+    with pytest.raises(InputError, match=rf"/{re.escape(name)} is ignored: rename it to {expected}, or remove it"):
         Collection.load(folder)
 
 

@@ -15,7 +15,7 @@ from audiosim.selection import SELECTION_RULES
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 GROUP = "audiosim.selection_rules"
 MINE = "selection rule mine"
-LACKING = "note: unknown of the 600 pairs: genre for 5, artist for 8, sound for all; what is known speaks for them\n"
+LACKING = "note: genre is unknown for 5 of the 600 pairs, artist for 8, sound for all\n"
 LONGEST = """
 import numpy as np
 class Longest:

@@ -73,7 +73,7 @@ def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
 
 
 def test_what_nothing_can_be_told_of_is_said(demo):
-    with pytest.raises(InputError, match="has no judgments, which worth is told from"):
+    with pytest.raises(InputError, match="`worth` needs judgments, and collection .* has none"):
         worth(replace(demo, judgments=()))
     with pytest.raises(InputError, match="has no evidence that joint reads on the fine scale"):
         worth(replace(demo, documents={}))
