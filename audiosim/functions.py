@@ -15,6 +15,7 @@ from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
@@ -231,11 +232,14 @@ def start_loop(
     rule: str | None,
     seed: int,
     distribution: DifferenceDistribution,
+    about: About = THESE,
 ) -> Selection:
     """A judging loop by a selection rule of a name, which may be an installed one; the rest is as of `Selection`."""
     expected = expected_scores(measure, pool, ideal)
     chosen = None if rule is None else find_selection_rule(rule, expected, seed)
-    return Selection.start(pool, expected, estimator, judgments, batch, chosen, seed, distribution=distribution)
+    return Selection.start(
+        pool, expected, estimator, judgments, batch, chosen, seed, distribution=distribution, about=about
+    )
 
 
 def compare(
@@ -247,20 +251,24 @@ def compare(
     *,
     confidence: float = 0.95,
     distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] | None = None,
 ) -> TwoSystems:
     """Compare two systems from the judgments there are, few or none.
 
     a, b          names of two systems
     confidence    that a verdict needs, and of the interval
     distribution  of the difference
+    about         which queries the verdict is about, such as "these"; None: queries of this kind, where there are two
     """
     collection, measure = as_collection(collection), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
     check_two(pool.systems, a, b)
     check_level(confidence)
     grades, estimator, expected = collection.grades(), _learned(pool, model, collection), expected_scores(measure, pool)
-    order = pool.locate_judged(grades)
-    return two_systems_of_pool(expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order)
+    order, subject = pool.locate_judged(grades), None if about is None else as_about(about, OF_THIS_KIND)
+    return two_systems_of_pool(
+        expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order, subject
+    )
 
 
 def simulate(
@@ -274,6 +282,7 @@ def simulate(
     by_query: bool = False,
     ideal: Ideal = "ordered",
     distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
     seed: int = 0,
 ) -> Replay:
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
@@ -283,6 +292,7 @@ def simulate(
     rule        as of `next_pairs`
     batch       judgments between two predictions
     ideal       of nDCG and RBP: see `estimate`
+    about       which queries the confidence is about, such as "queries": of this kind
 
     A bar tells how far it is, in terminals and notebooks.
     """
@@ -290,8 +300,9 @@ def simulate(
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
     start = start_loop(
-        pool, estimator, measure, ideal=ideal, batch=batch, rule=rule, seed=seed, distribution=distribution
-    )
+        pool, estimator, measure, ideal=ideal, batch=batch, rule=rule, seed=seed, distribution=distribution,
+        about=as_about(about),
+    )  # fmt: skip
     truth = pool.spread(collection.grades())
     with progress("judging") as show:
         return replay(start, truth, _stopping_rule(stop), lambda moment: show(moment.judged, len(truth)), by_query)

@@ -18,6 +18,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.expected.about import OF_THIS_KIND
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.expected.separation import verdicts_of_pool
@@ -84,7 +85,8 @@ class Publication:
     """All that is published of a collection's systems by one measure.
 
     collection  with the judgments that it rests on
-    ranking     of the s systems on these queries, with the check of the model
+    verdicts    on the s systems and these queries, with the check of the model
+    headline    the same about queries of this kind
     scores      (m, s, q) in m completed collections; one where everything is judged
     satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None where no mapping is published
     threshold   share of users beyond which a list is a success
@@ -96,11 +98,12 @@ class Publication:
 
     collection: Collection
     verdicts: Verdicts
+    headline: Verdicts
     scores: Array
     satisfied: Array | None
     threshold: float
     agreement: Agreement
-    curve: tuple[tuple[int, float], ...]
+    curve: tuple[tuple[int, float | None], ...]
     content: str
     model: dict[str, str] | None
 
@@ -170,6 +173,8 @@ class Publication:
             "queries": ranking.queries,
             "judged": ranking.judged,
             "pool": ranking.pool,
+            "headline": self._of(self.headline),
+            "beside": self._of(self.verdicts),
             "confidence": ranking.confidence,
             "sentence": self.verdicts.sentence,
             "family_wise": self.verdicts.level,
@@ -185,6 +190,17 @@ class Publication:
             "pairs": self.pair_rows(),
             "agreement": self.agreement.to_dict(),
             "curve": [list(point) for point in self.curve],
+        }
+
+    @staticmethod
+    def _of(verdicts: Verdicts) -> dict[str, Any]:
+        """Sentence and confidence of some verdicts, and what they are about."""
+        ranking = verdicts.ranking
+        return {
+            "about": ranking.about.to_dict(),
+            "words": ranking.about.words,
+            "sentence": verdicts.sentence,
+            "confidence": ranking.confidence,
         }
 
 
@@ -218,7 +234,9 @@ def record_of(
     start = built_in(pool, model)
     estimator = after_grades(pool, start, grades)
     expected = expected_scores(measure, pool)
-    verdicts = verdicts_of_pool(expected, estimator, spread, distribution, pool.locate_judged(grades))
+    order = pool.locate_judged(grades)
+    headline = verdicts_of_pool(expected, estimator, spread, distribution, order, about=OF_THIS_KIND)
+    verdicts = verdicts_of_pool(expected, estimator, spread, distribution, order)
     rng = np.random.default_rng(0) if rng is None else rng
     belief = estimator.predict(spread)
     scores, satisfied = _completed(collection, pool, measure, belief, 1 if whole else imputations, rng)
@@ -226,6 +244,7 @@ def record_of(
     return Publication(
         collection,
         verdicts,
+        headline,
         scores,
         satisfied,
         threshold,

@@ -22,7 +22,7 @@ class Moment:
     number      of the event that led to it; 0 before the first
     time        of that event; None before the first
     judged      pairs of the pool
-    confidence  in the ranking
+    confidence  in the ranking; None where there is nothing to order
     reached     whether judging might stop
     scores      expected of each system, in the order of the pool, to DIGITS
     """
@@ -30,7 +30,7 @@ class Moment:
     number: int
     time: str | None
     judged: int
-    confidence: float
+    confidence: float | None
     reached: bool
     scores: tuple[float, ...]
 

@@ -72,8 +72,8 @@ class Metrics:
             if pairs:
                 known["judged_share"] = one.selection.judged / pairs
             # The ranking of a state of the judgments is computed when it is first asked for, and kept.
-            if "ranking" in vars(one.selection):
-                known["confidence"] = one.selection.confidence
+            if "ranking" in vars(one.selection) and (confidence := one.selection.confidence) is not None:
+                known["confidence"] = confidence
             for name, value in known.items():
                 self._progress[name].labels(collection).set(value)
         return generate_latest(self._registry)

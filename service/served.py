@@ -15,6 +15,7 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError, repeated
+from audiosim.expected.about import About
 from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.expected.separation import verdicts_of_pool, with_next
 from audiosim.expected.verdicts import Verdicts
@@ -175,7 +176,7 @@ class ServedCollection:
         self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._rankings = lru_cache(maxsize=KEPT)(self._rank)
-        self._own_verdicts = lru_cache(maxsize=1)(self._verdicts_now)
+        self._own_verdicts = lru_cache(maxsize=2)(self._verdicts_now)
         self._cutoff = cutoff
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
 
@@ -243,19 +244,21 @@ class ServedCollection:
         pool = build_pool(self.collection, predictor.pool.cutoff, more)
         return Predictor(pool, make_estimator(pool, model), self.campaign, within=predictor)
 
-    def verdicts(self, text: str | None = None) -> tuple[int, Verdicts]:
+    def verdicts(self, text: str | None = None, about: About | None = None) -> tuple[int, Verdicts]:
         """The number of the state of the judgments, and what `audiosim estimate` says of it.
 
-        text  a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
+        text   a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
+        about  which queries; those that the campaign's ranking is about where None
         """
         measure = self.measure(text)
         self.campaign.refresh()
         number, selection, _ = self.campaign.current_state
+        about = about or selection.about
         if measure == selection.measure:
-            return number, self._own_verdicts(selection)
+            return number, self._own_verdicts(selection, about)
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
-            return number, self._rankings(measure, tuple(mean_grades(judgments).items()))
+            return number, self._rankings(measure, tuple(mean_grades(judgments).items()), about)
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
@@ -265,14 +268,14 @@ class ServedCollection:
         return measure
 
     @staticmethod
-    def _verdicts_now(selection: Selection) -> Verdicts:
-        return with_next(Verdicts(selection.checked), selection.expected, selection.belief)
+    def _verdicts_now(selection: Selection, about: About) -> Verdicts:
+        return with_next(Verdicts(selection.stated(about)), selection.expected, selection.belief)
 
-    def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...]) -> Verdicts:
+    def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...], about: About) -> Verdicts:
         predictor, grades = self.predictor(None, measure.cutoff), dict(observed)
         pool, distribution = predictor.pool, self.campaign.selection.distribution
         expected, learned, order = self._expected(measure), predictor.learned(grades), pool.locate_judged(grades)
-        return verdicts_of_pool(expected, learned, pool.spread(grades), distribution, order)
+        return verdicts_of_pool(expected, learned, pool.spread(grades), distribution, order, about=about)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

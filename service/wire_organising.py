@@ -19,6 +19,7 @@ from service.import_store import Import
 from service.served import ServedCollection
 from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from service.wire_judging import RecordOut
+from service.wire_state import AboutOut
 
 
 class HistoryOut(Wire):
@@ -97,7 +98,8 @@ class PlanOut(Wire):
     """Effort that the goal takes, as `audiosim plan` says it: `judgments` more, with an interval of 80 %.
 
     `hours` are of each of the `listeners` at `seconds_per_judgment`. Where no campaign could be played to its end in
-    the time, `low` is what one had made and `judgments`, `high` and `hours` are null.
+    the time, `low` is what one had made and `judgments`, `high` and `hours` are null. In `unmet` of the campaigns
+    all was judged and the goal still not met.
     """
 
     collection: str
@@ -112,6 +114,8 @@ class PlanOut(Wire):
     seconds_per_judgment: float
     listeners: int
     campaigns: int
+    unmet: int
+    about: AboutOut
     unsettled: list[UnsettledOut]
     otherwise: list[DesignChoice]
 

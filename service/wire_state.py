@@ -6,6 +6,8 @@ from msgspec import field
 
 from audiosim.campaign import Campaign, Pace, Progress
 from audiosim.campaign.event import write_time
+from audiosim.expected.about import OF_THIS_KIND
+from audiosim.expected.estimation import FEWEST_QUERIES
 from audiosim.expected.ranking import PREDICTED
 from audiosim.expected.verdicts import Separation
 from audiosim.relevance.speaking import evidence_counts
@@ -35,25 +37,35 @@ class SystemOut(Wire, omit_defaults=True):
 
 
 class DifferenceOut(Wire):
-    """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is."""
+    """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is.
+
+    `equal` where they are known to be, such as one run under two names: such a pair counts for no confidence.
+    """
 
     a: str
     b: str
     expectation: float
     variance: float
     confidence: float
+    equal: bool = False
+
+
+class AboutOut(Wire):
+    """Subject of a statement: `these` queries or `queries` of this kind, as the `panel` of assessors judges them."""
+
+    queries: str = "these"
+    listeners: str = "panel"
 
 
 class RankingOut(Wire, omit_defaults=True):
     """The ranking as `audiosim estimate` has it, in one state of the campaign.
 
-    `basis` is "predicted, nothing judged", or the number of judgments that it rests on. `groups` of systems cannot be
-    told apart, at the `family_wise` level and `about` the panel of assessors; `nearest` to it are two, where known;
-    `sentence` says the result. `fit` says
-    whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED; `fit_sentence` says it in words.
-    Where it fails, `fit_against`
-    says what speaks against it; all statements are `widened` times as wide, and where `fit_instead` is "general" they
-    rest on what collections in general are like, and on the judgments.
+    `basis` is "predicted, nothing judged", or the number of judgments that it rests on. All is stated `about` the
+    queries and listeners named there; `confidence` is null where there is nothing to order. `groups` of systems cannot
+    be told apart, at the `family_wise` level; `nearest` to it are two, where known; `sentence` says the result. `fit`
+    says whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED, `fit_sentence` in words.
+    Where it fails, `fit_against` says what speaks against it; all statements are `widened` times as wide, and where
+    `fit_instead` is "general" they rest on what collections in general are like, and on the judgments.
     """
 
     collection: str
@@ -62,13 +74,13 @@ class RankingOut(Wire, omit_defaults=True):
     model: str
     judged: int
     pool: int
-    confidence: float
+    confidence: float | None
     systems: list[SystemOut]
     pairs: list[DifferenceOut]
     groups: list[list[str]] = field(default_factory=list)
     family_wise: float | None = None
     top_k: int | None = None
-    about: str = ""
+    about: AboutOut = field(default_factory=AboutOut)
     sentence: str = ""
     nearest: Separation | None = None
     basis: str | int = PREDICTED
@@ -118,6 +130,9 @@ class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
     `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
+    `confidence` is what `estimate` and the ranking say, `about` what it is of, `of_this_kind` the same about queries of
+    this kind; null where there is nothing to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, and
+    `fit_sentence` says it; deviations are `widened` so many times where it fails.
     `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
     what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
     be judged or were dropped a part is shown; `totals` says how many there are of each.
@@ -133,7 +148,12 @@ class CampaignOut(Wire):
     judgments: int
     leased: int
     twice: int
-    confidence: float
+    confidence: float | None
+    about: AboutOut
+    of_this_kind: float | None
+    fit: str
+    fit_sentence: str
+    widened: float
     basis: str | int
     goal: StoppingRuleOut
     pace: Pace
@@ -160,6 +180,11 @@ class CampaignOut(Wire):
             measure=str(selection.measure),
             model=selection.estimator.name,
             confidence=selection.confidence,
+            about=AboutOut(**selection.about.to_dict()),
+            of_this_kind=_of_this_kind(selection),
+            fit=selection.ranking.check.verdict,
+            fit_sentence=selection.ranking.check.sentence,
+            widened=selection.ranking.check.factor,
             basis=selection.ranking.basis,
             goal=StoppingRuleOut(str(rule), rule.level(selection), selection.reached(rule)),
             pace=campaign.pace(),
@@ -182,14 +207,22 @@ class ChangeOut(Wire):
     judged: int
     pool: int
     judgments: int
-    confidence: float
+    confidence: float | None
+    fit: str
     reached: bool
 
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "ChangeOut":
         progress, selection = _at_rest(served.campaign)
-        now = {"confidence": selection.confidence, "reached": selection.reached(served.judging.stopping_rule)}
+        now = {"confidence": selection.confidence, "fit": selection.ranking.check.verdict}
+        now["reached"] = selection.reached(served.judging.stopping_rule)
         return cls.of(progress, state=progress.number, status=progress.state, **now)
+
+
+def _of_this_kind(selection: Selection) -> float | None:
+    """Confidence about queries of this kind; None where there is nothing to order, and of a single query."""
+    several = len(selection.pool.queries) >= FEWEST_QUERIES
+    return selection.stated(OF_THIS_KIND).confidence if several else None
 
 
 def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:

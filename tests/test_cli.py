@@ -34,7 +34,7 @@ def test_estimate_ranks_the_systems(run):
     assert expectations == sorted(expectations, reverse=True)
     assert len(result["pairs"]) == 45
     assert all(row["low"] <= row["expectation"] <= row["high"] for row in result["systems"])
-    assert result["about"] == "panel"
+    assert result["about"] == {"queries": "these", "listeners": "panel"}
     assert {system for group in result["groups"] for system in group} == {row["system"] for row in result["systems"]}
     assert all(
         1 <= row["rank_low"] <= place <= row["rank_high"] <= 10 for place, row in enumerate(result["systems"], 1)

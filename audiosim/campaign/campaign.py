@@ -74,7 +74,7 @@ class Campaign:
     def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
         """The count before the first line of the log, which says when the estimator learns."""
         own, to, pool = self._collection.judgments, self._settings, self._pool
-        rest = to.batch, to.rule, to.seed, dict[Pair, float](), False, to.distribution
+        rest = to.batch, to.rule, to.seed, dict[Pair, float](), False, to.distribution, to.about
         first = Selection.start(pool, measure, self.lessons.after(pool, estimator, own), own, *rest)
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in pool.positions)
         return Count(first, estimator, held, to.learn_later, self.lessons.learned)
@@ -90,13 +90,13 @@ class Campaign:
         return self.current_state.selection
 
     @property
-    def confidence(self) -> float:
-        """The confidence in the ranking now."""
+    def confidence(self) -> float | None:
+        """The confidence in the ranking now; None where there is nothing to order."""
         return self.selection.confidence
 
     @property
     def ranking(self) -> Ranking:
-        """Expected scores of the systems now."""
+        """Ranking of the systems now, with the check of the model: what is stated everywhere."""
         return self.selection.ranking
 
     @property

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from audiosim.errors import InputError
+from audiosim.expected.about import THESE, About
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.selection import SelectionRule
 
@@ -28,6 +29,7 @@ class CampaignSettings:
                   that it is kept but nothing rests on it, or "refuse" it
     adopt         whether to go on with a log that was written about another collection
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
+    about         which queries the ranking is about
     """
 
     batch: int = 1
@@ -41,6 +43,7 @@ class CampaignSettings:
     unasked: str = "count"
     adopt: bool = False
     distribution: DifferenceDistribution = "t"
+    about: About = THESE
 
     def __post_init__(self) -> None:
         if self.batch < 1:

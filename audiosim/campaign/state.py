@@ -222,7 +222,7 @@ class Count:
         if self._ready:
             _ = selection.weights
             if self._long:
-                _ = selection.checked  # the ranking that is asked for
+                _ = selection.ranking  # the ranking that is asked for
         self._counted, self._learned = place, known
         self.current_state = CampaignState(noted, selection, self._judgments[place])
         for state in sorted(self._estimators)[1:-KEPT]:

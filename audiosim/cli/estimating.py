@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli import options
+from audiosim.expected.about import OF_THIS_KIND
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
@@ -65,6 +66,7 @@ def estimate(
         ),
     ] = DRAWS,
     distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
     top: Annotated[
         int, typer.Option(metavar="K", help="Say how probable it is that a system is among the best K.", min=1)
     ] = TOP,
@@ -84,14 +86,14 @@ def estimate(
 
     Example: `audiosim estimate my-demo --measure nDCG@5`
     """
-    what = find_measure(measure)
+    what, subject = find_measure(measure), options.about_of(about)
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale
     )
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
     order = pool.locate_judged(grades)
-    verdicts = verdicts_of_pool(expected, estimator, pool.spread(grades), distribution, order, top)
+    verdicts = verdicts_of_pool(expected, estimator, pool.spread(grades), distribution, order, top, subject)
     value = verdicts.to_dict()
     options.print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts))
 
@@ -114,12 +116,16 @@ def compare(
         ),
     ] = None,
     distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
     scale: options.ArtificialScale = None,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
+
+    The verdict is about queries of this kind, of which the collection's are a sample; what holds of these queries alone
+    is beside it. With everything judged it is the paired t-test. `--about these` takes them the other way round.
 
     Examples: `audiosim compare my-demo timbre-full fusion`
 
@@ -128,7 +134,7 @@ def compare(
     Add the run of a new system to the folder: judgments are of documents, so that those of last week count for it.
     Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
     """
-    what = find_measure(measure)
+    what, subject = find_measure(measure), options.about_of(about, OF_THIS_KIND) if about else None
     condition = None
     with options.usage_of("--confidence"):
         check_level(confidence)
@@ -140,8 +146,8 @@ def compare(
     with options.usage_of("A and B"):
         check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(what, pool)
-    order = pool.locate_judged(grades)
-    found = two_systems_of_pool(expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order)
+    order, grades_of_pool = pool.locate_judged(grades), pool.spread(grades)
+    found = two_systems_of_pool(expected, estimator, grades_of_pool, (a, b), confidence, distribution, order, subject)
     options.print_result(form, *_verdict_values(found, condition), lambda: verdict_view(found, condition))
     if condition is not None and not found.holds(condition):
         sys.stderr.write(f"audiosim: not shown at {100 * confidence:g} %: {condition}\n")
@@ -150,11 +156,11 @@ def compare(
 
 def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The verdict as one value and as rows, with the condition where there is one."""
-    value = found.to_dict()
+    value, row, said = found.to_dict(), found.row(), {}
     if condition is not None:
-        said = {"probability": found.probability(condition), "holds": found.holds(condition)}
-        value |= {"condition": condition.words, **said}
-    return value, [value]
+        shown = {"probability": found.probability(condition), "holds": found.holds(condition)}
+        said = {"condition": condition.words, **shown}
+    return value | said, [row | said]
 
 
 def next_pairs(

@@ -15,7 +15,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, agreement_rows
 from audiosim.evaluation import evaluate as evaluate_systems
-from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.about import OF_THIS_KIND, THESE
+from audiosim.expected.estimation import FEWEST_QUERIES, estimate_pool, expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.judged import Unjudged, judged_runs
 from audiosim.measures.measure import Measure
@@ -156,6 +157,7 @@ def report(
     measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     model: options.ModelName = None,
     distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
     judgments: options.JudgmentsFile = None,
     scale: options.ArtificialScale = None,
     same_artist: options.FromOwnArtist = None,
@@ -187,7 +189,7 @@ def report(
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
 
-    what = find_measure(measures[0])
+    what, subject = find_measure(measures[0]), options.about_of(about, OF_THIS_KIND)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
     if output.suffix != ".html":
         if evidence:
@@ -203,8 +205,10 @@ def report(
         page = evaluation_page(collection.name, found, worth, origin)
     else:
         estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
-        ranking = estimate_pool(expected_scores(what, pool), estimator, grades, distribution)
-        curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution)
+        expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
+        subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
+        ranking = estimate_pool(expected, estimator, grades, distribution, order, subject)
+        curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
         page = campaign_page(collection.name, ranking, curve, worth, {**origin, "Model": ranking.model})
     write_text(output, [page])
 

@@ -19,6 +19,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError
+from audiosim.expected.about import THESE, About
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
@@ -97,6 +98,16 @@ DistributionName = Annotated[
         help="Distribution of a difference between systems: t as in the thesis, normal as in the paper of 2013.",
     ),
 ]
+AboutWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--about",
+        metavar="these|queries|panel",
+        help="About `these` queries, where only missing judgments leave a doubt, or `queries` of this kind, of "
+        "which these are a sample. `panel`: as these assessors judge.",
+        show_default="queries for compare and report, else these",
+    ),
+]
 Complete = Annotated[
     bool,
     typer.Option(
@@ -136,6 +147,12 @@ Resamples = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, including how ties are broken.", min=0)]
 As = Annotated[Format, typer.Option("--format", help="Output format: table for people, json or csv for programs.")]
+
+
+def about_of(words: list[str] | None, otherwise: About = THESE) -> About:
+    """Subject that the words of --about stand for; a wrong one is wrong usage."""
+    with usage_of("--about"):
+        return About.parse(words or [], otherwise)
 
 
 def load_collection(

@@ -33,6 +33,7 @@ def plan(
     ] = SIMULATED_CAMPAIGNS,
     time_limit: Annotated[float, typer.Option(help="Seconds after which no more is played.", min=1)] = 120,
     distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
     judgments: options.JudgmentsFile = None,
     seed: options.Seed = 0,
     same_artist: options.FromOwnArtist = None,
@@ -47,7 +48,7 @@ def plan(
 
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
-    what = find_measure(measure)
+    what, subject = find_measure(measure), options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist)
     end = time.monotonic() + time_limit
     with one_thread():
@@ -61,6 +62,7 @@ def plan(
             seconds=seconds,
             listeners=listeners,
             distribution=distribution,
+            about=subject,
             rng=np.random.default_rng(seed),
             proceed=lambda: time.monotonic() < end,
         )

@@ -252,6 +252,16 @@ DistributionName = Annotated[
     DifferenceDistribution,
     _option("DISTRIBUTION", "Of a difference between systems, as for `audiosim estimate`: t or normal."),
 ]
+AboutWords = Annotated[
+    list[str] | None,
+    _option(
+        "ABOUT",
+        "What the ranking and the stopping rule state: these queries, or queries of this kind, as for `audiosim "
+        "estimate`. Default: these.",
+        metavar="these|queries|panel",
+        show_default=False,
+    ),
+]
 FromOwnArtist = Annotated[
     SameArtist | None,
     _option(

@@ -10,7 +10,7 @@ import typer
 
 from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
-from audiosim.cli.options import As, Format, print_result
+from audiosim.cli.options import As, Format, about_of, print_result
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.plugins import find_stopping_rule
@@ -111,6 +111,7 @@ def serve(
     cannot_limit: settings.CannotLimit = 2,
     selection_rule: settings.SelectionRuleName = None,
     distribution: settings.DistributionName = "t",
+    about: settings.AboutWords = None,
     seed: settings.Seed = 0,
     questions: settings.QuestionsFile = None,
     unasked: settings.Unasked = settings.UnaskedForm.marked,
@@ -163,6 +164,7 @@ def serve(
         unasked=unasked.value,
         adopt=adopt,
         distribution=distribution,
+        about=about_of(about),
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 

@@ -11,6 +11,7 @@ from audiosim.cli import options, repeating
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.expected.about import About
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.functions import start_loop
@@ -63,6 +64,7 @@ def simulate(
     jobs: repeating.Jobs = None,
     ideal: options.IdealName = "ordered",
     distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
     seed: options.Seed = 0,
     complete: options.Complete = False,
     judgments: options.JudgmentsFile = None,
@@ -97,7 +99,7 @@ def simulate(
         collection = options.only_complete(collection, find_measure(measure).cutoff)
     name = repeating.LEARNED if learner else model or JOINT
     rule = rule or _default_rule(collection, name, learner)
-    game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution)
+    game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution, options.about_of(about))
     if repeats is not None:
         protocol = held_out or ("queries" if learner or moments else "teams")
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
@@ -132,6 +134,7 @@ class _Game:
     ideal: Ideal
     seed: int
     distribution: DifferenceDistribution
+    about: About
 
     def start(self, part: Collection, learned: Model | None = None) -> Selection:
         """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
@@ -139,7 +142,7 @@ class _Game:
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
         return start_loop(
             pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, rule=self.rule, seed=self.seed,
-            distribution=self.distribution,
+            distribution=self.distribution, about=self.about,
         )  # fmt: skip
 
     def play(

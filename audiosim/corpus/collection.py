@@ -9,7 +9,7 @@ from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.collection_files import JUDGMENTS, check_names, find_file, find_runs, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
-from audiosim.corpus.evidence_files import About, Evidence, Key, packed, read_evidence, spelled
+from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, packed, read_evidence, spelled
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.in_memory import (
     DOCUMENT,
@@ -260,7 +260,7 @@ class Collection:
         write_texts({folder / name: lines for name, lines in files.items()})
 
     def with_evidence(
-        self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: About | None = None
+        self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None
     ) -> "Collection":
         """The collection with one more piece of evidence, which every joint model then takes into account.
 

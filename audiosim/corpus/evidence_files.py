@@ -29,12 +29,12 @@ from audiosim.corpus.lines import columns_hint, finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier
 from audiosim.errors import FormatError, InputError, repeated
 
-About = Literal["document", "pair", "system"]
+EvidenceOf = Literal["document", "pair", "system"]
 FOLDER = "evidence"
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 NUMBERED = re.compile(r"(.*?)(\d+)")
-KEYS: Mapping[tuple[str, ...], About] = {
+KEYS: Mapping[tuple[str, ...], EvidenceOf] = {
     ("query", "document"): "pair",
     ("document",): "document",
     ("system",): "system",
@@ -55,7 +55,7 @@ class Evidence:
     """
 
     name: str
-    about: About
+    about: EvidenceOf
     keys: tuple[Key, ...]
     values: Array
     source: Path | None = field(default=None, repr=False)
@@ -66,8 +66,10 @@ class Evidence:
                 f"evidence {self.name!r}: expected a name of letters, digits, - and _ that begins with a letter and is "
                 f"none of {', '.join(RESERVED)}"
             )
-        if self.about not in get_args(About):
-            raise InputError(f"evidence {self.name} must be about {', '.join(get_args(About))}, got {self.about!r}")
+        if self.about not in get_args(EvidenceOf):
+            raise InputError(
+                f"evidence {self.name} must be about {', '.join(get_args(EvidenceOf))}, got {self.about!r}"
+            )
         values = np.asarray(self.values)
         if values.dtype.kind not in "biuf":
             raise InputError(f"evidence {self.name}: expected numbers, found an array of {values.dtype}")
@@ -92,7 +94,7 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: About | None = None
+        cls, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None
     ) -> "Evidence":
         """A piece from a mapping of documents, systems or pairs to numbers or vectors, or from keys and an array.
 
@@ -186,7 +188,7 @@ def packed(piece: Evidence) -> bytes:
 
 
 def _made(
-    path: Path, name: str, about: About, keys: Sequence[Key], values: Array, lines: Sequence[int] | None = None
+    path: Path, name: str, about: EvidenceOf, keys: Sequence[Key], values: Array, lines: Sequence[int] | None = None
 ) -> Evidence:
     """A piece whose complaints begin with its file.
 
@@ -263,7 +265,7 @@ def _read_table(path: Path) -> Iterator[Evidence]:
     yield from _pieces(path, about, keys, table, lines[1:])
 
 
-def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], About]:
+def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], EvidenceOf]:
     if (twice := repeated(header)) is not None:
         raise FormatError(path, 1, f"the header names column {twice} twice, expected it once")
     for keys, about in KEYS.items():
@@ -277,7 +279,7 @@ def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[s
 
 def _pieces(
     path: Path,
-    about: About,
+    about: EvidenceOf,
     keys: Sequence[Key],
     table: Mapping[str, Sequence[float]],
     lines: Sequence[int] | None = None,

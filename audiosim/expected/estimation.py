@@ -1,6 +1,7 @@
 """Expectation of a measure, and how sure that is, while judgments are missing."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +11,8 @@ from scipy import sparse
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.expected.ratio import Ideal, RatioScores
@@ -21,6 +24,8 @@ from audiosim.relevance.model_check import Reserved, check_model
 from audiosim.relevance.relearning import after_grades
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
+
+FEWEST_QUERIES = 2  # that show how queries vary
 
 
 class ExpectedScores(Protocol):
@@ -40,6 +45,14 @@ class ExpectedScores(Protocol):
 
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores, with their full covariance."""
+        ...
+
+    def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
+        """(s, s) expected sample covariance of the systems' scores over the queries, given the judgments.
+
+        scores   moments of the mean scores by the same belief
+        mapping  of scores to shares of users, of which it is then, and `scores` too: see `satisfied`
+        """
         ...
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
@@ -104,6 +117,7 @@ def estimate(
     ideal: Ideal = "ordered",
     draws: int = DRAWS,
     distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
@@ -114,6 +128,7 @@ def estimate(
     ideal         of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
     draws         of grades, for measures that are simulated; see `SampledScores`
     distribution  of scores and differences: "t", or "normal" as in the paper of 2013
+    about         which queries the ranking is about: "these", or "queries" of this kind
     """
     collection, measure = as_collection(collection), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
@@ -121,7 +136,7 @@ def estimate(
     estimator = after_grades(pool, built_in(pool, model), grades)
     order = pool.locate_judged(grades)
     expected = expected_scores(measure, pool, ideal, draws)
-    return estimate_pool(expected, estimator, pool.spread(grades), distribution, order)
+    return estimate_pool(expected, estimator, pool.spread(grades), distribution, order, as_about(about))
 
 
 def estimate_pool(
@@ -130,13 +145,15 @@ def estimate_pool(
     grades: Array,
     distribution: DifferenceDistribution = "t",
     order: Integers | None = None,
+    about: About = THESE,
 ) -> Ranking:
     """Rank the systems of a pool from the judgments there are, and check the model by them.
 
     grades  (n,) NaN where unjudged
     order   (k,) places of the judged pairs, in the order in which they were judged; that of the pool where None
+    about   which queries the ranking is about
     """
-    return rank_belief(expected, estimator, estimator.predict(grades), distribution, order)
+    return rank_belief(expected, estimator, estimator.predict(grades), distribution, order, about)
 
 
 def rank_belief(
@@ -145,21 +162,49 @@ def rank_belief(
     belief: Belief,
     distribution: DifferenceDistribution = "t",
     order: Integers | None = None,
+    about: About = THESE,
 ) -> Ranking:
     """Rank the systems of a pool by what its estimator believes, given the judgments; see `estimate_pool`."""
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
     ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
     order = np.flatnonzero(belief.judged) if order is None else order
-    return check_ranking(expected, estimator, belief, ranking, order)
+    return check_ranking(expected, estimator, belief, ranking, order).about(about, expected)
+
+
+@dataclass(frozen=True, eq=False)
+class Grounds:
+    """Grounds of a ranking, by which it is stated about these queries and about others of their kind.
+
+    ranking   about these queries
+    belief    that its scores are of
+    believed  the scores by that belief, before a failed check widened them
+    """
+
+    ranking: Ranking
+    belief: Belief
+    believed: Moments
+
+    def about(self, about: About, expected: ExpectedScores) -> Ranking:
+        """The ranking about some queries.
+
+        expected  how the measure is expected
+        """
+        if about.queries == "these":
+            return self.ranking
+        if self.ranking.queries < FEWEST_QUERIES:
+            raise InputError(
+                "a single query does not show how queries of this kind vary: expected a statement about these"
+            )
+        return self.ranking.of_this_kind(expected.between_queries(self.belief, self.believed))
 
 
 def check_ranking(
     expected: ExpectedScores, estimator: RelevanceEstimator, belief: Belief, ranking: Ranking, order: Integers
-) -> Ranking:
+) -> Grounds:
     """The ranking with a check of its model; where that fails, what is stated instead.
 
     belief   of the estimator, given the judgments
-    ranking  by that belief
+    ranking  by that belief, about these queries
     order    (k,) places of the judged pairs, in the order in which they were judged
 
     Of a model that does not fit and knows better than to insist, see `Reserved`, the scores are those that it holds to
@@ -167,11 +212,10 @@ def check_ranking(
     Where everything is judged nothing rests on a model, and none is checked.
     """
     if ranking.judged == ranking.pool:
-        return ranking
+        return Grounds(ranking, belief, ranking.scores)
     check = check_model(estimator, belief, order, expected.pool)
     if check.verdict == "FAIL" and isinstance(estimator, Reserved) and (reserve := estimator.in_reserve()) is not None:
-        instead = reserve.predict(belief.grades)
-        again = check_model(reserve, instead, order, expected.pool)
-        ranking = replace(ranking, scores=expected.scores(instead))
-        check = replace(check, instead=again)
-    return ranking.with_check(check)
+        belief = reserve.predict(belief.grades)
+        ranking = replace(ranking, scores=expected.scores(belief))
+        check = replace(check, instead=check_model(reserve, belief, order, expected.pool))
+    return Grounds(ranking.with_check(check), belief, ranking.scores)

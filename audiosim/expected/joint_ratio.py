@@ -20,6 +20,8 @@ class Ratios:
     mean      (s,) expected scores
     slopes    (s, n) the mean derivative of each score by each gain
     residual  (s, s) covariance of what the slopes leave of the scores
+    squares   (s, s) sum of x x' over queries and draws, x the scores for one query
+    totals    (s, draws) sums of the scores over the queries
 
     For a normal distribution the mean derivative is the slope of the best linear approximation: Cov[f(G), G] =
     E[f'(G)] Cov[G] (Stein 1981, doi:10.1214/aos/1176345632). What it explains is known exactly, so that only the rest
@@ -29,6 +31,8 @@ class Ratios:
     mean: Array
     slopes: Array
     residual: Array
+    squares: Array
+    totals: Array
 
 
 def drawn_ratios(
@@ -46,16 +50,18 @@ def drawn_ratios(
     """
     systems, count = weights.shape[0], int(query.max()) + 1
     slopes, scores = np.zeros(weights.shape), np.zeros(1)
+    squares, totals = np.zeros((systems, systems)), np.zeros((systems, 1))
     for rows, every in gains:
         for code in np.unique(query[rows]).tolist():
             own = query[rows] == code
             part, values = rows[own], every[:, own]
             ratio, slope = _of_query(weights[:, part], values, discounts)
             slopes[:, part] = slope / count
+            squares, totals = squares + ratio @ ratio.T, totals + ratio
             scores = scores + (ratio - slopes[:, part] @ (values - mean[part]).T * count) / count
     if scores.ndim == 1:
-        return Ratios(np.zeros(systems), slopes, np.zeros((systems, systems)))
-    return Ratios(scores.mean(axis=1), slopes, np.atleast_2d(np.cov(scores)))
+        return Ratios(np.zeros(systems), slopes, np.zeros((systems, systems)), squares, totals)
+    return Ratios(scores.mean(axis=1), slopes, np.atleast_2d(np.cov(scores)), squares, totals)
 
 
 def _of_query(weights: Array, gains: Array, discounts: Array) -> tuple[Array, Array]:

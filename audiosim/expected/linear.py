@@ -79,6 +79,14 @@ class LinearScores:
     def scores(self, belief: Belief) -> Moments:
         return self.gains(belief).project(self.weights)
 
+    def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
+        """(s, s) expected sample covariance of the systems' scores over the queries; see `sample_covariance`."""
+        if mapping is not None:
+            means, bent, slopes = self._mapped(belief, mapping)
+            linear = linear_between(self.pool, self.gains(belief), slopes, scores, means)
+            return linear + bent / (len(self.pool.queries) - 1)
+        return linear_between(self.pool, self.gains(belief), self.weights, scores)
+
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
         """(s,) moments of the mean over the queries of the shares of users whom the scores satisfy.
 
@@ -89,21 +97,27 @@ class LinearScores:
         only the first term of the covariance counts. It is the mean of f, not f of the mean: Urbano (2013), equation
         4.4.
         """
+        means, bent, slopes = self._mapped(belief, mapping)
+        linear = self.gains(belief).project(slopes).covariance
+        return settled(means.mean(axis=1), linear + bent / len(self.pool.queries) ** 2)
+
+    def _mapped(self, belief: Belief, mapping: SatisfactionMapping) -> tuple[Array, Array, sparse.csc_array]:
+        """(s, q) expected shares of users for each query, (s, s) the sum of what bends in their covariance, and (s, n)
+        the slopes of the mean shares.
+        """
         gains, count, weights = self.gains(belief), len(self.pool.queries), self.weights
         _, first, second, third = mapping.coefficients
-        mean, covariance = np.zeros(weights.shape[0]), np.zeros((weights.shape[0],) * 2)
+        means, bent = np.empty((weights.shape[0], count)), np.zeros((weights.shape[0],) * 2)
         slopes = np.zeros(weights.shape)
-        order, ends = np.argsort(self.pool.query, kind="stable"), np.cumsum(np.bincount(self.pool.query))[:-1]
-        for rows in np.split(order, ends):
+        for code, rows in enumerate(rows_by_query(self.pool)):
             own = weights[:, rows].toarray() * count
             score, among = own @ gains.mean[rows], own @ gains.among(rows) @ own.T
             variance, bend = np.diagonal(among), 2 * second + 6 * third * score
-            mean += mapping.cubic(score) + variance * bend / 2
+            means[:, code] = mapping.cubic(score) + variance * bend / 2
             slope = first + 2 * second * score + 3 * third * (score**2 + variance)
             slopes[:, rows] = slope[:, None] * own / count
-            covariance += np.outer(bend, bend) * among**2 / 2 + 6 * third**2 * among**3
-        linear = gains.project(sparse.csc_array(slopes)).covariance
-        return settled(mean / count, linear + covariance / count**2)
+            bent += np.outer(bend, bend) * among**2 / 2 + 6 * third**2 * among**3
+        return means, bent, sparse.csc_array(slopes)
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """The scores after the pair at `index` alone was judged, of what they were before: a rank-one update.
@@ -128,6 +142,57 @@ class LinearScores:
     def discounted(self, belief: Belief) -> sparse.csc_array:
         """(s, n) the discount at which each system retrieved each pair, 1 at the first rank of CG and DCG."""
         return sparse.csc_array(self.weights / self.weights.data.max(initial=1e-300))
+
+
+def rows_by_query(pool: Pool) -> list[Integers]:
+    """The pairs of each query, rising."""
+    order = np.argsort(pool.query, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1])
+
+
+def sample_covariance(means: Array, within: Array, scores: Moments) -> Array:
+    """(s, s) expected sample covariance, over q queries, of scores that are not known for certain.
+
+        E = (sum over queries of (M_q - M)(M_q - M)' + C_q  -  q Cov[mean]) / (q - 1)
+
+    since the sum of squares about the mean is that of the scores less q times that of their mean, each with its
+    variance added. Queries that are believed to go together make it smaller.
+
+    means   (s, q) expected scores M_q
+    within  (s, s) sum over queries of the covariance C_q of the scores for one
+    scores  moments of the mean scores
+    """
+    count = means.shape[1]
+    off = means - means.mean(axis=1, keepdims=True)
+    found = (off @ off.T + within - count * scores.covariance) / (count - 1)
+    return np.asarray((found + found.T) / 2)
+
+
+def linear_between(
+    pool: Pool, gains: MultivariateNormal, weights: sparse.csc_array, scores: Moments, means: Array | None = None
+) -> Array:
+    """(s, s) `sample_covariance` of scores that are weighted sums of gains.
+
+    weights  (s, n) sparse: of the gains in the mean scores
+    means    (s, q) expected scores where they are no weighted sums of the expected gains
+    """
+    count, systems = len(pool.queries), weights.shape[0]
+    within, linear = np.zeros((systems, systems)), np.empty((systems, count))
+    for code, rows in enumerate(rows_by_query(pool)):
+        own = weights[:, rows].toarray() * count
+        linear[:, code] = own @ gains.mean[rows]
+        within += own @ gains.among(rows) @ own.T
+    return sample_covariance(linear if means is None else means, within, scores)
+
+
+def mean_sample_covariance(squares: Array, totals: Array, queries: int) -> Array:
+    """(s, s) mean, over draws, of the sample covariance of drawn scores over the queries.
+
+    squares  (s, s) sum of x x' over queries and draws, x the scores (s,) for one query
+    totals   (s, draws) sums of the scores over the queries
+    """
+    found = (squares - totals @ totals.T / queries) / totals.shape[1] / (queries - 1)
+    return np.asarray((found + found.T) / 2)
 
 
 def settled(mean: Array, covariance: Array) -> Moments:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.expected.about import THESE, About
 from audiosim.measures.measure import Measure
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
 from audiosim.showing import frame_of, notebook_html
@@ -28,7 +29,7 @@ class Ranking:
     measure       what was measured
     model         name of the estimator
     systems       s names, in the order of the moments
-    scores        moments of the s mean scores over the queries, with their covariance
+    scores        moments of the s mean scores, over the queries that the ranking is about, with their covariance
     queries       number of queries
     judged        number of judged pairs in the pool
     pool          number of pairs in the pool
@@ -37,6 +38,9 @@ class Ranking:
                   Urbano & Schedl (2013), equations 6 to 8
     correlated    whether the gains were taken to be, so that the scores' variances are to be believed
     check         of the model by the judgments so far; the scores are wider for it where it fails: see `with_check`
+    about         which queries, and whose judgments, the scores and their order are stated of
+    sampling      (s, s) part of the covariance that is there because the queries are a sample of their kind; None for
+                  a ranking about these queries
     """
 
     measure: Measure
@@ -50,21 +54,51 @@ class Ranking:
     distribution: DifferenceDistribution = "t"
     correlated: bool = False
     check: ModelCheck = NOT_CHECKED
+    about: About = THESE
+    sampling: Array | None = None
 
     def with_check(self, check: ModelCheck) -> "Ranking":
         """The ranking with a check of its model: where that fails, all deviations are so many times as large."""
         return replace(self.wider(check.factor), check=check)
 
     def wider(self, factor: float) -> "Ranking":
-        """The ranking with all deviations of scores so many times as large."""
+        """The ranking with all deviations for missing judgments so many times as large.
+
+        What queries of this kind vary is seen in the scores themselves, and stays.
+        """
         if factor == 1:
             return self  # with what is known of it by now
-        return replace(self, scores=Moments(self.scores.mean, self.scores.covariance * factor**2))
+        sampling = 0 if self.sampling is None else self.sampling
+        covariance = (self.scores.covariance - sampling) * factor**2 + sampling
+        return replace(self, scores=Moments(self.scores.mean, covariance))
+
+    def of_this_kind(self, between: Array) -> "Ranking":
+        """The ranking about queries of this kind, made of one about these queries.
+
+            Var[difference] = Var[mean of d | judgments] + E[sample variance of d | judgments] / queries
+
+        d being the difference of two systems for a query: the law of total variance, for queries that are a random
+        sample of their kind. Where all is judged the first term is 0, and the confidence is one less the one-sided
+        p-value of the paired t-test.
+
+        between  (s, s) expected sample covariance of the scores over the queries; see `ExpectedScores.between_queries`
+        """
+        sampling = between / self.queries
+        scores = Moments(self.scores.mean, self.scores.covariance + sampling)
+        return replace(self, scores=scores, about=replace(self.about, queries="queries"), sampling=sampling)
+
+    @property
+    def of_these(self) -> "Ranking":
+        """The ranking about these queries alone: no doubt but for missing judgments."""
+        if self.sampling is None:
+            return self
+        scores = Moments(self.scores.mean, self.scores.covariance - self.sampling)
+        return replace(self, scores=scores, about=replace(self.about, queries="these"), sampling=None)
 
     def __repr__(self) -> str:
         best = self.order[0]
         return (
-            f"{self.measure} of {len(self.systems)} systems, {self.resting}: confidence {self.confidence:.3f}, "
+            f"{self.measure} of {len(self.systems)} systems, {self.resting}: {self.sureness}, "
             f"best {self.systems[best]} at {self.scores.mean[best]:.3f}"
         )
 
@@ -111,15 +145,22 @@ class Ranking:
         return self.scores.mean[better] - self.scores.mean[worse], np.where(difference > rounding, difference, 0)
 
     @cached_property
+    def tied(self) -> Booleans:
+        """(p,) pairs of systems known to be equal, such as one run under two names: there is no order to be sure of."""
+        expectation, variance = self.differences
+        size = np.abs(self.scores.mean[self.pairs[0]]) + np.abs(self.scores.mean[self.pairs[1]])
+        return np.asarray((variance == 0) & (np.abs(expectation) <= size * self.pool * np.finfo(float).eps))
+
+    @cached_property
     def confidences(self) -> Array:
-        """(p,) the confidence in the sign of each pair's difference, in [1/2, 1].
+        """(p,) the confidence in the order of each pair, in [1/2, 1].
 
             F_t(E / sqrt(Var)), with (queries - 1) degrees of freedom
 
-        A known difference gives 1, a known tie 1/2. Urbano (2013), equation 8.20, with the sign
+        What is known gives 1: a difference, or that there is none. Urbano (2013), equation 8.20, with the sign
         mended; a single query has the one degree of freedom of the widest t there is.
         """
-        return self.above(0.0)
+        return np.where(self.tied, 1.0, self.above(0.0))
 
     def above(self, size: float) -> Array:
         """(p,) the probability that the better of each pair is better by more than `size`; a known tie with it is 1/2.
@@ -138,7 +179,7 @@ class Ranking:
         With a size of 0 these are the confidences.
         """
         above, below = self.above(size), self._positive(-self.differences[0] - size)
-        return np.maximum(above, np.maximum(below, 1 - above - below))
+        return np.where(self.tied, 1.0, np.maximum(above, np.maximum(below, 1 - above - below)))
 
     def cumulative(self, expectation: float, variance: float) -> float:
         """P(a difference > 0) by its expectation and variance; a known tie gives 1/2."""
@@ -168,16 +209,25 @@ class Ranking:
         return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self.freedom, middle))
 
     @property
-    def confidence(self) -> float:
-        """The confidence in the ranking: the mean over all pairs; 1 for a single system."""
-        return float(self.confidences.mean()) if len(self.confidences) else 1.0
+    def confidence(self) -> float | None:
+        """The confidence in the ranking: the mean over pairs not known to be equal; None where there is none."""
+        return self.mean_of_open(self.confidences)
+
+    def mean_of_open(self, values: Array) -> float | None:
+        """The mean of values (p,) of pairs of systems over those that are not known to be equal; None of none."""
+        return None if self.tied.all() else float(values[~self.tied].mean())
+
+    @property
+    def sureness(self) -> str:
+        """The confidence in words, and what it is about."""
+        return spelled_confidence(self.confidence, self.about)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(s,) low and (s,) high end of each system's score, in the order of `systems`.
 
             E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to [0, 1] where scores are bounded
 
-        Urbano (2013), equation 8.19: the doubt about these queries' judgments, not about other queries.
+        Urbano (2013), equation 8.19, for these queries; see `of_this_kind` for others.
         """
         half = self.quantile(level) * np.sqrt(self.scores.variance)
         highest = np.inf if self.measure.word("form") == "original" else 1.0
@@ -227,12 +277,12 @@ class Ranking:
         ]
 
     def pair_rows(self) -> list[dict[str, Any]]:
-        """One row per pair of systems: a, the better one, b, expectation, variance, confidence."""
+        """One row per pair of systems: a, the better one, b, expectation, variance, confidence, and if known equal."""
         columns = np.stack([*self.differences, self.confidences], axis=1).tolist()
         keys = ("expectation", "variance", "confidence")
         return [
-            {"a": self.systems[a], "b": self.systems[b]} | dict(zip(keys, row, strict=True))
-            for a, b, row in zip(*self.pairs, columns, strict=True)
+            {"a": self.systems[a], "b": self.systems[b]} | dict(zip(keys, row, strict=True)) | {"equal": equal}
+            for a, b, row, equal in zip(*self.pairs, columns, self.tied.tolist(), strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -248,9 +298,17 @@ class Ranking:
             "systems": self.system_rows(),
             "pairs": self.pair_rows(),
             "basis": self.basis,
+            "about": self.about.to_dict(),
             **self.check.to_dict(),
         }
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""
         return frame_of(self.system_rows(), index="system")
+
+
+def spelled_confidence(confidence: float | None, about: About = THESE) -> str:
+    """A confidence in an order of systems in words, with what it is about; None: there is nothing to order."""
+    if confidence is None:
+        return "nothing to order: no two systems differ"
+    return f"confidence {confidence:.3f} ({about.words})"

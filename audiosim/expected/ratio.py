@@ -21,7 +21,15 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ideal import expected_ideal
 from audiosim.expected.joint_ratio import GRADE_DRAWS, GRADE_SEED, Ratios, drawn_ratios
-from audiosim.expected.linear import gains_of, pairs_of_query, settled, spread_over_ranks
+from audiosim.expected.linear import (
+    gains_of,
+    linear_between,
+    mean_sample_covariance,
+    pairs_of_query,
+    sample_covariance,
+    settled,
+    spread_over_ranks,
+)
 from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
@@ -116,6 +124,23 @@ class RatioScores:
         drawn = self._drawn(belief)
         linear = self.gains(belief).project(sparse.csc_array(drawn.slopes)).covariance
         return settled(drawn.mean, linear + drawn.residual)
+
+    def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
+        """(s, s) expected sample covariance of the systems' scores over the queries: see `sample_covariance`, or of the
+        same draws as the scores.
+        """
+        if mapping is not None:
+            self.satisfied(belief, mapping)
+        count, every = len(self.pool.queries), np.arange(len(self.pool.pairs))
+        if belief.prior.correlated and self.ideal == "ordered":
+            drawn = self._drawn(belief)
+            return mean_sample_covariance(drawn.squares, drawn.totals, count)
+        found = self._expand(belief, every)
+        ratios = np.zeros((len(self.pool.systems), count))
+        ratios[:, np.unique(self.pool.query)] = found.ratios
+        if not belief.prior.correlated:
+            return sample_covariance(ratios, scores.covariance * count**2, scores)
+        return linear_between(self.pool, self.gains(belief), self._slopes(found), scores, ratios)
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
         raise InputError(f"users are satisfied by scores that do not depend on what was judged, not by {self.measure}")

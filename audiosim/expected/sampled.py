@@ -1,6 +1,6 @@
 """Expectation of any measure: by drawing grades from the level probabilities and scoring them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,14 @@ from scipy import sparse
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.expected.linear import check_cutoff, settled, spread_over_ranks
+from audiosim.expected.linear import (
+    check_cutoff,
+    mean_sample_covariance,
+    rows_by_query,
+    sample_covariance,
+    settled,
+    spread_over_ranks,
+)
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
 from audiosim.relevance.belief import Belief
@@ -57,12 +64,23 @@ class SampledScores:
     @cached_property
     def _rows(self) -> list[Integers]:
         """The pairs of each query, rising."""
-        order = np.argsort(self.pool.query, kind="stable")
-        return np.split(order, np.cumsum(np.bincount(self.pool.query, minlength=len(self.pool.queries)))[:-1])
+        return rows_by_query(self.pool)
 
     def scores(self, belief: Belief) -> Moments:
         self._check_relevant(belief)
         return self._moments(belief, lambda scores: scores)
+
+    def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
+        """(s, s) expected sample covariance of the systems' scores over the queries: the mean over the same draws.
+
+        Where queries are independent, see `sample_covariance`.
+        """
+        seen: MapScores = mapping.probability if mapping is not None else lambda scores: scores
+        if belief.prior.correlated:
+            return self._drawn_between(belief, seen)
+        found = [self._query(belief, code, seen) for code in range(len(self.pool.queries))]
+        means, covariances = zip(*found, strict=True)
+        return sample_covariance(np.stack(means, axis=1), np.sum(covariances, axis=0), scores)
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
         """(s,) moments of the mean shares of satisfied users: each drawn score of a query is mapped by itself."""
@@ -129,12 +147,24 @@ class SampledScores:
 
     def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
         """Moments where queries are not drawn independently of each other."""
-        rng, total = np.random.default_rng(self.seed), np.zeros((len(self.pool.systems), self.draws))
-        for rows, grades in belief.draw(rng, self.draws):
+        total = np.zeros((len(self.pool.systems), self.draws))
+        for scores in self._drawn_queries(belief):
+            total += seen(scores)
+        return settled(*_moments(total / len(self.pool.queries)))
+
+    def _drawn_queries(self, belief: Belief) -> Iterator[Array]:
+        """(s, draws) the scores for each query of which anything was retrieved."""
+        for rows, grades in belief.draw(np.random.default_rng(self.seed), self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
-                total += seen(self._scores(code, rows[own], grades[:, own]))
-        return settled(*_moments(total / len(self.pool.queries)))
+                yield self._scores(code, rows[own], grades[:, own])
+
+    def _drawn_between(self, belief: Belief, seen: MapScores) -> Array:
+        total, squares = np.zeros((len(self.pool.systems), self.draws)), np.zeros((len(self.pool.systems),) * 2)
+        for scores in map(seen, self._drawn_queries(belief)):
+            total += scores
+            squares += scores @ scores.T
+        return mean_sample_covariance(squares, total, len(self.pool.queries))
 
     def _scores(self, code: int, rows: Integers, grades: Array) -> Array:
         """(s, draws) the scores for one query.

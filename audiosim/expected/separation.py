@@ -6,7 +6,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from audiosim.arrays import Array, Integers
-from audiosim.expected.estimation import ExpectedScores, rank_belief
+from audiosim.expected.about import OF_THIS_KIND, THESE, About
+from audiosim.expected.estimation import FEWEST_QUERIES, ExpectedScores, rank_belief
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.expected.two_systems import TwoSystems
 from audiosim.expected.verdicts import TOP, Separation, Verdicts
@@ -26,13 +27,15 @@ def verdicts_of_pool(
     distribution: DifferenceDistribution = "t",
     order: Integers | None = None,
     k: int = TOP,
+    about: About = THESE,
 ) -> Verdicts:
     """Verdicts on the systems of a pool from the judgments there are, with the next to be had; see `estimate_pool`.
 
-    k  of the probability of being among the best k
+    k      of the probability of being among the best k
+    about  which queries the verdicts are about
     """
     belief = estimator.predict(grades)
-    verdicts = Verdicts(rank_belief(expected, estimator, belief, distribution, order), k=k)
+    verdicts = Verdicts(rank_belief(expected, estimator, belief, distribution, order, about), k=k)
     return with_next(verdicts, expected, belief)
 
 
@@ -44,14 +47,21 @@ def two_systems_of_pool(
     level: float,
     distribution: DifferenceDistribution = "t",
     order: Integers | None = None,
+    about: About | None = None,
 ) -> TwoSystems:
     """Verdict on two systems of a pool from the judgments there are, and how many more would probably tell them apart.
 
     names  of the two
     level  of the interval, and the confidence that a verdict needs
+    about  which queries the verdict is about; what holds about the others is beside it. None: queries of this kind,
+           but of a single query, which does not show how they vary, that one
     """
-    belief = estimator.predict(grades)
-    found = TwoSystems(rank_belief(expected, estimator, belief, distribution, order), *names, level)
+    belief, several = estimator.predict(grades), len(expected.pool.queries) >= FEWEST_QUERIES
+    about = about or (OF_THIS_KIND if several else THESE)
+    ranking = rank_belief(expected, estimator, belief, distribution, order, OF_THIS_KIND if several else about)
+    own, other = (ranking, ranking.of_these) if about.queries == "queries" else (ranking.of_these, ranking)
+    beside = TwoSystems(other, *names, level) if several else None
+    found = TwoSystems(own, *names, level, beside=beside)
     if found.verdict != "not told apart" or not looks_ahead(expected, belief):
         return found
     pair = found.ranking.place_of(*names)
@@ -105,13 +115,15 @@ def judgments_to_separate(
         P(told apart) = F((E - c sqrt(V_n)) / sqrt(V - V_n)) + F((-E - c sqrt(V_n)) / sqrt(V - V_n))
 
     Raiffa & Schlaifer (1961), Applied Statistical Decision Theory, section 5.4 (preposterior analysis). Deviations that
-    the ranking has wider than the belief remain so. None where more than MOST would be needed.
+    the ranking has wider than the belief remain so, and no judgment takes away what queries of this kind vary. None
+    where more than MOST would be needed.
     """
     better, worse = (int(of[pair]) for of in ranking.pairs)
     difference, variance = (float(of[pair]) for of in ranking.differences)
     gains, slopes = expected.gains(belief), expected.slopes(belief)
     across = gains.across(slopes)
     covariance = _row(across, better) - _row(across, worse)
+    sampled = 0.0 if ranking.sampling is None else _of_difference(ranking.sampling, better, worse)
     open_ = ~belief.judged & (gains.variance > 0)
     reduction = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
     order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
@@ -120,7 +132,8 @@ def judgments_to_separate(
         return None
     for most in (FIRST, MOST):
         chosen = order[:most]
-        left = np.maximum(0, variance * (1 - _removed(gains.among(chosen), covariance[chosen]) / whole))
+        removed = _removed(gains.among(chosen), covariance[chosen]) / whole
+        left = sampled + (variance - sampled) * np.maximum(0, 1 - removed)
         spread, reach = np.sqrt(np.maximum(variance - left, np.finfo(float).tiny)), critical * np.sqrt(left)
         ends = np.stack([difference - reach, -difference - reach]) / spread
         enough = np.flatnonzero([sum(map(ranking.cumulated, pair)) >= PROBABLY for pair in ends.T.tolist()])
@@ -129,6 +142,10 @@ def judgments_to_separate(
         if most >= len(order):
             break
     return None
+
+
+def _of_difference(covariance: Array, first: int, second: int) -> float:
+    return float(covariance[first, first] + covariance[second, second] - 2 * covariance[first, second])
 
 
 def _row(across: Sparse | Array, system: int) -> Array:

@@ -90,6 +90,7 @@ class TwoSystems:
     a, b     names of two of them
     level    of the interval, and the confidence that a verdict needs, in (.5, 1)
     more     judgments that would probably tell them apart; None where they are, and where it is not known
+    beside   the verdict about other queries than this one is about; None where it is not known
     """
 
     ranking: Ranking
@@ -97,6 +98,7 @@ class TwoSystems:
     b: str
     level: float = 0.95
     more: int | None = None
+    beside: "TwoSystems | None" = None
 
     def __post_init__(self) -> None:
         check_two(self.ranking.systems, self.a, self.b)
@@ -126,14 +128,23 @@ class TwoSystems:
         return self.ranking.cumulative(self.expectation - size, self._moments[1])
 
     @property
+    def equal(self) -> bool:
+        """True if the two are known to be equal."""
+        return bool(self.ranking.tied[self.ranking.place_of(self.a, self.b)])
+
+    @property
     def confidence(self) -> float:
-        """Probability of the likelier order, in [1/2, 1]."""
+        """Probability of the likelier order, in [1/2, 1]; 1 where they are known to be equal."""
+        if self.equal:
+            return 1.0
         above = self.above(0.0)
         return max(above, 1 - above)
 
     @property
     def verdict(self) -> str:
-        """better, worse, or not told apart, at the level."""
+        """better, worse, equal, or not told apart, at the level."""
+        if self.equal:
+            return "equal"
         if self.confidence < self.level:
             return "not told apart"
         return "better" if self.expectation > 0 else "worse"
@@ -157,11 +168,15 @@ class TwoSystems:
     def sentence(self) -> str:
         """The verdict for people."""
         low, high = self.interval
+        if self.equal:
+            return f"{self.a} and {self.b} are equal on {self.ranking.about.words}."
         between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
         if self.verdict == "not told apart":
             more = "" if self.more is None else f" {more_judgments(self.more).capitalize()} would probably tell."
-            return f"{self.a} and {self.b} cannot be told apart: {between}, confidence {self.confidence:.3f}.{more}"
-        return f"{self.a} is {self.verdict} than {self.b}: {between}, confidence {self.confidence:.3f}."
+            between += f", confidence {self.confidence:.3f}"
+            return f"{self.a} and {self.b} cannot be told apart on {self.ranking.about.words}: {between}.{more}"
+        between += f", confidence {self.confidence:.3f}"
+        return f"{self.a} is {self.verdict} than {self.b} on {self.ranking.about.words}: {between}."
 
     def __repr__(self) -> str:
         return self.sentence
@@ -172,7 +187,7 @@ class TwoSystems:
 
     def to_frame(self) -> "pd.DataFrame":
         """The verdict as a pandas table of one row."""
-        return frame_of([self.to_dict()])
+        return frame_of([self.row()])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The expected difference with its interval, and the 0 that it is held against; new axes where None."""
@@ -183,6 +198,13 @@ class TwoSystems:
         axes = draw_intervals([self.verdict], [low], [self.expectation], [high], across, axes)
         axes.axvline(0, color="0.4", linestyle="--")
         return axes
+
+    def row(self) -> dict[str, Any]:
+        """The verdict as one row of a table: what it is about in a column each, and without what is beside it."""
+        value = self.to_dict()
+        del value["beside"]
+        about = {f"about_{axis}": word for axis, word in value.pop("about").items()}
+        return value | about
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, ready for JSON."""
@@ -201,5 +223,12 @@ class TwoSystems:
             "judged": self.ranking.judged,
             "pool": self.ranking.pool,
             "basis": self.ranking.basis,
+            "about": self.ranking.about.to_dict(),
+            "beside": None if self.beside is None else self.beside._short(),
             **self.ranking.check.to_dict(),
         }
+
+    def _short(self) -> dict[str, Any]:
+        low, high = self.interval
+        about, said = self.ranking.about.to_dict(), {"confidence": self.confidence, "verdict": self.verdict}
+        return {"about": about, "low": low, "high": high, **said}

@@ -93,7 +93,7 @@ class Verdicts:
         """(s, s) where the first system is better than the second: all these statements hold together at the level."""
         first, second = self.ranking.pairs
         expectation, variance = self.ranking.differences
-        shown = expectation > self.critical * np.sqrt(variance)
+        shown = (expectation > self.critical * np.sqrt(variance)) & ~self.ranking.tied
         found = np.zeros((len(self.ranking.systems),) * 2, dtype=np.bool_)
         found[first[shown], second[shown]] = True
         return found
@@ -158,8 +158,10 @@ class Verdicts:
         names = self.ranking.systems
         if len(names) == 1:
             return f"{names[0]} is the only system."
-        at, pairs, separated = f"at a family-wise {100 * self.level:g} %", len(self.ranking.pairs[0]), self.better.sum()
+        at = f"on {self.ranking.about.words}, at a family-wise {100 * self.level:g} %"
+        pairs, separated = len(self.ranking.pairs[0]), self.better.sum()
         nearest = "" if self.nearest is None else f"; {self.nearest}"
+        nearest += self._equals
         if not separated:
             return f"No two of the {len(names)} systems can be told apart {at}{nearest}."
         leaders = self.groups[0]
@@ -168,6 +170,16 @@ class Verdicts:
         if len(tied) > 1:
             said += f"; {_listed([names[system] for system in tied])} cannot be told apart"
         return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{nearest}."
+
+    @property
+    def _equals(self) -> str:
+        """Systems known to be equal, in words; empty where there are none."""
+        tied, names = np.flatnonzero(self.ranking.tied), self.ranking.systems
+        if not len(tied):
+            return ""
+        first, second = (names[int(of[tied[0]])] for of in self.ranking.pairs)
+        more = f", as are {len(tied) - 1} more pairs" if len(tied) > 1 else ""
+        return f"; {first} and {second} are equal{more}"
 
     @staticmethod
     def _leading(leaders: list[str]) -> str:
@@ -194,17 +206,16 @@ class Verdicts:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The ranking as plain values, ready for JSON, with groups, ranks and what it is about.
+        """The ranking as plain values, ready for JSON, with groups and ranks.
 
         groups   names of the systems that cannot be told apart, a list for each group
         top_k    at most how many systems `top` of a system is about
         nearest  a, b and judgments; null where not known
-        about    panel: the statements are about grades by the same assessors, not by listeners in general
         """
         beside = {row.pop("system"): row for row in self.system_rows()}
         value = self.ranking.to_dict()
         value["systems"] = [row | beside[row["system"]] for row in value["systems"]]
-        said = {"groups": self.group_rows(), "family_wise": self.level, "top_k": self.k, "about": "panel"}
+        said = {"groups": self.group_rows(), "family_wise": self.level, "top_k": self.k}
         nearest = None if self.nearest is None else self.nearest.to_dict()
         return value | said | {"sentence": self.sentence, "nearest": nearest}
 

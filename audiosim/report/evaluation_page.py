@@ -1,5 +1,6 @@
 """Report of the systems of a collection, as one page that needs no other file."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def evaluation_page(
 def campaign_page(
     name: str,
     ranking: Ranking,
-    curve: Sequence[tuple[int, float]],
+    curve: Sequence[tuple[int, float | None]],
     worth: EvidenceWorth | None = None,
     origin: Origin | None = None,
 ) -> str:
@@ -44,17 +45,21 @@ def campaign_page(
     from audiosim.drawing import page_axes
 
     measure, rows = str(ranking.measure), ranking.system_rows()
-    said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Confidence in the ranking: {ranking.confidence:.3f}."
+    said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Ranking: {ranking.sureness}"
+    said += f"; {ranking.of_these.sureness}." if ranking.about.queries == "queries" else "."
+    said += f" {ranking.check.sentence}" if ranking.check.verdict == "FAIL" else ""
     keys, heads = ("system", "expectation", "low", "high"), ("System", measure, "Low", "High")
     drawing = inline_svg(ranking.plot(page_axes(len(rows))), f"{measure} of each system")
     cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
-    meaning = "Confidence that the system of the row is better than that of the column; filled from .95 on."
+    meaning = "Confidence that the system of the row is better than that of the column; filled from .95 on. About "
+    meaning += f"{ranking.about.words}."
     return render(
         "campaign.html",
         name,
         origin,
         said=said,
         measure=measure,
+        about=ranking.about.words,
         ranking={"drawing": drawing, "grid": grid(keys, heads, rows, _spell)},
         pairs=_triangle([row["system"] for row in rows], cells, meaning),
         course=_course(curve) if len(curve) > 1 else None,
@@ -62,7 +67,7 @@ def campaign_page(
     )
 
 
-def _course(curve: Sequence[tuple[int, float]]) -> dict[str, Any]:
+def _course(curve: Sequence[tuple[int, float | None]]) -> dict[str, Any]:
     """Confidence in the ranking by the number of judgments."""
     points = [{"judged": judged, "confidence": confidence} for judged, confidence in curve]
     return {
@@ -71,12 +76,12 @@ def _course(curve: Sequence[tuple[int, float]]) -> dict[str, Any]:
     }
 
 
-def course_drawing(curve: Sequence[tuple[int, float]]) -> str:
+def course_drawing(curve: Sequence[tuple[int, float | None]]) -> str:
     """The confidence in the ranking by the number of judgments, as SVG."""
     from audiosim.drawing import Line, draw_curves, page_axes
 
     judged, confidence = zip(*curve, strict=True)
-    line = Line("confidence", judged, confidence)
+    line = Line("confidence", judged, [math.nan if of is None else of for of in confidence])
     return inline_svg(draw_curves([line], "judgments", "confidence", page_axes(height=3)), "confidence by judgments")
 
 

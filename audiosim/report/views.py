@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.expected.ranking import Ranking
+from audiosim.expected.about import About
+from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.expected.two_systems import Condition, TwoSystems
 from audiosim.expected.verdicts import Verdicts
 from audiosim.report.screen import PlainTable, Setting
@@ -37,11 +38,20 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
         drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
         ranks = _verdict_cells(more) if more else ()
         table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
-    sure = int((ranking.confidences >= 0.95).sum())
-    pairs = f"{sure} of {len(ranking.confidences)} pairs of systems at .95 or more"
-    confident = f"Confidence in the ranking {ranking.confidence:.3f}; {pairs}."
+    confident = _confident(ranking)
     notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
+
+
+def _confident(ranking: Ranking) -> str:
+    """Confidence in the order and what it is about, with the pairs of systems that are settled, as a sentence."""
+    if ranking.confidence is None:
+        return "Nothing to order: no two systems differ."
+    open_ = ranking.confidences[~ranking.tied]
+    pairs = f"{int((open_ >= 0.95).sum())} of {len(open_)} pairs of systems at .95 or more"
+    equal = int(ranking.tied.sum())
+    more = f"; {equal} {'pair is' if equal == 1 else 'pairs are'} equal and not counted" if equal else ""
+    return f"Confidence in the ranking {ranking.confidence:.3f}, on {ranking.about.words}; {pairs}{more}."
 
 
 def effort_view(found: "Effort") -> RenderableType:
@@ -57,6 +67,11 @@ def effort_view(found: "Effort") -> RenderableType:
             f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = f"{found.judged:,} pairs are judged; {len(found.counts)} campaigns were played on with drawn grades."
+    if found.unmet:
+        basis += (
+            f" In {found.unmet} of them everything was judged and the goal, on {found.about.words}, was still not met: "
+            "more queries would help, more judgments would not."
+        )
     below = [_otherwise(found)] if found.otherwise else []
     if not found.unsettled:
         return Group(Text(said), Text(basis), *below)
@@ -98,6 +113,7 @@ def _ranks(low: int, high: int) -> str:
 def verdict_view(found: TwoSystems, condition: Condition | None = None) -> RenderableType:
     """The verdict on two systems, whether a condition is shown, and on how many judgments that rests."""
     ranking, lines = found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
+    lines += [] if found.beside is None else [f"{found.beside.sentence}"]
     if condition is not None:
         shown = "Shown" if found.holds(condition) else "Not shown"
         lines.append(
@@ -141,8 +157,9 @@ def curve_view(curve: Sequence[Mapping[str, Any]], moments: int = 12) -> Rendera
     shown = sorted({round(step * last / (moments - 1)) for step in range(moments)}) if last else [0]
     table = PlainTable("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "bar"))
     for point in (curve[index] for index in shown):
-        drawn = _two_dots(point["confidence"], point["accuracy"])
-        table.add_row(f"{point['judged']:,}", f"{point['confidence']:.3f}", f"{point['accuracy']:.3f}", drawn)
+        sure, right = (point[name] for name in ("confidence", "accuracy"))
+        drawn, stated = ("", "-") if sure is None else (_two_dots(sure, right), f"{sure:.3f}")
+        table.add_row(f"{point['judged']:,}", stated, f"{right:.3f}", drawn)
     return table
 
 
@@ -197,7 +214,8 @@ def _some(names: Sequence[str], count: int = 5) -> str:
 def replay_view(result: Mapping[str, Any]) -> RenderableType:
     """Course of a replayed campaign: its curve, and its end."""
     end = (
-        f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: confidence {result['confidence']:.3f}, "
+        f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: "
+        f"{spelled_confidence(result['confidence'], About(**result['about']))}, "
         f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']}).\n"
         f"Scores: Spearman's rho {result['rho']:.3f}, RMSE {result['rmse']:.3f}, of differences between systems "
         f"{result['rmse_differences']:.3f}."

@@ -11,8 +11,10 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair, check_judgment
 from audiosim.corpus.pool import Pool
+from audiosim.deprecation import warn_deprecated
 from audiosim.errors import InputError
-from audiosim.expected.estimation import ExpectedScores, check_ranking, expected_scores, rank
+from audiosim.expected.about import THESE, About
+from audiosim.expected.estimation import ExpectedScores, Grounds, check_ranking, expected_scores, rank
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
@@ -44,6 +46,7 @@ class Selection:
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     distribution  of a difference between systems: see `Ranking`
     checks     whether the model is held against the judgments
+    about      which queries, and whose judgments, the ranking is about, and the stopping rules that do not say
     """
 
     expected: ExpectedScores
@@ -60,6 +63,7 @@ class Selection:
     learns: bool = True
     distribution: DifferenceDistribution = "t"
     checks: bool = True
+    about: About = THESE
 
     @classmethod
     def start(
@@ -74,6 +78,7 @@ class Selection:
         learned: Mapping[Pair, float] | None = None,
         learns: bool = True,
         distribution: DifferenceDistribution = "t",
+        about: About = THESE,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
@@ -83,6 +88,7 @@ class Selection:
         learned  grades that the estimator learns from; where None those of the judgments, in their order
         learns   whether it learns anew by itself as it goes on
         distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
+        about    which queries the ranking is about
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -107,6 +113,7 @@ class Selection:
             log,
             learns=learns,
             distribution=distribution,
+            about=about,
         )
 
     @property
@@ -135,28 +142,48 @@ class Selection:
         return {self.pool.pairs[place]: float(self.grades[place]) for place in self.order}
 
     @cached_property
-    def ranking(self) -> Ranking:
-        """Expected scores of the systems now."""
+    def believed(self) -> Ranking:
+        """Ranking as the model has it, about these queries: what pairs are chosen by, before the model is checked."""
         correlated = self.belief.prior.correlated
         return rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
 
     @cached_property
-    def checked(self) -> Ranking:
-        """The ranking with a check of the model by the judgments so far; see `ModelCheck`."""
+    def _grounds(self) -> Grounds:
         if not self.checks:
-            return self.ranking
+            return Grounds(self.believed, self.belief, self.scores)
         order = np.array(self.order, dtype=np.int64)
-        return check_ranking(self.expected, self.estimator, self.belief, self.ranking, order)
+        return check_ranking(self.expected, self.estimator, self.belief, self.believed, order)
+
+    @cached_property
+    def _stated(self) -> dict[About, Ranking]:
+        return {}
+
+    def stated(self, about: About) -> Ranking:
+        """Ranking about some queries, with a check of the model by the judgments so far: what is stated everywhere."""
+        if about not in self._stated:
+            self._stated[about] = self._grounds.about(about, self.expected)
+        return self._stated[about]
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """Ranking of the systems now, with a check of the model by the judgments so far; see `ModelCheck`."""
+        return self.stated(self.about)
 
     @property
-    def confidence(self) -> float:
-        """The mean confidence in the order of two systems now."""
+    def checked(self) -> Ranking:
+        """The ranking, by its former name."""
+        warn_deprecated("Selection.checked", "Selection.ranking")
+        return self.ranking
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean confidence in the order of two systems now; None where there is nothing to order."""
         return self.ranking.confidence
 
     @cached_property
     def weights(self) -> Array:
         """(n,) what the judgment of each pair was worth when the rule was last asked."""
-        return self.rule.weights(self.belief, self.ranking) if self.asked is None else self.asked.weights
+        return self.rule.weights(self.belief, self.believed) if self.asked is None else self.asked.weights
 
     def reached(self, stop: float | str | StoppingRule) -> bool:
         """True if judging may stop: a stopping rule is met, or no judgment is worth anything any more.
@@ -298,7 +325,8 @@ def confidences(
     judgments: Sequence[Judgment],
     moments: int = 60,
     distribution: DifferenceDistribution = "t",
-) -> list[tuple[int, float]]:
+    about: About = THESE,
+) -> list[tuple[int, float | None]]:
     """Course of the confidence in the ranking while judgments were made: (judgments, confidence) at some moments.
 
     judgments  in the order in which they were made
@@ -313,7 +341,7 @@ def confidences(
         if moment not in learned:
             learned[moment] = after_grades(pool, estimator, grades)
         selection = Selection.start(
-            pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution
+            pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution, about=about
         )
         found.append((place, selection.confidence))
     return found

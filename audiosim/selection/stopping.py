@@ -9,13 +9,16 @@ error=0.05                  the error of the systems' scores, corrected for what
 error(corrected=no)=0.05    the same as the thesis has it at first
 judgments=200               so many judged pairs
 
+A rule goes by what the loop's ranking is about, these queries unless told otherwise; about=queries asks for a statement
+about queries of this kind: confidence(about=queries)=0.95. That may not be had however much is judged.
+
 None but the last is met before some pairs are judged that check the model: CHECKED of them, or a fifth of a small pool.
 `floor` asks for another number: confidence(floor=0)=0.95 believes the model unseen.
 
 What a campaign knows of its collection it has learned from few judgments, and who stops when a statement first reaches
 a target stops at a lucky moment: at the stop it is less often right than it says, the more so the sooner that is. Of
 correlated gains the rules on confidence therefore go by wider deviations, see `caution`, and no rule is met by a
-statement that would not meet it when widened for a model that does not fit; see `ModelCheck`.
+statement of a model that does not fit before it is widened for that; see `ModelCheck`.
 """
 
 import math
@@ -26,6 +29,7 @@ import numpy as np
 
 from audiosim.deprecation import deprecated
 from audiosim.errors import InputError
+from audiosim.expected.about import About
 from audiosim.expected.ranking import Ranking
 from audiosim.selection.correction import corrected_deviation
 from audiosim.selection.stopping_definition import (
@@ -34,6 +38,7 @@ from audiosim.selection.stopping_definition import (
     StoppingDefinition,
     StoppingRule,
     Written,
+    about_in,
     check_floor,
     check_share,
     checked,
@@ -42,6 +47,7 @@ from audiosim.selection.stopping_definition import (
     share_to_reach,
     spelled_parameters,
     spelled_target,
+    stated_to,
     target_above,
     whole_number,
     yes_or_no,
@@ -74,12 +80,14 @@ class Assurance:
     target  above 0; more than 1 is never reached
     size    that the claim is about: a difference in score, 0 or more, or a share of users
     floor   judgments before which it is not met, whatever the model says; see `checked`
+    about   which queries the claim is about; None: those that the loop's ranking is about
     """
 
     claim: Claim
     target: float
     size: float = 0.0
     floor: int = CHECKED
+    about: About | None = None
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
@@ -89,15 +97,18 @@ class Assurance:
             raise InputError(f"the size of a difference must be 0 or more, got {self.size:g}")
 
     def level(self, state: LoopState) -> float:
-        found = level_of_shares if self.claim.parameter == "share" else level_at_stop
-        return found(state, lambda ranking: self.claim.sure(ranking, self.size), self.target)
+        ranking = stated_to(state, self.about)
+        if self.claim.parameter == "share":
+            ranking = satisfied_users(state, ranking)
+        return self.claim.sure(ranking.wider(caution(ranking.judged) if ranking.correlated else 1.0), self.size)
 
     def reached(self, state: LoopState) -> bool:
         return checked(state, self.floor) and self.level(state) >= self.target
 
     def __str__(self) -> str:
         sizes = {self.claim.parameter: self.size} if self.claim.parameter else {}
-        return f"{self.claim.name}{spelled_parameters(sizes, self.floor)}={spelled_target(self.target)}"
+        written = spelled_parameters(sizes, self.floor, about=self.about)
+        return f"{self.claim.name}{written}={spelled_target(self.target)}"
 
 
 def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDefinition:
@@ -109,20 +120,19 @@ def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDef
 
     def make(of: Written, target: float) -> Assurance:
         size = number_of(parameter, of.get(parameter, usual)) if parameter else 0.0
-        return Assurance(claim, share_to_reach(name, target), size, floor_in(of))
+        return Assurance(claim, share_to_reach(name, target), size, floor_in(of), about_in(of))
 
-    return StoppingDefinition(name, make, example, (parameter, "floor") if parameter else ("floor",))
+    return StoppingDefinition(name, make, example, (*([parameter] if parameter else []), "floor", "about"))
 
 
 def _order(ranking: Ranking, _: float) -> float:
     """The mean over all pairs of systems of the confidence in which is better."""
-    return ranking.confidence
+    return 1.0 if ranking.confidence is None else ranking.confidence
 
 
 def _every_order(ranking: Ranking, _: float) -> float:
-    """The least confidence in which of two systems is better; a known tie counts as settled."""
-    known = ranking.differences[1] == 0
-    return float(np.where(known, 1.0, ranking.confidences).min(initial=1.0))
+    """The least confidence in which of two systems is better; those known to be equal are settled."""
+    return float(ranking.confidences.min(initial=1.0))
 
 
 def _verdicts(ranking: Ranking, size: float) -> float:
@@ -132,8 +142,8 @@ def _verdicts(ranking: Ranking, size: float) -> float:
     shares of users whom two systems satisfy likewise: the mean over the queries of that of the query's score, by the
     published mapping (Urbano 2013, Table 4.3), of a measure that has one. Sections 4.1.1 and 8.5.
     """
-    settled = ranking.settled(size)
-    return float(settled.mean()) if len(settled) else 1.0
+    settled = ranking.mean_of_open(ranking.settled(size))
+    return 1.0 if settled is None else settled
 
 
 ORDER, EVERY_ORDER = Claim("confidence", _order), Claim("every", _every_order)
@@ -161,6 +171,7 @@ class Error:
     size: float
     corrected: bool = True
     floor: int = CHECKED
+    about: About | None = None
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
@@ -169,31 +180,29 @@ class Error:
 
     def level(self, state: LoopState) -> float:
         """The error that the rule counts with now: half the width of a 95 % interval, corrected if asked for."""
-        level = self._of(state.ranking, state)
-        return level if level > self.size else self._of(state.checked, state)
+        ranking = stated_to(state, self.about)
+        return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(ranking) * self.size
 
     def reached(self, state: LoopState) -> bool:
         return checked(state, self.floor) and self.level(state) <= self.size
 
-    def _of(self, ranking: Ranking, state: LoopState) -> float:
-        return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(state) * self.size
-
-    def _deviation(self, state: LoopState) -> float:
-        if self.corrected and state.ranking.correlated:
+    def _deviation(self, ranking: Ranking) -> float:
+        if self.corrected and ranking.correlated:
             return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
-            return corrected_deviation(state.ranking.measure, self.size)
-        return self.size / state.ranking.quantile(LEVEL)
+            return corrected_deviation(ranking.measure, self.size)
+        return self.size / ranking.quantile(LEVEL)
 
     def __str__(self) -> str:
-        return f"error{spelled_parameters({}, self.floor, self.corrected)}={spelled_target(self.size)}"
+        written = spelled_parameters({}, self.floor, self.corrected, self.about)
+        return f"error{written}={spelled_target(self.size)}"
 
 
 ERROR = StoppingDefinition(
     "error",
-    lambda of, target: Error(target_above("error", target), yes_or_no(of.get("corrected")), floor_in(of)),
+    lambda of, target: Error(target_above("error", target), yes_or_no(of.get("corrected")), floor_in(of), about_in(of)),
     "error=0.05",
-    ("corrected", "floor"),
+    ("corrected", "floor", "about"),
 )
 
 
@@ -237,45 +246,27 @@ class AnyOf:
         return " or ".join(map(str, self.rules))
 
 
-def satisfied_users(state: LoopState) -> Ranking:
-    """The ranking with each score turned into the share of users it satisfies: the mean over the queries of the
-    published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
+def satisfied_users(state: LoopState, ranking: Ranking | None = None) -> Ranking:
+    """A ranking of the state with each score turned into the share of users it satisfies: the mean over the queries of
+    the published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
+
+    It is about the same queries, and as much wider than the belief has it as the ranking is; that of the state where
+    None is given.
     """
-    expected = state.expected
+    expected, belief = state.expected, state.belief
+    ranking = state.ranking if ranking is None else ranking
     mapping = published_mapping(expected.measure, expected.pool.scale.name)
-    return replace(state.ranking, scores=expected.satisfied(state.belief, mapping))
-
-
-def level_of_shares(state: LoopState, level: Callable[[Ranking], float], target: float) -> float:
-    """The level of the shares of users satisfied that a stop may go by: as sure as `level_at_stop` takes scores to be.
-
-    level  of the ranking whose scores are these shares; see `satisfied_users`
-    """
-    shares, doubt = satisfied_users(state), float(state.ranking.scores.variance.sum())
-
-    def settled(ranking: Ranking) -> float:
-        wider = np.sqrt(float(ranking.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
-        return level(shares.wider(float(wider)))
-
-    return level_at_stop(state, settled, target)
-
-
-def level_at_stop(state: LoopState, level: Callable[[Ranking], float], target: float) -> float:
-    """The level of a ranking that a stop may go by.
-
-    level   of a ranking, rising as its deviations fall
-    target  at which judging stops
-
-    Of correlated gains with deviations `caution` times as large. The model is checked only when the target is reached,
-    since that takes long: short of it, what is told may be more than a model that does not fit allows.
-    """
-    wider = caution(state.ranking.judged) if state.ranking.correlated else 1.0
-    found = level(state.ranking.wider(wider))
-    return found if found < target else level(state.checked.wider(wider))
+    shares = expected.satisfied(belief, mapping)
+    doubt = float(expected.scores(belief).variance.sum())
+    wider = np.sqrt(float(ranking.of_these.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
+    found = replace(ranking.of_these, scores=shares).wider(float(wider))
+    if ranking.sampling is None:
+        return found
+    return found.of_this_kind(expected.between_queries(belief, shares, mapping))
 
 
 def caution(judged: int) -> float:
-    """Factor of the deviations that a stop goes by after so many judgments.
+    """Factor of the deviations that a stop goes by after so many judgments, where gains are correlated.
 
         sqrt(1 + CAUTION / judged)
 

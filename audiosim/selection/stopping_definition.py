@@ -9,6 +9,7 @@ import numpy as np
 
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.expected.about import About
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
@@ -25,11 +26,12 @@ class LoopState(Protocol):
     """State that a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
 
     @property
-    def ranking(self) -> Ranking: ...
+    def ranking(self) -> Ranking:
+        """The ranking as it is stated, wider where the judgments so far speak against the model."""
+        ...
 
-    @property
-    def checked(self) -> Ranking:
-        """The ranking, wider where the judgments so far speak against the model."""
+    def stated(self, about: About) -> Ranking:
+        """The same about the queries that are named."""
         ...
 
     @property
@@ -103,6 +105,16 @@ def floor_in(written: Written) -> int:
     return whole_number(number_of("floor", written["floor"])) if "floor" in written else CHECKED
 
 
+def about_in(written: Written) -> About | None:
+    """Subject that is written, such as queries; None where none is: that of the loop."""
+    return About.parse(written["about"]) if "about" in written else None
+
+
+def stated_to(state: LoopState, about: About | None) -> Ranking:
+    """The ranking about what a rule names, or where it names nothing, about what the loop is."""
+    return state.ranking if about is None else state.stated(about)
+
+
 def number_of(name: str, value: str | None) -> float:
     """Number that a text says; an error where it is none."""
     try:
@@ -165,9 +177,12 @@ def check_share(share: float) -> None:
         raise InputError(f"a share of users must be in [0, 1], got {share:g}")
 
 
-def spelled_parameters(numbers: Mapping[str, float], floor: int, corrected: bool = True) -> str:
+def spelled_parameters(
+    numbers: Mapping[str, float], floor: int, corrected: bool = True, about: About | None = None
+) -> str:
     """The parameters as they are written, those at their default left out."""
     parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
     parts += [] if corrected else ["corrected=no"]
     parts += [] if floor == CHECKED else [f"floor={floor}"]
+    parts += [] if about is None else [f"about={about.queries}"]
     return f"({','.join(parts)})" if parts else ""

@@ -1,7 +1,7 @@
 """Effort that a stopping rule will take: judgments, hours, and the pairs of systems that judging will not settle."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from audiosim.corpus.collection import Collection, as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.deprecation import former_argument
 from audiosim.errors import InputError
+from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
@@ -54,6 +55,8 @@ class Effort:
               judged: power 80 %, paired t at 5 %; None for over 10,000)
     otherwise what the collection would tell apart as it is, with more queries, a deeper cutoff, second opinions
     off       standard deviation of the logarithm of what replays needed over what was predicted
+    unmet     campaigns in which all was judged, and the goal still not met: it takes more queries
+    about     which queries the goal is about
     """
 
     stopping_rule: str
@@ -65,6 +68,8 @@ class Effort:
     unsettled: tuple[dict[str, Any], ...]
     otherwise: tuple[DesignChoice, ...] = ()
     off: float = OFF
+    unmet: int = 0
+    about: About = THESE
 
     def quantile(self, share: float) -> float | None:
         """Judgments that a share of the campaigns did not exceed, interpolated; None where none was finished."""
@@ -100,6 +105,8 @@ class Effort:
             "seconds_per_judgment": self.seconds,
             "listeners": self.listeners,
             "campaigns": len(self.counts),
+            "unmet": self.unmet,
+            "about": self.about.to_dict(),
             "unsettled": list(self.unsettled),
             "otherwise": [one.to_dict() for one in self.otherwise],
         }
@@ -146,6 +153,7 @@ def plan(
     seconds: float | None = None,
     listeners: int = 1,
     distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
     rng: np.random.Generator | None = None,
     proceed: Callable[[], bool] = lambda: True,
 ) -> Effort:
@@ -158,6 +166,7 @@ def plan(
     seconds    a judgment takes, above 0; None for the pace of the judgments there are, or SECONDS where it is unknown
     listeners  who judge at the same time, at least 1
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
+    about      which queries the goal is about: "these", or "queries" of this kind
     rng        of all draws; seeded with 0 where None
     proceed    asked before each judgment whether there is time for it
 
@@ -167,8 +176,9 @@ def plan(
     collection, measure = as_collection(collection), as_measure(measure)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(
-        pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution
-    )
+        pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution,
+        about=as_about(about),
+    )  # fmt: skip
     seconds = seconds_per_judgment(collection) if seconds is None else seconds
     deeper = make if model is None or isinstance(model, str) or callable(model) else None
     rng = np.random.default_rng(0) if rng is None else rng
@@ -202,7 +212,7 @@ def effort_from(
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
     pool, measure, selection = selection.pool, selection.measure, selection.in_thought
     counts, confidences, worlds = [], [], []
-    cut = None
+    cut, unmet = None, 0
     for _ in range(campaigns):
         grades = drawn_grades(selection.belief, rng)
         worlds.append(scores_of(collection, pool, measure, grades))
@@ -211,12 +221,16 @@ def effort_from(
             cut = count
             break
         counts.append(count)
+        unmet += not stop.reached(end)
         confidences.append(_confidences(end))
     unsettled = _unsettled(pool.systems, confidences, worlds)
     further = None if deeper is None else _deeper(collection, measure, deeper, len(worlds), rng)
     otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stop)
     counts = sorted(counts)
-    return Effort(str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off)
+    return Effort(
+        str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
+        selection.about,
+    )  # fmt: skip
 
 
 def _deeper(

@@ -27,7 +27,7 @@ class Observation:
     """A campaign at one moment, beside the truth.
 
     judged  how many pairs of documents are judged
-    stated  (p,) the confidence in the order of each pair of systems
+    stated  (p,) the confidence in the order of each pair of systems, those known to be equal left out
     right   (p,) how right that order is: 1, 0, or 1/2 for a tie
     gap     (p,) how much the scores of the two truly differ
     error   mean absolute error of the systems' scores
@@ -79,12 +79,12 @@ class Truth:
         ranking, gains = selection.ranking, selection.belief.gains.project(self.shares)
         (better, worse), reach = ranking.pairs, ranking.quantile(LEVEL)
         difference = self.scores[better] - self.scores[worse]
-        scores = ranking.scores
+        scores, open_ = ranking.scores, ~ranking.tied | ranking.tied.all()
         return Observation(
             judged=selection.judged,
-            stated=ranking.confidences,
-            right=right(ranking, self.scores),
-            gap=np.abs(difference),
+            stated=ranking.confidences[open_],
+            right=right(ranking, self.scores)[open_],
+            gap=np.abs(difference)[open_],
             error=float(np.abs(scores.mean - self.scores).mean()),
             bias=float((scores.mean - self.scores).mean()),
             inside={

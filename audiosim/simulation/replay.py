@@ -10,7 +10,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
-from audiosim.expected.ranking import Ranking
+from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.selection import Selection, StoppingRule
 from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.rank_agreement import spearman
@@ -25,7 +25,7 @@ class ReplayMoment:
     """One moment of a replay.
 
     judged      number of pairs judged
-    confidence  in the ranking, as claimed
+    confidence  in the ranking, as claimed; None where there is nothing to order
     accuracy    of the ranking, as it truly was
     deviation   sqrt of the mean variance of the systems' scores, as claimed
     error       mean absolute error of the systems' scores, as it truly was
@@ -35,7 +35,7 @@ class ReplayMoment:
     """
 
     judged: int
-    confidence: float
+    confidence: float | None
     accuracy: float
     deviation: float
     error: float
@@ -72,7 +72,7 @@ class Replay:
         last = self.curve[-1]
         return (
             f"{self.selection.measure}: stopped after {last.judged} of {len(self.selection.pool.pairs)} judgments, "
-            f"confidence {last.confidence:.3f}, accuracy {last.accuracy:.3f}"
+            f"{spelled_confidence(last.confidence, self.selection.about)}, accuracy {last.accuracy:.3f}"
         )
 
     def _repr_html_(self) -> str:
@@ -87,9 +87,9 @@ class Replay:
         """Stated confidence and true accuracy after each judgment; new axes where None."""
         from audiosim.drawing import Line, draw_curves
 
-        judged = [moment.judged for moment in self.curve]
+        judged, confidences = ([getattr(moment, name) for moment in self.curve] for name in ("judged", "confidence"))
         lines = [
-            Line("confidence, stated", judged, [moment.confidence for moment in self.curve]),
+            Line("confidence, stated", judged, [np.nan if of is None else of for of in confidences]),
             Line("accuracy, true", judged, [moment.accuracy for moment in self.curve]),
         ]
         return draw_curves(lines, "judgments", "share of pairs of systems", axes)
@@ -103,6 +103,7 @@ class Replay:
             "judged": last.judged,
             "pool": len(self.selection.pool.pairs),
             "confidence": last.confidence,
+            "about": self.selection.about.to_dict(),
             "accuracy": last.accuracy,
             "tau": self.tau,
             "rho": last.rho,
@@ -205,14 +206,15 @@ def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]
 
     scores  (s,) the true ones
 
-    A tie on one side only counts half; a tie that is one on both sides is right. With fewer than
-    two systems there is nothing to get wrong: 1 and 1.
+    A tie on one side only counts half; a tie that is one on both sides is right. Pairs known to be equal are left out
+    of the accuracy, as of the confidence. Where there is nothing to order there is nothing to get wrong: 1 and 1.
     """
     better, worse = ranking.pairs
     if len(better) == 0:
         return 1.0, 1.0
     expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])
-    return float(right(ranking, scores).mean()), float((expected * true).mean())
+    accuracy = ranking.mean_of_open(right(ranking, scores))
+    return 1.0 if accuracy is None else accuracy, float((expected * true).mean())
 
 
 def right(ranking: Ranking, scores: Array) -> Array:

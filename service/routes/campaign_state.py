@@ -12,6 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from audiosim.errors import StoreError
+from audiosim.expected.about import About
 from audiosim.expected.verdicts import Verdicts
 from service.callers import CLIENT, CallerDep
 from service.exchange import CollectionDep, ServedDep, answer, chapter, kept
@@ -35,24 +36,31 @@ MeasureQuery = Annotated[
     str | None, Query(max_length=200, description="such as nDCG@5; that of the campaign if not given")
 ]
 
+AboutQuery = Annotated[
+    list[str] | None,
+    Query(max_length=3, description="these queries, or queries of this kind: `queries`; and `panel`"),
+]
+
 RankingsDep = Annotated[Shared, kept("rankings")]
 
 
 @router.get("/collections/{collection}/ranking", dependencies=[CLIENT], response_model=RankingOut)
-async def show_ranking(one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None) -> Response:
+async def show_ranking(
+    one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, about: AboutQuery = None
+) -> Response:
     """The systems ranked from the judgments so far: what `audiosim estimate` says.
 
     By the campaign's own measure that is known at once; by others a few are computed at a time, and more are refused.
     """
-    wanted = one.measure(measure)
+    wanted, subject = one.measure(measure), None if about is None else About.parse(about)
 
     def rank() -> dict[str, Any]:
-        number, verdicts = one.verdicts(measure)
+        number, verdicts = one.verdicts(measure, subject)
         return {"collection": one.collection.identifier, "state": number} | _fields(verdicts)
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
-    return answer(await rankings.do((one, wanted), rank))
+    return answer(await rankings.do((one, wanted, subject), rank))
 
 
 @lru_cache(maxsize=KEPT)

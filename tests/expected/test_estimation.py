@@ -83,7 +83,9 @@ def test_systems_that_retrieve_the_same_are_a_known_tie(tiny, written):
     ranking = ranking_of(twins, written)
     assert ranking.differences[0].tolist() == [0]
     assert ranking.differences[1].tolist() == [0]
-    assert ranking.confidence == 0.5
+    assert ranking.tied.tolist() == [True]
+    assert ranking.confidence is None
+    assert ranking.pair_rows()[0]["equal"]
 
 
 def test_a_difference_whose_unjudged_documents_are_shared_is_known(tiny):
@@ -96,9 +98,10 @@ def test_a_difference_whose_unjudged_documents_are_shared_is_known(tiny):
 
 
 @pytest.mark.parametrize("written", ["CG@2", "nDCG@2", "AP@2"])
-def test_a_single_system_is_ranked_for_sure(tiny, written):
+def test_of_a_single_system_there_is_nothing_to_order(tiny, written):
     ranking = ranking_of(replace(tiny, runs=tiny.runs[:1]), written)
-    assert ranking.confidence == 1
+    assert ranking.confidence is None
+    assert ranking.sureness == "nothing to order: no two systems differ"
     assert ranking.pair_rows() == []
 
 

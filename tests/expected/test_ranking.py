@@ -76,10 +76,12 @@ def known(*means):
     return ranking_of(Moments(np.array(means), np.zeros((len(means), len(means)))))
 
 
-def test_a_known_difference_is_certain_and_a_known_tie_is_a_toss_up():
+def test_what_is_known_is_certain_and_a_known_tie_counts_for_nothing():
     ranking = known(0.5, 0.25, 0.5)
     assert list(zip(*ranking.pairs, strict=True)) == [(0, 2), (0, 1), (2, 1)]
-    assert ranking.confidences.tolist() == [0.5, 1, 1]
+    assert ranking.confidences.tolist() == [1, 1, 1]
+    assert ranking.tied.tolist() == [True, False, False]
+    assert ranking.confidence == 1
     assert ranking.above(0.125).tolist() == [0, 1, 1]
     assert ranking.above(0.25).tolist() == [0, 0.5, 0.5]
     assert ranking.larger(0.125).tolist() == [0, 1, 1]
@@ -88,9 +90,9 @@ def test_a_known_difference_is_certain_and_a_known_tie_is_a_toss_up():
     assert ranking.settled(0.5).tolist() == [1, 1, 1]
 
 
-def test_a_single_system_is_ranked_for_sure():
+def test_of_a_single_system_there_is_nothing_to_order():
     ranking = known(0.5)
-    assert (ranking.confidence, ranking.pair_rows()) == (1, [])
+    assert (ranking.confidence, ranking.pair_rows()) == (None, [])
 
 
 def test_wholly_correlated_systems_differ_for_sure():
@@ -168,7 +170,7 @@ def test_a_ranking_turns_into_pandas_and_plain_values():
     assert list(frame.columns) == ["expectation", "variance", "low", "high"]
     assert list(ranking.to_dict())[:7] == ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
     assert list(ranking.system_rows()[0]) == ["system", "expectation", "variance", "low", "high"]
-    assert list(ranking.pair_rows()[0]) == ["a", "b", "expectation", "variance", "confidence"]
+    assert list(ranking.pair_rows()[0]) == ["a", "b", "expectation", "variance", "confidence", "equal"]
     assert (ranking.to_dict()["measure"], ranking.to_dict()["judged"], ranking.to_dict()["pool"]) == ("CG@5", 3, 40)
 
 

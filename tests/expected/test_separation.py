@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.stats import t as student
 
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.about import THESE
 from audiosim.expected.estimation import expected_scores, rank, rank_belief
 from audiosim.expected.separation import (
     PROBABLY,
@@ -94,7 +95,7 @@ def test_two_systems_that_are_not_told_apart_are_told_what_would(judged):
     ranking = rank_belief(expected, estimator, belief)
     close = int(np.argmin(ranking.confidences))
     a, b = (ranking.systems[of[close]] for of in ranking.pairs)
-    found = two_systems_of_pool(expected, estimator, grades, (b, a), 0.95)
+    found = two_systems_of_pool(expected, estimator, grades, (b, a), 0.95, about=THESE)
     critical = student.ppf(0.95, ranking.freedom)
     assert found.more == judgments_to_separate(expected, belief, ranking, close, critical)
     assert found.sentence.endswith(f"{found.more} more judgments would probably tell.")

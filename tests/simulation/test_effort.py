@@ -86,10 +86,16 @@ def test_queries_needed_are_those_of_the_paired_t_test_of_statsmodels():
     assert found == pytest.approx(expected - 1.96**2 / 2, rel=0.02)
 
 
-def test_equal_systems_are_never_told_apart(tiny):
+def test_equal_systems_are_settled_not_open(tiny):
     runs = (tiny.runs[0], Run("A2", tiny.runs[0].rankings))
     found = plan(replace(tiny, runs=runs, teams={}), "uniform", "CG@2", stopping_rule="judgments=1", campaigns=1)
-    assert [row["queries"] for row in found.unsettled] == [None]
+    assert found.unsettled == ()
+
+
+def test_a_goal_that_judging_cannot_meet_asks_for_queries(tiny):
+    found = plan(tiny, "uniform", "CG@2", stopping_rule="confidence(floor=0)=0.99999", campaigns=2, about="queries")
+    assert found.unmet == len(found.counts) == 2
+    assert found.to_dict()["about"] == {"queries": "queries", "listeners": "panel"}
 
 
 def test_the_pace_is_that_of_the_judgments_there_are(tiny):

@@ -145,8 +145,8 @@ def test_a_replay_as_plain_values_has_its_curve(selection, truth):
     result = replay(selection, truth, 0.9)
     said = result.to_dict()
     assert list(said) == [
-        *("measure", "model", "judged", "pool", "confidence", "accuracy", "tau", "rho", "rmse", "rmse_differences"),
-        *("rule", "error", "turns", "curve"),
+        *("measure", "model", "judged", "pool", "confidence", "about", "accuracy", "tau", "rho", "rmse"),
+        *("rmse_differences", "rule", "error", "turns", "curve"),
     ]
     assert (said["measure"], said["model"], said["rule"]) == ("CG@2", "mjud-fine", "differences")
     assert [list(point) for point in said["curve"]] == [
