@@ -88,6 +88,7 @@ nightly: links validation
 drawing: $(VENV)/installed-for-docs $(VENV)/installed-for-tests
 	$(BIN)/python docs/draw_architecture.py
 	$(BIN)/python docs/draw_pages.py
+	$(BIN)/python docs/draw_settling.py
 
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
