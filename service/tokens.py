@@ -15,8 +15,8 @@ from sqlalchemy import exc
 
 from audiosim.campaign.engine import open_engine, open_existing, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
-from audiosim.campaign.schema import prepare_tables
-from audiosim.campaign.tables import TOKENS, TOKENS_HISTORY
+from audiosim.campaign.schema import layout_in, prepare_tables
+from audiosim.campaign.tables import TABLES, TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
 
 ROLES = ("assessor", "organiser", "client")
@@ -65,16 +65,24 @@ def digest_of(secret: str) -> str:
 class TokenStore:
     """The tokens in a database, such as sqlite:///campaign.db, beside the campaigns."""
 
-    def __init__(self, url: str, clock: Clock = utc_now, *, existing: bool = False) -> None:
+    def __init__(
+        self, url: str, clock: Clock = utc_now, *, existing: bool = False, upgrade: bool = False, reading: bool = False
+    ) -> None:
         """Open the tokens of a database.
 
         existing  whether the database must be there already
+        upgrade   whether its tables are brought up to date, which stops servers of before: tokens need only their own
+        reading   whether nothing is changed
         """
         self._clock = clock
-        self._engine = (open_existing if existing else open_engine)(url, TIMEOUT_S)
+        self._engine = (open_existing if existing or reading else open_engine)(url, TIMEOUT_S, reading)
         finalize(self, self._engine.dispose)
         with reporting(self._engine):
-            prepare_tables(self._engine)
+            if not reading and (upgrade or not layout_in(self._engine)):
+                prepare_tables(self._engine)
+            if not reading:  # of layouts 1 and 2 they were no part
+                TABLES.create_all(self._engine, [TOKENS, TOKENS_HISTORY])
+            self._there = sql.inspect(self._engine).has_table(TOKENS.name)
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
         """A new token, which nothing can show again.
@@ -107,6 +115,8 @@ class TokenStore:
 
     def tokens(self) -> list[Token]:
         """All tokens, by name; those too that have ended."""
+        if not self._there:
+            return []
         with reporting(self._engine), self._engine.connect() as connection:
             rows = connection.execute(sql.select(*TOKENS.c).order_by(TOKENS.c.name)).all()
         return [Token(**row._mapping) for row in rows]

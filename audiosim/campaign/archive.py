@@ -14,6 +14,7 @@ from typing import Any
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.database import DatabaseStore, campaigns_in
 from audiosim.campaign.event import Event
+from audiosim.campaign.schema import check_upgraded
 from audiosim.errors import FormatError, InputError
 
 FORMAT = "audiosim-log/1"
@@ -71,6 +72,7 @@ def verify(source: str) -> list[Archived]:
 def restore(path: str | Path, url: str) -> list[Archived]:
     """Write the logs of a backup to a database that has none of these campaigns; read again, and compared."""
     logs = read_file(path)
+    check_upgraded(url)
     for log in logs:
         with closing(DatabaseStore(url, log.archived.collection)) as store:
             if store.append_all(log.events, 0) is None:
@@ -87,7 +89,7 @@ def read_database(url: str) -> list[Logged]:
     """The logs of all campaigns of a database, each verified."""
     found = []
     for name, about, rules in campaigns_in(url):
-        with closing(DatabaseStore(url, name)) as store:
+        with closing(DatabaseStore(url, name, reading=True)) as store:
             events = tuple(event for _, event in store.read())
             found.append(Logged(Archived(name, len(events), store.head.digest), about, rules, events))
     return found

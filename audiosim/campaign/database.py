@@ -14,17 +14,20 @@ import audiosim
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.engine import DatabaseFile, failure, open_engine, open_existing, reporting
 from audiosim.campaign.event import Event, utc_now, write_time
-from audiosim.campaign.schema import prepare_tables
+from audiosim.campaign.schema import layout_in, opened, prepare_tables
 from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LESSONS, event_of, row_of
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LAYOUT, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
 REPAIR = "restore a backup that audiosim verify accepts"
+UNSEALED = "1"  # the layout without hashes
+ADOPT = "a server from before the upgrade wrote it; audiosim migrate --adopt-unsealed takes such lines in as they are"
 
 _of_collection = EVENTS.c.collection == sql.bindparam("of")
 READ = sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
 READ = READ.where(_of_collection, EVENTS.c.number >= sql.bindparam("since")).order_by(EVENTS.c.number)
+READ_UNSEALED = READ.with_only_columns(EVENTS.c.number, sql.literal("").label("digest"), *FIELDS)
 KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
     _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
 )
@@ -54,18 +57,19 @@ class DatabaseStore:
     longer holds the last line that this store has seen, at its number, is a RewoundError.
     """
 
-    def __init__(self, url: str, collection: str, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, url: str, collection: str, timeout_s: float = TIMEOUT_S, *, reading: bool = False) -> None:
         """Open the log; make its tables where there are none, and bring them up to date where they are older.
 
         timeout_s  how long to wait for others that write, and for an answer
+        reading    whether it is read alone: the database must be there, and nothing is made or brought up to date
         """
         self._collection = collection
-        self._engine = open_engine(url, timeout_s)
+        self._engine = (open_existing if reading else open_engine)(url, timeout_s, reading)
         finalize(self, self._engine.dispose)
         self._head, self._lock = Head(0, FIRST), Lock()
         self._written = -float("inf")
         with reporting(self._engine):
-            prepare_tables(self._engine)
+            self._layout = layout_in(self._engine) if reading else prepare_tables(self._engine).layout
             self._file = DatabaseFile(self._engine)
 
     @property
@@ -109,13 +113,16 @@ class DatabaseStore:
 
     def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         """The events whose number is higher than `after`, with their numbers; each fits the one before it."""
+        if not self._layout:
+            return iter(())
         known = self._head
         since = min(after, known.number)
+        read = READ_UNSEALED if self._layout == UNSEALED else READ
         with reporting(self._engine):
             self._file.check()
             with self._engine.connect() as connection:
                 least = self._last(connection) if since == 0 else since  # before the lines, which may grow
-                rows = connection.execute(READ, {"of": self._collection, "since": since}).all()
+                rows = connection.execute(read, {"of": self._collection, "since": since}).all()
         events = list(self._checked(rows, since, known))
         if since == 0 and len(events) < least:
             raise StoreError(
@@ -131,6 +138,8 @@ class DatabaseStore:
 
     def described(self) -> tuple[str, str]:
         """Description of the collection and rules in the campaign's row, as stored; empty where nothing."""
+        if self._layout in ("", UNSEALED):
+            return "", ""
         found = sql.select(CAMPAIGNS.c.about, CAMPAIGNS.c.rules).where(CAMPAIGNS.c.collection == self._collection)
         with reporting(self._engine), self._engine.connect() as connection:
             row = connection.execute(found).one_or_none()
@@ -175,8 +184,12 @@ class DatabaseStore:
         before = Head(0, FIRST)
         for number, digest, *fields in rows:
             event = self._event(number, fields)
+            if self._layout == UNSEALED:
+                digest = link(before.digest, number, event)
             if number == since and since:
                 before = Head(number, digest)
+            elif number == before.number + 1 and not digest:
+                raise StoreError(f"{self._shown()}: line {number} has no hash: {ADOPT}")
             elif number != before.number + 1 or digest != link(before.digest, number, event):
                 if since and before.number == 0:
                     break
@@ -255,7 +268,7 @@ class DatabaseStore:
         for event in events:
             number = after.number + 1
             after = Head(number, link(after.digest, number, event))
-            rows.append({"collection": self._collection, **row_of(event), **after._asdict()})
+            rows.append({"collection": self._collection, **row_of(event), **after._asdict(), "layout": LAYOUT})
         if rows:
             connection.execute(sql.insert(EVENTS), rows)
             connection.execute(SEAL, {"of": self._collection, "head": after.digest})
@@ -274,15 +287,12 @@ class DatabaseStore:
 
 
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
-    """Collection, description and rules of each campaign of a database, which must be there."""
-    engine = open_existing(url, TIMEOUT_S)
-    try:
-        prepare_tables(engine)
+    """Collection, description and rules of each campaign of a database, which must be there; nothing is changed."""
+    with opened(url, reading=True) as engine:
+        layout = layout_in(engine)
+        if not layout:
+            return []
+        said = [sql.literal("")] * 2 if layout == UNSEALED else [CAMPAIGNS.c.about, CAMPAIGNS.c.rules]
         with engine.connect() as connection:
-            columns = (CAMPAIGNS.c.collection, CAMPAIGNS.c.about, CAMPAIGNS.c.rules)
-            rows = connection.execute(sql.select(*columns).order_by(CAMPAIGNS.c.collection)).all()
-    except exc.SQLAlchemyError as error:
-        raise failure(engine, error) from error
-    finally:
-        engine.dispose()
-    return [(row.collection, row.about, row.rules) for row in rows]
+            chosen = sql.select(CAMPAIGNS.c.collection, *said).order_by(CAMPAIGNS.c.collection)
+            return [(name, about, rules) for name, about, rules in connection.execute(chosen)]

@@ -18,16 +18,19 @@ EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
 CONNECT_S = 2  # the least that libpq knows
 
 
-def open_engine(url: str, timeout_s: float) -> sql.Engine:
-    """Engine of the database: its connections wait for the disk, and so long for other writers or for an answer."""
+def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine:
+    """Engine of the database: its connections wait for the disk, and so long for other writers or for an answer.
+
+    reading  whether its connections refuse to change anything
+    """
     try:
         address = sql.make_url(url)
         if address.drivername in DRIVERS:
-            return _open_postgres(address.set(drivername="postgresql+psycopg"), timeout_s)
+            return _open_postgres(address.set(drivername="postgresql+psycopg"), timeout_s, reading)
         if address.get_backend_name() == "sqlite":
             # IMMEDIATE: who means to write waits for other writers before, not half-way.
             engine = sql.create_engine(address, connect_args={"timeout": timeout_s, "isolation_level": "IMMEDIATE"})
-            sql.event.listen(engine, "connect", _set_sqlite)
+            sql.event.listen(engine, "connect", _set_sqlite_to_read if reading else _set_sqlite)
             return engine
     except ImportError as error:
         missing = f"{error}; audiosim[postgres] installs what PostgreSQL needs"
@@ -44,9 +47,9 @@ def database_path(address: sql.URL) -> Path | None:
     return Path(path) if named else None
 
 
-def open_existing(url: str, timeout_s: float) -> sql.Engine:
+def open_existing(url: str, timeout_s: float, reading: bool = False) -> sql.Engine:
     """An engine for a database that must be there: SQLite by itself would make an empty file."""
-    engine = open_engine(url, timeout_s)
+    engine = open_engine(url, timeout_s, reading)
     path = database_path(engine.url)
     if path is not None and not path.is_file():
         raise InputError(f"there is no database {path}")
@@ -79,7 +82,11 @@ def _set_sqlite(connection: Any, _: object) -> None:
     cursor.close()
 
 
-def _open_postgres(address: sql.URL, timeout_s: float) -> sql.Engine:
+def _set_sqlite_to_read(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _open_postgres(address: sql.URL, timeout_s: float, reading: bool) -> sql.Engine:
     from psycopg import Connection, OperationalError
 
     class Patient(Connection[Any]):
@@ -103,7 +110,7 @@ def _open_postgres(address: sql.URL, timeout_s: float) -> sql.Engine:
         address, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args={"connect_timeout": wait_s}
     )
     sql.event.listen(engine, "do_connect", connect)
-    sql.event.listen(engine, "connect", partial(_set_postgres, timeout_s))
+    sql.event.listen(engine, "connect", partial(_set_postgres, timeout_s, reading))
     return engine
 
 
@@ -123,8 +130,10 @@ def _until(generator: Generator[Any, Any, Any], patience_s: float) -> Generator[
         return ended.value
 
 
-def _set_postgres(timeout_s: float, connection: Any, _: object) -> None:
+def _set_postgres(timeout_s: float, reading: bool, connection: Any, _: object) -> None:
     cursor = connection.cursor()
+    if reading:
+        cursor.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
     cursor.execute("SELECT set_config('lock_timeout', %s, false)", (f"{round(1000 * timeout_s)}ms",))
     # An owner may have traded safety for speed; stronger settings than "on" stay.
     unsafe = "current_setting('synchronous_commit') IN ('off', 'local')"

@@ -14,11 +14,11 @@ from audiosim.corpus.model import Judgment
 def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
     """The judgments that hold in the campaign of a collection: its own, as changed by the campaign's log.
 
-    url  of the database; a campaign that has not begun adds nothing
+    url  of the database, which must be there and is not changed; a campaign that has not begun adds nothing
     """
     from audiosim.campaign.database import DatabaseStore
 
-    store = DatabaseStore(url, collection.identifier)
+    store = DatabaseStore(url, collection.identifier, reading=True)
     try:
         ledger = Ledger(collection.scale, collection.judgments)
         for number, event in store.read():
@@ -35,7 +35,7 @@ def log_in(url: str, collection: Collection) -> list[Record]:
     """The lines of the log of a collection's campaign in a database; none where it has not begun."""
     from audiosim.campaign.database import DatabaseStore
 
-    with closing(DatabaseStore(url, collection.identifier)) as store:
+    with closing(DatabaseStore(url, collection.identifier, reading=True)) as store:
         return [Record(number, event) for number, event in store.read()]
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from audiosim.campaign.engine import DatabaseFile, open_existing, reporting
-from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES
+from audiosim.campaign.engine import DatabaseFile, database_path, open_engine, open_existing, reporting
+from audiosim.campaign.tables import LAYOUT, LAYOUTS, SCHEMA, TABLES
 from audiosim.errors import InputError
 
-LATEST = "4"  # of migrations/versions
+LATEST = str(LAYOUT)
 BEFORE_ALEMBIC = 3  # in audiosim_schema, for good
 LOCK = 4_155_206_311  # of PostgreSQL's advisory locks: ours, by lot
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -49,19 +49,34 @@ class Migration:
 
 def migrate(url: str) -> Migration:
     """Bring a database up to date, which must be there, and say what was done; `before` is `layout` where nothing."""
-    with _opened(url) as engine:
+    with opened(url) as engine:
         return prepare_tables(engine)
 
 
 def layout_of_database(url: str) -> str:
     """Layout that a database has, which must be there; empty where it has no tables of ours. Nothing is changed."""
-    with _opened(url) as engine:
-        return _layout(engine)
+    with opened(url, reading=True) as engine:
+        return layout_in(engine)
+
+
+def check_upgraded(url: str) -> None:
+    """An error where a database is there and of an older layout: to upgrade it stops servers, and is asked for."""
+    path = database_path(open_engine(url, TIMEOUT_S).url)
+    layout = "" if path is not None and not path.is_file() else layout_of_database(url)
+    if layout not in ("", LATEST):
+        raise InputError(
+            f"the database has layout {layout}, the latest is {LATEST}: stop the servers that use it, "
+            "then upgrade it with audiosim migrate"
+        )
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[sql.Engine]:
-    engine = open_existing(url, TIMEOUT_S)
+def opened(url: str, reading: bool = False) -> Iterator[sql.Engine]:
+    """An engine for a database that must be there, for a while.
+
+    reading  whether nothing is to be changed
+    """
+    engine = open_existing(url, TIMEOUT_S, reading)
     try:
         with reporting(engine):
             yield engine
@@ -72,12 +87,12 @@ def _opened(url: str) -> Iterator[sql.Engine]:
 def prepare_tables(engine: sql.Engine) -> Migration:
     """Make the tables where there are none, bring older ones up to date; an error where they are later than we know."""
     shown = engine.url.render_as_string()
-    before = _layout(engine)
+    before = layout_in(engine)
     if before == LATEST:
         return Migration(shown, before, LATEST)
-    with _locked(engine) as connection:
-        before = _layout(connection)
-        kept = "" if before in ("", LATEST) else _keep(engine, before)
+    with locked(engine) as connection:
+        before = layout_in(connection)
+        kept = "" if before in ("", LATEST) else keep(engine, f"layout-{before}")
         if before == "":
             _make(connection)
         elif before != LATEST:
@@ -88,11 +103,11 @@ def prepare_tables(engine: sql.Engine) -> Migration:
     return Migration(shown, before, LATEST, kept)
 
 
-def _layout(bound: sql.Engine | sql.Connection) -> str:
+def layout_in(bound: sql.Engine | sql.Connection) -> str:
     """Layout that a database has, empty where none; an error where it is none of ours."""
     if isinstance(bound, sql.Engine):
         with bound.connect() as connection:
-            return _layout(connection)
+            return layout_in(connection)
     there = sql.inspect(bound)
     found = None
     for table, column in ((LAYOUTS, LAYOUTS.c.version_num), (SCHEMA, SCHEMA.c.version)):
@@ -108,7 +123,7 @@ def _layout(bound: sql.Engine | sql.Connection) -> str:
 
 
 @contextmanager
-def _locked(engine: sql.Engine) -> Iterator[sql.Connection]:
+def locked(engine: sql.Engine) -> Iterator[sql.Connection]:
     """A transaction that keeps others from making or changing tables."""
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
@@ -138,12 +153,15 @@ def _upgrade(connection: sql.Connection, before: str) -> None:
     command.upgrade(settings, "head")
 
 
-def _keep(engine: sql.Engine, before: str) -> str:
-    """Copy an SQLite database beside it, as it is; the copy's path, empty for what is no file."""
+def keep(engine: sql.Engine, suffix: str) -> str:
+    """Copy an SQLite database beside it, as its connections see it; the copy's path, empty for what is no file.
+
+    suffix  of the copy's name, which gets a number where that is taken
+    """
     path = DatabaseFile(engine).path
     if path is None:
         return ""
-    name = f"{path.name}.layout-{before}"
+    name = f"{path.name}.{suffix}"
     copies = (path.with_name(f"{name}-{number}" if number else name) for number in count())
     copy = next(one for one in copies if not one.exists())
     with engine.connect() as connection:

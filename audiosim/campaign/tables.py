@@ -12,6 +12,7 @@ import sqlalchemy as sql
 from audiosim.campaign.event import Event
 
 TABLES = sql.MetaData()
+LAYOUT = 5  # the latest, of migrations/versions
 LAYOUTS = sql.Table(  # Alembic's own: the layout that the database has, in its one row
     "audiosim_version",
     TABLES,
@@ -49,6 +50,7 @@ EVENTS = sql.Table(
     sql.Column("refers", sql.BigInteger, nullable=False),
     sql.Column("until", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, server_default=""),  # see `chain`
+    sql.Column("layout", sql.Integer, nullable=False, server_default="0"),  # of its writer's version; see GUARDS
     sql.UniqueConstraint("collection", "assessor", "key"),
 )
 LESSONS = sql.Table(
@@ -105,7 +107,26 @@ DELIVERIES = sql.Table(  # files that were taken, of every kind: by whom, and wh
     sql.Column("answer", sql.Text, nullable=False),  # number of an import, or JSON
     sql.UniqueConstraint("collection", "sender", "key"),
 )
-FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:-1])
+FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:-2])
+
+# A program that was running when the database was upgraded does not know that it was. It fills no column `layout`, and
+# its lines are refused: it would write them without what the upgrade added, and nobody could read the log any more.
+REFUSAL = "the database was upgraded and this program is older: restart it with the version of the upgrade"
+GUARDS = {
+    "sqlite": (
+        f"""CREATE TRIGGER audiosim_refuse_older BEFORE INSERT ON audiosim_events WHEN NEW.layout < 5
+        BEGIN SELECT RAISE(ABORT, '{REFUSAL}'); END""",
+    ),
+    "postgresql": (
+        f"""CREATE OR REPLACE FUNCTION audiosim_refuse_older() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION '{REFUSAL}' USING ERRCODE = 'check_violation'; END $$""",
+        """CREATE TRIGGER audiosim_refuse_older BEFORE INSERT ON audiosim_events FOR EACH ROW WHEN (NEW.layout < 5)
+        EXECUTE FUNCTION audiosim_refuse_older()""",
+    ),
+}
+for dialect, statements in GUARDS.items():
+    for statement in statements:
+        sql.event.listen(EVENTS, "after_create", sql.DDL(statement).execute_if(dialect=dialect))  # type: ignore[no-untyped-call]
 
 
 def event_of(row: Any) -> Event:

@@ -76,7 +76,7 @@ def list_tokens(database: Database, form: As = Format.table) -> None:
             "created": token.created,
             "expires": token.expires or None,
         }
-        for token in TokenStore(database, existing=True).tokens()
+        for token in TokenStore(database, reading=True).tokens()
     ]
     shown = [row | {"collection": row["collection"] or "all", "expires": row["expires"] or "never"} for row in rows]
     print_result(form, rows, rows, lambda: rows_view(shown) if rows else "there are no tokens")

@@ -213,7 +213,7 @@ def _access(
     from service.access import Access
     from service.tokens import TokenStore
 
-    stores = [TokenStore(url) for url in databases]
+    stores = [TokenStore(url, upgrade=True) for url in databases]
     locked = any(store.was_used() for store in stores)
     for store in stores[1:]:
         store.close()

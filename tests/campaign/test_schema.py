@@ -1,5 +1,6 @@
 """Databases of every layout that there was are brought up to date; what older versions wrote is kept to the letter."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -17,19 +18,23 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from audiosim import Collection
-from audiosim.campaign import Campaign, DatabaseStore
-from audiosim.campaign.archive import verify
+from audiosim.campaign import Campaign, DatabaseStore, Event, judgments_in
+from audiosim.campaign.archive import back_up, verify
+from audiosim.campaign.chain import link
+from audiosim.campaign.reading import log_in
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
-from audiosim.campaign.tables import LAYOUTS, SCHEMA, TABLES, TOKENS
+from audiosim.campaign.sealing import adopt_unsealed
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, SCHEMA, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
 from service.deliveries import Delivery
 from service.import_store import ImportStore
+from service.tokens import TokenStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
-# Digest of the last event as the code of layouts 2 and 3 wrote it; layout 1 had none.
-CHAINED = "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4"
-LAST = {"2": CHAINED, "3": CHAINED}
+# Digest of the last event as the code of later layouts wrote it; layout 1 had none.
+LAST = dict.fromkeys("234", "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4")
+NOON = "2026-11-22T12:00:00.000Z"
 FIRST_JUDGMENT = ("judgment", "2026-11-21T09:00:28.000Z", "ann", "q06", "d067", {"fine": 5.0})
 
 
@@ -56,7 +61,7 @@ def load_older(url, layout):
     engine.dispose()
 
 
-@pytest.fixture(params=["1", "2", "3"])
+@pytest.fixture(params=["1", "2", "3", "4"])
 def older(request, database_to_make):
     """The URL of a database of an older layout, and the layout."""
     load_older(database_to_make, request.param)
@@ -203,13 +208,13 @@ def test_a_migration_that_fails_changes_nothing(older):
     url, layout = older
     engine = engine_of(url)
     with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE audiosim_deliveries (theirs INTEGER)")
-    with pytest.raises(StoreError, match=r"audiosim_deliveries.* already exists"):
+        connection.exec_driver_sql("ALTER TABLE audiosim_events ADD COLUMN layout INTEGER")
+    with pytest.raises(StoreError, match=r"duplicate column name: layout|column \"layout\" .*already exists"):
         migrate(url)
     assert layout_of_database(url) == layout
     known = {column["name"] for column in sql.inspect(engine).get_columns("audiosim_events")}
-    assert ("digest" in known) == (layout != "1")
-    assert sql.inspect(engine).has_table(LAYOUTS.name) == (layout == "3")
+    assert ("digest" in known) == (layout > "1")
+    assert sql.inspect(engine).has_table(LAYOUTS.name) == (layout > "2")
     engine.dispose()
 
 
@@ -249,6 +254,125 @@ def test_programs_from_before_alembic_are_told_that_the_layout_is_another(older)
     with engine.connect() as connection:
         assert connection.execute(sql.select(SCHEMA.c.version)).scalars().all() == [3]
     engine.dispose()
+
+
+def whole(url):
+    """All that a database holds, and how it is laid out."""
+    engine = engine_of(url)
+    found = sql.MetaData()
+    found.reflect(engine)
+    with engine.connect() as connection:
+        rows = {name: sorted(map(str, connection.execute(sql.select(t)))) for name, t in found.tables.items()}
+    engine.dispose()
+    return columns(url), rows
+
+
+def test_commands_that_read_change_nothing_and_read_every_layout(older, tmp_path, run):
+    url, layout = older
+    before = whole(url)
+    (found,) = verify(url)
+    assert (found.collection, found.events) == ("demo", 17)
+    assert found.digest == LAST.get(layout, found.digest)
+    assert back_up(url, tmp_path / "copy.jsonl") == [found] == verify(str(tmp_path / "copy.jsonl"))
+    demo = Collection.load(DEMO)
+    assert len(judgments_in(url, demo)) == len(demo.judgments) + 5
+    assert [record.number for record in log_in(url, demo)] == list(range(1, 18))
+    code, out, said = run("token", "list", "--db", url, "--format", "json")
+    assert (code, [row["name"] for row in json.loads(out)]) == (0, ["ann"]), said
+    code, _, said = run("restore", tmp_path / "copy.jsonl", "--db", url)
+    assert code == 1
+    assert f"the database has layout {layout}, the latest is {LATEST}: stop the servers that use it" in said
+    assert whole(url) == before
+    if layout > "1":  # which has no such column
+        with closing(DatabaseStore(url, "demo", reading=True)) as store, pytest.raises(StoreError, match=r"read.?only"):
+            store.describe("another", "")
+    assert not list(tmp_path.glob("*.layout-*"))
+
+
+def test_a_token_is_made_and_ended_under_a_server_of_an_older_version(older):
+    url, layout = older
+    TokenStore(url).create("new", "client")
+    TokenStore(url, existing=True).revoke("ann")
+    assert [token.name for token in TokenStore(url, reading=True).tokens()] == ["new"]
+    assert layout_of_database(url) == layout
+
+
+def test_what_is_not_there_is_not_made_by_reading(tmp_path, run):
+    url = f"sqlite:///{tmp_path / 'nowhere.db'}"
+    with pytest.raises(InputError, match=r"there is no database .*nowhere\.db"):
+        judgments_in(url, Collection.load(DEMO))
+    assert list(tmp_path.iterdir()) == []
+
+
+def insert(url, number, seal):
+    """Write a line as a program of layout 1 or 3 does: without the columns that came later."""
+    engine = engine_of(url)
+    event = Event("resume" if number % 2 else "pause", NOON)
+    row = {"collection": "demo", "number": number, **row_of(event)}
+    try:
+        with engine.begin() as connection:
+            last = connection.execute(sql.select(CAMPAIGNS.c.digest)).scalar()
+            row |= {"digest": link(last, number, event)} if seal else {}
+            connection.execute(EVENTS.insert().values(row))
+            own = {"last": number} | ({"digest": row["digest"]} if seal else {})
+            connection.execute(sql.update(CAMPAIGNS).values(own))
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize("seal", [False, True])
+def test_a_program_from_before_the_upgrade_can_write_no_line_after_it(older, seal):
+    url, _ = older
+    migrate(url)
+    with pytest.raises(sql.exc.IntegrityError, match="the database was upgraded and this program is older: restart it"):
+        insert(url, 18, seal)
+    assert verify(url)[0].events == 17
+
+
+@pytest.fixture
+def unsealed(database_to_make):
+    """A database of layout 3 to which a server of layout 1 went on to write, and one of layout 3 in between."""
+    load_older(database_to_make, "3")
+    for number, seal in ((18, False), (19, True), (20, False)):
+        insert(database_to_make, number, seal)
+    yield database_to_make
+    drop_all(database_to_make)
+
+
+def test_lines_without_a_hash_are_offered_for_adoption_and_then_hold(unsealed, tmp_path, run):
+    offered = r"line 18 has no hash: .*audiosim migrate --adopt-unsealed takes such lines in as they are"
+    with pytest.raises(StoreError, match=offered):
+        verify(unsealed)
+    code, _, said = run("migrate", "--db", unsealed, "--adopt-unsealed")
+    assert (code, "then upgrade it with audiosim migrate" in said) == (1, True)
+    migrate(unsealed)
+    with pytest.raises(StoreError, match=offered):
+        DatabaseStore(unsealed, "demo").read()
+    code, out, _ = run("migrate", "--db", unsealed, "--adopt-unsealed", "--format", "json")
+    (done,) = json.loads(out)["campaigns"]
+    assert (code, done["first"], done["last"], done["unsealed"]) == (0, 18, 20, 2)
+    if unsealed.startswith("sqlite"):
+        assert layout_of_database(f"sqlite:///{done['kept']}") == LATEST
+    (found,) = verify(unsealed)
+    assert found.events == 20
+    with closing(DatabaseStore(unsealed, "demo")) as store:
+        campaign = Campaign(Collection.load(DEMO), "uniform", "CG@5", store)
+        assert campaign.state == "paused"  # as line 20 says
+        campaign.resume("me")
+    assert verify(unsealed)[0].events == 21
+    assert [one.unsealed for one in adopt_unsealed(unsealed)] == [0]
+
+
+def test_a_line_that_was_changed_is_not_adopted(unsealed):
+    migrate(unsealed)
+    engine = engine_of(unsealed)
+    with engine.begin() as connection:
+        connection.execute(sql.update(EVENTS).where(EVENTS.c.number == 19).values(assessor="another"))
+    engine.dispose()
+    before = whole(unsealed)
+    with pytest.raises(StoreError, match="the log of demo: line 19 is not as it was written; its hash is of something"):
+        adopt_unsealed(unsealed)
+    assert whole(unsealed) == before
 
 
 @pytest.mark.slow

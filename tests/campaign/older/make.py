@@ -3,9 +3,9 @@
     git worktree add ../older COMMIT
     PYTHONPATH=../older python tests/campaign/older/make.py URL ../older/fixtures/demo
 
-Layout 1 is of the commit before 2b9b3e3, layout 2 of 851eabc, layout 3 of d7e4b07. An SQLite database is then written
-as text by `.dump`, and PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines: these are the files beside
-this script.
+Layout 1 is of the commit before 2b9b3e3, layout 2 of 851eabc, layout 3 of d7e4b07, layout 4 of 52a665f. An SQLite
+database is then written as text by `.dump`, and PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines:
+these are the files beside this script.
 """
 
 import sys

@@ -1,0 +1,143 @@
+"""Rolling upgrades with real servers of older versions, in both orders: nothing acknowledged is lost, no log is broken.
+
+The older programs come out of the repository's own history; where a clone lacks it, the tests say so and are skipped.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from audiosim.campaign import DatabaseStore
+from audiosim.campaign.archive import verify
+from audiosim.campaign.reading import log_in
+from audiosim.campaign.schema import LATEST, layout_of_database
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+OLDER = {"1": "2b9b3e3^", "2": "851eabc", "3": "a0e486c", "4": "52a665f"}  # the last commit of each layout
+COMMAND = [sys.executable, "-c", "from audiosim.cli import main; main()"]
+COARSE = "/v1/collections/coarse"
+
+
+@pytest.fixture(scope="session", params=sorted(OLDER))
+def older(request, made_once):
+    """A layout, and the folder of the last program that had it."""
+    commit = OLDER[request.param]
+    found = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True)
+    if found.returncode:
+        pytest.skip(f"needs the history of the repository: commit {commit} is not in this clone")
+
+    def make(folder):
+        text = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", folder], input=text, check=True)
+
+    return request.param, made_once(f"layout-{request.param}", make)
+
+
+@pytest.fixture
+def plain(folders, tmp_path):
+    """The folder of the coarse collection, with what every version reads of its collection.toml."""
+    folder = tmp_path / "plain" / "coarse"
+    shutil.copytree(folders[1], folder)
+    lines = (folder / "collection.toml").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if line.startswith(("name", "scale", "cutoff"))]
+    (folder / "collection.toml").write_text("\n".join([*kept, ""]), encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def older_server(program, folder, url, log):
+    """A server of an older version, as its command starts it."""
+    command = [*COMMAND, "serve", folder, "--port", "0", "--db", url, "--model", "uniform"]
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            list(map(str, command)), cwd=program, stderr=stream, env=os.environ | {"PYTHONPATH": str(program)}
+        )
+    try:
+        give_up = time.monotonic() + 120
+        while not (found := re.search(r"serving .* at (http://[^;\s]+)", log.read_text(encoding="utf-8"))):
+            assert process.poll() is None, log.read_text(encoding="utf-8")
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        with httpx.Client(base_url=found[1], timeout=60) as http:
+            yield http
+    finally:
+        process.kill()
+        process.wait()
+
+
+def judge(http, pair, key):
+    said = {"query": pair.query, "document": pair.document, "broad": 1, "assessor": "ann"}
+    return http.post(f"{COARSE}/judgments", json=said, headers={"Idempotency-Key": key})
+
+
+def keys(url):
+    with closing(DatabaseStore(url, "coarse", reading=True)) as store:
+        return [event.key for _, event in store.read() if event.kind == "judgment"]
+
+
+def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_without_loss(
+    older, commanded, plain, coarse, tmp_path
+):
+    layout, program = older
+    url, pairs = f"sqlite:///{tmp_path / 'campaign.db'}", build_pool(coarse).pairs
+    with older_server(program, plain, url, tmp_path / "old") as old:
+        for number, pair in enumerate(pairs[:3]):
+            assert judge(old, pair, f"k{number}").status_code == 201
+        assert layout_of_database(url) == layout
+        # Commands of today that read, while it serves: it goes on, and its log with it.
+        assert verify(url)[0].events == 3
+        assert len(log_in(url, Collection.load(plain))) == 3
+        assert layout_of_database(url) == layout
+        assert judge(old, pairs[3], "k3").status_code == 201
+        with (
+            commanded([plain], tmp_path / "new", "--db", url, "--model", "uniform") as server,
+            server.client() as new,
+        ):
+            assert server.says(f"layout {layout} was brought to {LATEST}")
+            assert judge(new, pairs[4], "k4").json()["number"] == 5
+            refused = judge(old, pairs[5], "k5")
+            assert refused.status_code in (422, 500, 503)
+            assert "the database was upgraded and this program is older" in refused.text or layout == "1"
+            # Who was refused asks the new server, with the same key.
+            assert judge(new, pairs[5], "k5").json()["number"] == 6
+            assert judge(new, pairs[3], "k3").json()["number"] == 4
+            rows = [json.loads(line) for line in new.get(f"{COARSE}/judgments?format=log").text.splitlines()]
+            assert [row["key"] for row in rows] == [f"k{number}" for number in range(6)]
+            assert new.get("/health/ready").status_code == 200
+    assert verify(url)[0].events == 6
+    assert keys(url) == [f"k{number}" for number in range(6)]
+
+
+def test_beside_a_newer_server_an_older_one_does_not_start_and_changes_nothing(
+    older, commanded, plain, coarse, tmp_path
+):
+    _, program = older
+    url, pairs = f"sqlite:///{tmp_path / 'campaign.db'}", build_pool(coarse).pairs
+    with commanded([plain], tmp_path / "new", "--db", url, "--model", "uniform") as server, server.client() as new:
+        assert judge(new, pairs[0], "k0").status_code == 201
+        command = [*COMMAND, "serve", plain, "--port", "0", "--db", url]
+        done = subprocess.run(
+            list(map(str, command)),
+            cwd=program,
+            env=os.environ | {"PYTHONPATH": str(program)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 1
+        assert re.search("has layout|in version 3 of its tables", done.stderr.splitlines()[-1])
+        assert judge(new, pairs[1], "k1").json()["number"] == 2
+    assert (layout_of_database(url), keys(url)) == (LATEST, ["k0", "k1"])
