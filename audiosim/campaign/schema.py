@@ -92,7 +92,7 @@ def prepare_tables(engine: sql.Engine) -> Migration:
         return Migration(shown, before, LATEST)
     with locked(engine) as connection:
         before = layout_in(connection)
-        kept = "" if before in ("", LATEST) else keep(engine, f"layout-{before}")
+        kept = "" if before in ("", LATEST) else keep_copy(engine, f"layout-{before}")
         if before == "":
             _make(connection)
         elif before != LATEST:
@@ -153,7 +153,7 @@ def _upgrade(connection: sql.Connection, before: str) -> None:
     command.upgrade(settings, "head")
 
 
-def keep(engine: sql.Engine, suffix: str) -> str:
+def keep_copy(engine: sql.Engine, suffix: str) -> str:
     """Copy an SQLite database beside it, as its connections see it; the copy's path, empty for what is no file.
 
     suffix  of the copy's name, which gets a number where that is taken

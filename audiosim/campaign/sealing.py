@@ -12,7 +12,7 @@ import sqlalchemy as sql
 
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.engine import reporting
-from audiosim.campaign.schema import check_upgraded, keep, locked, opened
+from audiosim.campaign.schema import check_upgraded, keep_copy, locked, opened
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LAYOUT, event_of
 from audiosim.errors import StoreError
 
@@ -51,7 +51,7 @@ def adopt_unsealed(url: str) -> list[Adopted]:
         if not any(lines for _, lines in found):
             return [Adopted(name, 0, 0, 0) for name, _ in found]
         with locked(engine) as connection, reporting(engine):
-            kept = keep(engine, "unsealed")
+            kept = keep_copy(engine, "unsealed")
             return [_adopt(connection, name, _rechained(connection, name), kept) for name, _ in found]
 
 
