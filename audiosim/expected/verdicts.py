@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, product
 from string import ascii_lowercase
 from typing import Any
 
@@ -10,10 +9,12 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
 
 DRAWS = 10_000  # the error of a 95 % quantile's level is then .002
+AT_ONCE = 1_000  # draws of all systems that stay in the processor's cache
 SHOWN = 4  # systems that a sentence names one by one
 TOP = 3  # systems at the top, of which a system may be one
 
@@ -80,12 +81,17 @@ class Verdicts:
 
         The single-step max-t of Hothorn, Bretz & Westfall (2008), doi:10.1002/bimj.200810425, by simulation.
         """
-        better, worse = self.ranking.pairs
-        spread = np.sqrt(self.ranking.differences[1])
-        largest = np.zeros(len(self._deviations))
-        for a, b, sd in zip(better, worse, spread, strict=True):
-            if sd > 0:
-                np.maximum(largest, np.abs(self._deviations[:, a] - self._deviations[:, b]) / sd, out=largest)
+        (better, worse), systems = self.ranking.pairs, len(self.ranking.systems)
+        spread, per_deviation = np.sqrt(self.ranking.differences[1]), np.zeros((systems, systems))
+        per_deviation[better, worse] = np.divide(1, spread, out=np.zeros(len(spread)), where=spread > 0)
+        per_deviation += per_deviation.T
+        drawn, largest = np.ascontiguousarray(self._deviations.T), np.zeros(DRAWS)
+        for start in range(0, DRAWS, AT_ONCE):
+            some, found = drawn[:, start : start + AT_ONCE], largest[start : start + AT_ONCE]
+            for system in range(systems - 1):
+                standardised = np.abs(some[system + 1 :] - some[system])
+                standardised *= per_deviation[system, system + 1 :, None]
+                np.maximum(found, standardised.max(axis=0), out=found)
         return float(np.quantile(largest, self.level))
 
     @cached_property
@@ -112,26 +118,32 @@ class Verdicts:
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Largest sets of systems no two of which can be told apart, best first; a system may be in several.
 
-        The compact letter display of Piepho (2004), doi:10.1198/1061860043515: begin with all in one set; each pair
-        that is told apart splits the sets that hold both; sets within others go.
+        A compact letter display, Piepho (2004), doi:10.1198/1061860043515. None where there would be more than
+        letters: nobody can read them, and the ranks say it.
         """
-        place = np.empty(len(self.better), dtype=np.int64)
-        place[self.ranking.order] = np.arange(len(place))
-        sets = [frozenset(range(len(self.better)))]
-        for a, b in np.argwhere(self.better).tolist():
-            split = [part for one in sets for part in ((one - {a}, one - {b}) if {a, b} <= one else (one,))]
-            sets = _largest(split)
-        ordered = [tuple(sorted(one, key=place.__getitem__)) for one in sets]
-        return tuple(sorted(ordered, key=lambda one: [int(place[system]) for system in one]))
+        order = self.ranking.order
+        alike = ~(self.better | self.better.T)[np.ix_(order, order)]
+        found = largest_sets(alike, len(ascii_lowercase))
+        return () if found is None else tuple(tuple(order[list(one)].tolist()) for one in found)
 
-    @property
+    @cached_property
     def letters(self) -> tuple[str, ...]:
-        """(s) a letter for each group that a system is in: systems that share one cannot be told apart."""
-        names = _names(len(self.groups))
-        return tuple(
-            "".join(name for name, group in zip(names, self.groups, strict=True) if system in group)
-            for system in range(len(self.better))
-        )
+        """(s) a letter for each group that a system is in: systems that share one cannot be told apart, others can.
+
+        Empty for all where there are no groups.
+        """
+        found = [""] * len(self.better)
+        for letter, group in zip(ascii_lowercase, self.groups, strict=False):
+            for system in group:
+                found[system] += letter
+        return tuple(found)
+
+    @cached_property
+    def _tied(self) -> tuple[tuple[int, ...], ...]:
+        """The groups; where there are none, the longest stretches of the order without two that can be told apart."""
+        order = self.ranking.order
+        separated = (self.better | self.better.T)[np.ix_(order, order)]
+        return self.groups or tuple(tuple(order[start:stop].tolist()) for start, stop in stretches(separated))
 
     @cached_property
     def best(self) -> Array:
@@ -164,8 +176,8 @@ class Verdicts:
         nearest += self._equals
         if not separated:
             return f"No two of the {len(names)} systems can be told apart {at}{nearest}."
-        leaders = self.groups[0]
-        tied = max((group for group in self.groups if not set(group) & set(leaders)), key=len, default=())
+        leaders = self._tied[0]
+        tied = max((group for group in self._tied if not set(group) & set(leaders)), key=len, default=())
         said = self._leading([names[system] for system in leaders])
         if len(tied) > 1:
             said += f"; {_listed([names[system] for system in tied])} cannot be told apart"
@@ -208,7 +220,7 @@ class Verdicts:
     def to_dict(self) -> dict[str, Any]:
         """The ranking as plain values, ready for JSON, with groups and ranks.
 
-        groups   names of the systems that cannot be told apart, a list for each group
+        groups   names of the systems that cannot be told apart, a list for each group; none where too many
         top_k    at most how many systems `top` of a system is about
         nearest  a, b and judgments; null where not known
         """
@@ -222,18 +234,6 @@ class Verdicts:
     def group_rows(self) -> list[list[str]]:
         """The names of the systems of each group."""
         return [[self.ranking.systems[system] for system in group] for group in self.groups]
-
-
-def _largest(sets: list[frozenset[int]]) -> list[frozenset[int]]:
-    """The sets that are within no other, each once."""
-    several = set(sets)
-    return [one for one in several if one and not any(one < other for other in several)]
-
-
-def _names(number: int) -> list[str]:
-    """a, b, ..., z, aa, ab, ...: so many names of groups."""
-    made = ("".join(word) for length in count(1) for word in product(ascii_lowercase, repeat=length))
-    return [next(made) for _ in range(number)]
 
 
 def _listed(names: list[str]) -> str:

@@ -99,11 +99,13 @@ def _verdict_columns(verdicts: Verdicts | None) -> tuple[tuple[str, Setting], ..
     if verdicts is None:
         return ()
     top = min(verdicts.k, len(verdicts.ranking.systems))
-    return ("Ranks", "right"), ("Group", "left"), ("P(best)", "right"), (f"P(top {top})", "right")
+    group: tuple[tuple[str, Setting], ...] = (("Group", "left"),) if verdicts.groups else ()
+    return ("Ranks", "right"), *group, ("P(best)", "right"), (f"P(top {top})", "right")
 
 
 def _verdict_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return _ranks(row["rank_low"], row["rank_high"]), row["group"], f"{row['best']:.2f}", f"{row['top']:.2f}"
+    group = (row["group"],) if row["group"] else ()
+    return _ranks(row["rank_low"], row["rank_high"]), *group, f"{row['best']:.2f}", f"{row['top']:.2f}"
 
 
 def _ranks(low: int, high: int) -> str:

@@ -4,11 +4,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm, studentized_range
 from scipy.stats import t as student
 
 from audiosim.errors import InputError
+from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import Condition, TwoSystems
 from audiosim.expected.verdicts import Verdicts
@@ -18,7 +21,7 @@ from audiosim.stats.multivariate import Moments
 
 def ranking(mean, covariance, queries=1000, distribution="t"):
     mean = np.asarray(mean, dtype=float)
-    names = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(mean)])
+    names = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ123"[: len(mean)])
     moments = Moments(mean, np.asarray(covariance, dtype=float))
     return Ranking(parse_measure("CG@5"), "made", names, moments, queries, 10, 100, distribution=distribution)
 
@@ -54,6 +57,35 @@ def test_systems_share_a_letter_exactly_where_they_cannot_be_told_apart():
     assert 0 < separated.sum() < separated.size - len(separated)
     for i, j in combinations(range(len(separated)), 2):
         assert bool(set(verdicts.letters[i]) & set(verdicts.letters[j])) != separated[i, j]
+
+
+def test_up_to_26_groups_have_letters_and_more_have_none():
+    # A chain of s systems, of which each is like the next two, has s - 2 largest sets.
+    for systems, groups in ((28, 26), (29, 0)):
+        deviation = 0.65  # of a difference, two standing 1 apart
+        scores = ranking(-np.arange(systems), deviation**2 / 2 * np.eye(systems), distribution="normal")
+        verdicts = Verdicts(scores)
+        assert 2 < verdicts.critical * deviation < 3
+        assert len(verdicts.groups) == groups
+        assert verdicts.sentence.startswith("A, B and C lead and cannot be told apart; ")
+    assert set(verdicts.letters) == {""}
+    low, high = verdicts.ranks
+    assert low.tolist() == [max(1, place - 2) for place in range(1, 30)]
+    assert high.tolist() == [min(29, place + 2) for place in range(1, 30)]
+
+
+@given(st.integers(1, 9), st.integers(0, 2**32), st.floats(0, 1))
+def test_largest_sets_and_stretches_are_those_of_brute_force(systems, seed, share):
+    upper = np.triu(np.random.default_rng(seed).random((systems, systems)) < share, 1)
+    separated = upper | upper.T
+    sets = [set(one) for size in range(1, systems + 1) for one in combinations(range(systems), size)]
+    alike = [one for one in sets if not separated[np.ix_(list(one), list(one))].any()]
+    largest = [tuple(sorted(one)) for one in alike if not any(one < other for other in alike)]
+    assert largest_sets(~separated, 1000) == sorted(largest)
+    assert largest_sets(~separated, len(largest) - 1) is None
+    runs = [one for one in alike if max(one) - min(one) == len(one) - 1]
+    longest = [(min(one), max(one) + 1) for one in runs if not any(one < other for other in runs)]
+    assert stretches(separated) == sorted(longest)
 
 
 @pytest.mark.slow
