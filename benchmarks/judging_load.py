@@ -61,7 +61,7 @@ def judge(port: int, collection: str, name: str, column: str, pause: float, stop
         for pair in pairs:
             if stop.wait(rng.uniform(0, 2 * pause)):
                 return  # not all at one moment
-            said = {"query": pair["query"], "document": pair["document"], "assessor": name, "played_s": 20}
+            said = {"query": pair["query"], "document": pair["document"], "assessor": name}
             ask("judgment", "POST", f"{path}/judgments", said | {column: rng.choice([0, 1, 2])})
 
 

@@ -25,12 +25,15 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
     Beside what a judgment says on the collection's scale stand the grades as they were given, the reason why not in
     `cannot`, the note, the seconds that it took and that were heard, the lease that it was given under (`leased`, and
     `until`), and all else in `details`. What is not known is left out. Judgments on which nothing rests, such as those
-    that nobody was asked for, stand at the end, and `counts` says no.
+    that nobody was asked for, stand at the end, and `counts` says no. `doubt` says why it is doubtful that the assessor
+    listens.
     """
     number, judgments = campaign.snapshot()
     held, leases = _held(record for record in campaign.log() if record.number <= number)
     rows = [_judged(one, held.pop((one.pair, one.assessor), None), leases) for one in judgments]
-    return number, rows + [_row(record.event, leases.get(record.number)) for record in held.values()]
+    rows += [_row(record.event, leases.get(record.number)) for record in held.values()]
+    doubts = campaign.doubts()
+    return number, [_filled({**row, "doubt": doubts.get(row.get("assessor", ""))}) for row in rows]
 
 
 def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:

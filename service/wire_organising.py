@@ -165,11 +165,15 @@ class LogOut(Wire):
 
 
 class AssessorsOut(Wire):
-    """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one."""
+    """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one.
+
+    `doubts` says of some by name why it is doubtful that they listen.
+    """
 
     collection: str
     state: int
     assessors: list[Leaning]
+    doubts: dict[str, str]
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

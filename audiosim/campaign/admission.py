@@ -18,7 +18,7 @@ def check_open(ledger: Ledger) -> None:
 def check(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:
     """An error where an event cannot be the next line of the log.
 
-    vouched  whether it may be of a pair that is with another assessor: it was made elsewhere
+    vouched  whether it was made elsewhere: then its pair may be with another assessor, and be heard at any time
     """
     if event.kind in STATES:
         _check_turn(event, ledger)
@@ -37,6 +37,8 @@ def check(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool
     if lease is not None and lease.assessor != event.assessor and not vouched:
         pair = f"document {event.document} for query {event.query}"
         raise LeaseError(f"{pair} is with another assessor until {write_time(lease.until)}")
+    if not vouched:
+        ledger.check_heard(event, now)
 
 
 def marked(event: Event, ledger: Ledger, unasked: str) -> Event:

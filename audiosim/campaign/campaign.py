@@ -296,6 +296,11 @@ class Campaign:
             grades = self._ledger.grades()
         return agreement(grades, self._collection.scale)
 
+    def doubts(self) -> dict[str, str]:
+        """The reason to doubt that an assessor listens, by name, of those where there is one."""
+        with self._log.state:
+            return self._ledger.listening.doubts()
+
     def assessors(self) -> list[str]:
         """Assessors who have answered anything, in the order of their first answers."""
         with self._log.state:

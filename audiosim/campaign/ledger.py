@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from audiosim.campaign.event import ANSWERS, STATES, Event, Record, parse_time
+from audiosim.campaign.event import ANSWERS, RUSHED, STATES, Event, Record, parse_time
+from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
 from audiosim.corpus.grades import mean_grade
 from audiosim.corpus.model import Judgment, Pair, Scale
@@ -60,6 +61,7 @@ class Ledger:
     number  of the last line, 0 before the first
     state   open, paused or closed
     cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
+    listening  what assessors claim to have heard
     times   when each assessor answered, in the order of the log, in seconds since 1970
     """
 
@@ -79,7 +81,8 @@ class Ledger:
         self._answers: dict[tuple[Pair, str], list[int]] = {}  # that are not undone, oldest first
         self._counting: dict[str, dict[int, None]] = {}  # the same, of all pairs, by assessor
         self._leases: dict[Pair, Lease] = {}
-        self._handed: set[tuple[Pair, str]] = set()  # ever
+        self._handed: dict[tuple[Pair, str], float] = {}  # ever; when first, in seconds since 1970
+        self.listening = Listening()
         self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
         self._literal = {judgment.assessor for judgment in judgments}
 
@@ -105,7 +108,10 @@ class Ledger:
     def _answer(self, number: int, event: Event) -> Change | None:
         self._answers.setdefault((event.pair, event.assessor), []).append(number)
         self._counting.setdefault(event.assessor, {})[number] = None
-        self.times.setdefault(event.assessor, []).append(parse_time(event.time).timestamp())
+        answered = parse_time(event.time).timestamp()
+        self.times.setdefault(event.assessor, []).append(answered)
+        rushed = bool(event.details.get(RUSHED))
+        self.listening.note(event, self._handed.get((event.pair, event.assessor)), answered, rushed)
         lease = self._leases.get(event.pair)
         if lease is not None and lease.assessor == event.assessor:
             del self._leases[event.pair]
@@ -123,7 +129,7 @@ class Ledger:
         before = self._leases.get(event.pair)
         if before is not None and before.assessor != event.assessor:
             del self._leases[event.pair]  # so that it is the last of the new holder's
-        self._handed.add((event.pair, event.assessor))
+        self._handed.setdefault((event.pair, event.assessor), parse_time(event.time).timestamp())
         self._leases[event.pair] = Lease(event.pair, event.assessor, parse_time(event.until))
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
@@ -188,6 +194,11 @@ class Ledger:
     def handed(self, pair: Pair, assessor: str) -> bool:
         """True if an assessor was ever handed a pair."""
         return (pair, assessor) in self._handed
+
+    def check_heard(self, event: Event, now: datetime) -> None:
+        """An error where an answer claims more listening than there was time for."""
+        answered, handed = parse_time(event.time).timestamp(), self._handed.get((event.pair, event.assessor))
+        self.listening.check(event, handed, answered, now.timestamp())
 
     def answered(self, pair: Pair, assessor: str) -> bool:
         """True if an assessor gave an answer about a pair that is not undone."""

@@ -29,7 +29,18 @@ from audiosim.errors import FormatError, InputError, did_you_mean, quoted, short
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")
 # What files of a service say beside; it is passed over.
-CARRIED = ("note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "details")
+CARRIED = (
+    "note",
+    "seconds",
+    "played_s",
+    "query_played_s",
+    "document_played_s",
+    "cannot",
+    "leased",
+    "until",
+    "doubt",
+    "details",
+)
 COUNTS, DEFUSED = "counts", "defused"
 KNOWN = (*COLUMNS, COUNTS, *CARRIED, DEFUSED)
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}

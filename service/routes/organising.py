@@ -67,7 +67,7 @@ def show_assessors(one: CollectionDep) -> AssessorsOut:
     """Show who grades higher or lower than the others, and who has come to grade differently than before."""
     one.campaign.refresh()
     number, found = outlook_of(one).leanings()
-    return AssessorsOut(one.collection.identifier, number, list(found.values()))
+    return AssessorsOut(one.collection.identifier, number, list(found.values()), one.campaign.doubts())
 
 
 @router.get("/collections/{collection}/progress")

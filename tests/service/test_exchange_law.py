@@ -142,3 +142,15 @@ def test_a_backup_restored_is_the_campaign(collection, steps):
         with closing(DatabaseStore(there, "any")) as store:
             again = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))
             assert (json.dumps(again.log_rows()), again.snapshot()) == (rows, judgments)
+
+
+def test_rows_of_assessors_who_may_not_listen_say_so():
+    names = [f"d{number:02}" for number in range(24)]
+    one = served(Collection("any", "any", FINE, 24, (Run("A", {"q": tuple(names)}),)))
+    for name, step_s in (("ann", 0.2), ("bob", 20)):
+        for number, pair in enumerate(one.campaign.ask(12, name)):
+            time = write_time(NOW + timedelta(seconds=number * step_s))
+            one.campaign.tell(Event("judgment", time, name, *pair, {"fine": 50.0}))
+    _, rows = judgment_rows(one.campaign)
+    found = {name: {row.get("doubt") for row in rows if row["assessor"] == name} for name in ("ann", "bob")}
+    assert found == {"ann": {"median of 0.2 s from one answer to the next"}, "bob": {None}}

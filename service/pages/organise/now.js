@@ -83,7 +83,14 @@ function troubles({ campaign, ranking, leanings }) {
     ...agreementTrouble(campaign.agreement),
     ...leaningTrouble(leanings.assessors),
     ...driftTrouble(leanings.assessors),
+    ...doubtTrouble(leanings.doubts),
   ];
+}
+
+/** Who answers faster than anybody can listen, or claims more listening than there was time for. */
+function doubtTrouble(doubts) {
+  const found = Object.entries(doubts).map(([assessor, reason]) => ({ assessor, reason }));
+  return found.length ? [[whoTo(found), ` may not listen: ${found.map((one) => one.reason).slice(0, 3).join("; ")}.`]] : [];
 }
 
 function agreementTrouble({ scales }) {

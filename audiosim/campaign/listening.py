@@ -1,0 +1,102 @@
+"""Listening that assessors claim, held against the time that has passed: nobody hears more than that."""
+
+import statistics
+from bisect import bisect_left, insort
+from collections import Counter
+from itertools import pairwise
+from typing import NamedTuple
+
+from audiosim.campaign.event import Event
+from audiosim.errors import InputError
+
+SLACK_S = 60.0  # that clocks may differ by, in all
+DAY_S = 86_400.0  # how far back it is added up
+FEWEST = 10  # answers of an assessor, until anything is said of their pace
+HASTY_S = 1.0  # median from one answer to the next, in which nobody hears two clips
+PLAYED = ("query_played_s", "document_played_s")
+
+
+class Claim(NamedTuple):
+    """Listening that an assessor claims: so many seconds, none of them before `since`, in seconds since 1970."""
+
+    since: float
+    seconds: float
+
+
+class Listening:
+    """Record of what assessors claim to have heard and of when they answered.
+
+    A pair may be heard from the moment in which it is first handed out; one that never was, just before the answer. So
+    answers that wait on a device without network and come all at once are possible, and so is what was heard before an
+    earlier pair was judged. All that is claimed of what could be heard since some moment must fit into the time since.
+    """
+
+    def __init__(self) -> None:
+        self._claims: dict[str, list[Claim]] = {}
+        self._times: dict[str, list[float]] = {}  # of answers about pairs that were handed out
+        self._rushed: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+
+    def note(self, event: Event, handed: float | None, answered: float, rushed: bool) -> None:
+        """Take in an answer.
+
+        handed    when its pair was first handed to the assessor; None: never
+        answered  when, both in seconds since 1970
+        """
+        seconds = claimed_s(event)
+        if event.assessor and seconds:
+            insort(self._claims.setdefault(event.assessor, []), _claim(seconds, handed, answered, answered))
+        if handed is not None:
+            self._times.setdefault(event.assessor, []).append(answered)
+            self._rushed[event.assessor] += rushed
+
+    def check(self, event: Event, handed: float | None, answered: float, now: float) -> None:
+        """An error where an answer claims more listening than there was time for."""
+        seconds = claimed_s(event)
+        if not event.assessor or not seconds:
+            return
+        claim = _claim(seconds, handed, answered, now)
+        known = self._claims.get(event.assessor, [])
+        claims = known[bisect_left(known, Claim(now - DAY_S, 0.0)) :]
+        insort(claims, claim)
+        total = 0.0
+        for since, heard in reversed(claims):
+            total += heard
+            if since <= claim.since and total > now - since + SLACK_S:
+                self._refused[event.assessor] += 1
+                raise InputError(
+                    f"played_s: {event.assessor} claims {total:.0f} s of listening in the last {now - since:.0f} s; "
+                    "nobody hears more than the time that passes. Each listener needs a name of their own, and answers "
+                    "given earlier need their `time`"
+                )
+
+    def doubts(self) -> dict[str, str]:
+        """The reason to doubt that an assessor listens, by name, of those where there is one."""
+        found: dict[str, list[str]] = {}
+        for name, count in self._refused.items():
+            found.setdefault(name, []).append(
+                f"{count} answers refused that claim more listening than there was time for"
+            )
+        for name, times in self._times.items():
+            if len(times) < FEWEST:
+                continue
+            median_s = statistics.median(later - earlier for earlier, later in pairwise(sorted(times)))
+            if median_s < HASTY_S:
+                found.setdefault(name, []).append(f"median of {median_s:.1f} s from one answer to the next")
+            if 2 * self._rushed[name] > len(times):
+                found.setdefault(name, []).append(
+                    f"{self._rushed[name]} of {len(times)} answers came before both clips were heard"
+                )
+        return {name: "; ".join(reasons) for name, reasons in found.items()}
+
+
+def claimed_s(event: Event) -> float:
+    """Seconds that an answer claims were heard, of both clips together."""
+    said = [event.details.get(name) for name in ("played_s", *PLAYED)]
+    whole, *parts = (float(one) if isinstance(one, int | float) else 0.0 for one in said)
+    return max(whole, sum(parts))
+
+
+def _claim(seconds: float, handed: float | None, answered: float, now: float) -> Claim:
+    since = answered - seconds if handed is None else handed
+    return Claim(max(since, now - DAY_S), seconds)
