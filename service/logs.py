@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import RLock
 from typing import Literal, TextIO
 
 import msgspec
@@ -13,13 +14,14 @@ import msgspec
 from service.observed import Seen
 
 Form = Literal["text", "json"]
+TURN = RLock()  # to write a line, stamped within: lines stand in the order of their times, whoever writes them
 
 
 def start_logging(form: Form) -> None:
     """Log to stderr from here on."""
     handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handler.setFormatter(JsonLines() if form == "json" else text)
+    handler.lock = TURN
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
@@ -31,8 +33,9 @@ def request_log(form: Form, stream: TextIO) -> Callable[[Seen], None]:
     line = _json_line if form == "json" else _text_line
 
     def write(seen: Seen) -> None:
-        stream.write(line(seen, time.time()))
-        stream.flush()
+        with TURN:
+            stream.write(line(seen, time.time()))
+            stream.flush()
 
     return write
 
@@ -52,12 +55,24 @@ def _json_line(seen: Seen, moment: float) -> str:
     return msgspec.json.encode(fields).decode() + "\n"
 
 
+class TextLines(logging.Formatter):
+    """Every other record as a line of text, with the time at which it is written."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        now = time.time()
+        record.created, record.msecs = now, 1000 * (now % 1)
+        return super().format(record)
+
+
 class JsonLines(logging.Formatter):
-    """Every other record as one line of JSON."""
+    """Every other record as one line of JSON, with the time at which it is written."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {
-            "time": _utc(record.created),
+            "time": _utc(time.time()),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

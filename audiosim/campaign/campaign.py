@@ -181,7 +181,8 @@ class Campaign:
         vouched  whether they count although nobody handed their pairs to the assessors, or others have them now, as
                  somebody vouches for them
         """
-        events = [self._event(one) for one in said]
+        now, scale = write_time(self._clock()), self._collection.scale
+        events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
         if any(event.kind == "lease" for event in events):
             raise InputError("a lease is not told: ask for pairs")
         with self._log.turn() as turn:
@@ -247,10 +248,7 @@ class Campaign:
         return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
-        """The name under which an assessor is known who typed it: case and form make no other, unless both are known.
-
-        Everything else here takes a name literally, as an issuer, a token or a file has it: "ann" is not "Ann" there.
-        """
+        """The name that somebody means who types it, in any case and form; all else here takes names literally."""
         with self._log.state:
             name = self._ledger.name(said)
         if said and not name:
@@ -373,10 +371,6 @@ class Campaign:
         self._count.note(number, change if inside else None)
         if change is not None and inside:
             self._queue.note(change.pair, self._ledger.assessors(change.pair))
-
-    def _event(self, said: Judgment | Event) -> Event:
-        now = write_time(self._clock())
-        return said if isinstance(said, Event) else judgment_event(said, self._collection.scale, now)
 
     def _lease(self, pair: Pair, assessor: str) -> Event:
         now = self._clock()

@@ -16,7 +16,7 @@ HASTY_S = 1.0  # median from one answer to the next, in which nobody hears two c
 PLAYED = ("query_played_s", "document_played_s")
 
 
-class Claim(NamedTuple):
+class Heard(NamedTuple):
     """Listening that an assessor claims: so many seconds, none of them before `since`, in seconds since 1970."""
 
     since: float
@@ -32,7 +32,7 @@ class Listening:
     """
 
     def __init__(self) -> None:
-        self._claims: dict[str, list[Claim]] = {}
+        self._claims: dict[str, list[Heard]] = {}
         self._times: dict[str, list[float]] = {}  # of answers about pairs that were handed out
         self._rushed: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
@@ -45,7 +45,7 @@ class Listening:
         """
         seconds = claimed_s(event)
         if event.assessor and seconds:
-            insort(self._claims.setdefault(event.assessor, []), _claim(seconds, handed, answered, answered))
+            insort(self._claims.setdefault(event.assessor, []), _heard(seconds, handed, answered, answered))
         if handed is not None:
             self._times.setdefault(event.assessor, []).append(answered)
             self._rushed[event.assessor] += rushed
@@ -55,13 +55,13 @@ class Listening:
         seconds = claimed_s(event)
         if not event.assessor or not seconds:
             return
-        claim = _claim(seconds, handed, answered, now)
+        claim = _heard(seconds, handed, answered, now)
         known = self._claims.get(event.assessor, [])
-        claims = known[bisect_left(known, Claim(now - DAY_S, 0.0)) :]
+        claims = known[bisect_left(known, Heard(now - DAY_S, 0.0)) :]
         insort(claims, claim)
         total = 0.0
-        for since, heard in reversed(claims):
-            total += heard
+        for since, seconds_then in reversed(claims):
+            total += seconds_then
             if since <= claim.since and total > now - since + SLACK_S:
                 self._refused[event.assessor] += 1
                 raise InputError(
@@ -97,6 +97,6 @@ def claimed_s(event: Event) -> float:
     return max(whole, sum(parts))
 
 
-def _claim(seconds: float, handed: float | None, answered: float, now: float) -> Claim:
+def _heard(seconds: float, handed: float | None, answered: float, now: float) -> Heard:
     since = answered - seconds if handed is None else handed
-    return Claim(max(since, now - DAY_S), seconds)
+    return Heard(max(since, now - DAY_S), seconds)

@@ -48,7 +48,7 @@ def answer(pair, when, played_s, assessor="ann", key=""):
 
 
 def taken_of(campaign, watch, answers):
-    """How many answers are taken that come a hundredth of a second apart."""
+    """Number of answers that are taken which come a hundredth of a second apart."""
     taken = 0
     for one in answers:
         watch.forward(0.01)
