@@ -73,9 +73,9 @@ def band_limit_hz(levels: Samples, parameters: Parameters) -> float | None:
 
 
 def mirrored_bins(limit_hz: float, parameters: Parameters) -> Integers:
-    """(bins,) of which bin each has the power, once what is above a limit mirrors what is below.
+    """(bins,) bin that each bin takes its power from, so that the part above a limit mirrors the part below.
 
-    The spectrum is folded at 0.9 of the limit, as often as it takes: there it goes on as it was, without a step.
+    The spectrum is folded at 0.9 of the limit, repeatedly if need be, so that it continues without a step.
     """
     edge = max(1, int(INSIDE * limit_hz * parameters.frame / parameters.rate_hz))
     place = np.arange(1 + parameters.frame // 2) % (2 * edge)

@@ -26,7 +26,7 @@ Entries = NDArray[np.uint64]
 
 
 def read_checks(folder: Path, count: int) -> Checks:
-    """(k, 2) checksums of the first k of so many entries, as many as there are."""
+    """(k, 2) checksums of the first k of this many entries; k is how many the file has."""
     path = folder / CHECKS
     found = np.fromfile(path, "<u4", count=2 * count) if path.exists() else np.empty(0, np.uint32)
     return found[: len(found) // 2 * 2].reshape(-1, 2)
@@ -54,7 +54,7 @@ def lines_of(text: bytes, entries: Entries) -> list[bytes]:
 
 
 def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[int]:
-    """Those of some entries whose row is not what was written; without a checksum, those that are not finite."""
+    """Entries whose row differs from what was written; without checksums, entries that are not finite."""
     known: list[int] = checks[:, 0].tolist()
     return [
         place
@@ -64,7 +64,7 @@ def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[i
 
 
 def damaged_lines(lines: Sequence[bytes], entries: Entries, checks: Checks, places: Iterable[int]) -> list[int]:
-    """Those of some entries whose line, or place in entries.u64, is not what was written."""
+    """Entries whose line, or place in entries.u64, differs from what was written."""
     known: list[int] = checks[:, 1].tolist()
     return [
         place

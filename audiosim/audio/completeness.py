@@ -17,11 +17,11 @@ BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """Share of a recording that its file holds.
+    """Share of a recording that its file contains.
 
     present  share of the promised sound that is in the file; 1 where nothing is promised
     doubt    why that share may be wrong, empty if it is known
-    harm     what befell a file whose share is below 1
+    harm     damage of a file whose share is below 1
     """
 
     present: float = 1.0

@@ -166,7 +166,7 @@ def _opus_elsewhere(path: Path, decoded: Decoded, check: Callable[[int, int, int
 
 
 def _reason(error: Exception) -> str:
-    """Reason that libsndfile gives for not opening a file; of noise in a file named .mp3 it says that there is none."""
+    """Reason why libsndfile does not open a file; for noise named .mp3 it gives none."""
     reason = str(getattr(error, "error_string", "it has no header")).strip(" .")
     return "its content is no sound that is known" if "does not exist" in reason else reason
 

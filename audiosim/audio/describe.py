@@ -54,9 +54,9 @@ Outcomes = Generator[Described | Failure, None, None]
 
 
 def listed(sources: Mapping[str, SoundSource]) -> list[Recording]:
-    """Facts known of the files before they are read.
+    """Facts about files before they are read.
 
-    A file that is missing has size 0. What is not to be opened has the reason as its note.
+    A missing file has size 0. The note of a file that must not be opened is the reason.
     """
     return [_listed(identifier, source) for identifier, source in sources.items()]
 
@@ -113,9 +113,9 @@ def describe_all(
 
 
 def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Standby[Recording, Described | Failure]:
-    """A worker that describes files one by one, made ready before the first of them.
+    """Worker that describes files one by one, ready before the first.
 
-    As for `describe_all`; what pickles is sent as it is.
+    Arguments as for `describe_all`.
     """
     one = partial(describe_file, parameters=parameters, read=read)
     return workers.Standby(one, partial(_limit_s, limit_s), _lost, partial(prepare_for, parameters))
@@ -137,7 +137,7 @@ def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:
 
 
 def _elsewhere(one: One, folder: str, recording: Recording) -> Described | Failure:
-    """Describe a file whose path counts from a folder that need not be the current one there."""
+    """Describe a file whose path is relative to a folder, which need not be the worker's current one."""
     if is_url(recording.path):
         return one(recording)
     outcome = one(replace(recording, path=str(Path(folder, recording.path))))
@@ -157,8 +157,8 @@ def _lost(recording: Recording, why: str) -> Failure:
 def describe_file(recording: Recording, parameters: Parameters, read: Read = decode.read) -> Described | Failure:
     """The Gaussian of one file, or why there is none.
 
-    A recording that has a note before it is described is not opened: the note says why. An assertion that
-    fails in `read` is a mistake of ours, and raised; any other exception there costs this file only.
+    A recording that already has a note is not opened; the note is the reason. A failed assertion in `read` is a bug and
+    is raised; any other exception costs this file only.
     """
     if recording.note and not recording.frames:
         return Failure(recording.path, recording.note)
@@ -220,11 +220,10 @@ def summarise(values: Array) -> tuple[Gaussian, float, bool]:
 
     values  (n, d) frames, n at least 2
 
-    Frames of silence are all one, those of a pure tone keep to a few directions: up to rounding they have no
-    density. The ridge r gives them one, as thin as can be told from rounding (see STEADY), and changes no
-    other. Being thin it keeps them apart: from what sounds otherwise they are thousands of nats away and more,
-    where music is tens from music, so that they are neighbours of their like alone. Frames that stand still
-    have ld <= 1e-3.
+    Frames of silence are all equal, and those of a pure tone span few directions, so they have no density. The ridge r
+    gives them one, as thin as rounding allows (see STEADY), and leaves all other recordings unchanged. Because it is
+    thin, such recordings are thousands of nats from music, where music is tens of nats from music: they are
+    neighbours of each other only. Frames that stand still have ld <= 1e-3.
     """
     mean = values.mean(axis=0, dtype=float)
     centred = values - mean

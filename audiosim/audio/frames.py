@@ -34,8 +34,8 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 
     Frames are centred, with zeros beyond the ends. All is computed in single precision, the result handed out in
     double: each descriptor within 1e-3 of librosa's; silence gives the floor, which is finite. Plain MFCC are librosa's
-    of any sound. With other descriptors, a recording that does not fill its band (see `band_limit_hz`) is described as
-    if what is above the limit mirrored what is below, so that it can be compared with others.
+    of any sound. With other descriptors, the empty part of a band-limited recording (see `band_limit_hz`) is replaced
+    by the mirror image of the part below, so that it can be compared with others.
     """
     if signal.rate_hz != parameters.rate_hz:
         raise InputError(f"the rate must be the {parameters.rate_hz} Hz of the parameters, got {signal.rate_hz} Hz")

@@ -35,10 +35,10 @@ class Decoded:
 
 
 class Gathering:
-    """Blocks mixed down as they come.
+    """Blocks of samples, mixed down as they arrive.
 
     expected  frames that the header promises
-    check     hears how many frames there are before they are kept, and may put an end to it
+    check     called with the number of frames before they are kept; it may raise an error
     unit      of the numbers in the blocks, in full scales
     """
 

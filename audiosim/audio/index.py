@@ -98,7 +98,7 @@ class AudioIndex:
 
     @cached_property
     def silent(self) -> Booleans:
-        """(n,) whether there is next to nothing to hear."""
+        """(n,) whether the recording is silent, or nearly so."""
         if isinstance(self.recordings, Recordings):
             return self.recordings.silent
         return np.array([recording.silent for recording in self.recordings], dtype=bool)
@@ -113,7 +113,7 @@ class AudioIndex:
 
     @cached_property
     def _checked_table(self) -> Singles:
-        """The table; of one on disk the rows that hold were held against their checksums."""
+        """Table of rows; on disk, those in use were checked against their checksums."""
         if self.folder is not None and self.places is not None:
             check_rows(self.folder, self.table, self.places, index_store.ROWS)
         return self.table
@@ -240,7 +240,7 @@ class AudioIndex:
         return self._inside[self.positions(ids)]
 
     def _field(self, groups: Integers | None) -> SearchField:
-        """Field of the search: recordings that hold and are to be heard, each by default a group of its own."""
+        """Search field: recordings that are valid and not silent, each by default a group of its own."""
         known = self._outside if groups is None else np.where(self._outside < 0, 0, groups[self._outside])
         return SearchField(self._packed, known, self._closed, self._outside)
 
@@ -353,7 +353,7 @@ def extract(
 
 
 def _parameters_of(folder: str | Path | None) -> Parameters:
-    """Those of an index, STANDARD_FRAMES where there is none."""
+    """Parameters of an index; STANDARD_FRAMES without one."""
     if folder is None or not (Path(folder) / index_store.HEAD).exists():
         return STANDARD_FRAMES
     parameters = index_store.read_head(Path(folder))
@@ -372,7 +372,7 @@ def _prune(index: Appender) -> None:
 def _follow(
     outcomes: Outcomes, done: int, total: int, progress: ShowProgress, keep: Callable[[Described], object]
 ) -> tuple[Failure, ...]:
-    """Keep each outcome as it comes, and say how far it has got; what failed."""
+    """Keep each outcome as it arrives and report progress; the result is the failures."""
     failed: list[Failure] = []
     with closing(outcomes):
         progress(done, len(failed), total)

@@ -69,7 +69,7 @@ class Recording:
     seconds     of sound decoded
     frames      that the Gaussian is fitted to
     note        what a careful reader should know, such as clipping; empty if nothing
-    silent      whether there is next to nothing to hear: such a recording is nobody's neighbour
+    silent      whether it is silent or nearly so: such a recording is nobody's neighbour
     """
 
     identifier: str
@@ -159,7 +159,7 @@ def load(folder: str | Path) -> Stored:
 
 
 class Appender:
-    """An index on disk, held open by this process alone to append to; made if there is none."""
+    """An index on disk, locked by this process for appending; created if missing."""
 
     def __init__(self, folder: str | Path, parameters: Parameters) -> None:
         self.folder = Path(folder)

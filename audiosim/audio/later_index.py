@@ -1,6 +1,6 @@
-"""Recordings that came after an index was made: an index of their own, of the same frames, among the arrivals.
+"""Recordings that arrived after an index was made: a second index with the same parameters, among the arrivals.
 
-The index stays as it is, and with it all that refers to its recordings: who is close to whom, and what a campaign says.
+The first index does not change, and neither does anything that depends on it: closeness, and the state of a campaign.
 """
 
 from pathlib import Path

@@ -75,7 +75,7 @@ def _arrays(frames: list[Any]) -> Iterator[Samples]:
 
 
 def _promised(container: "InputContainer", stream: "AudioStream") -> int | None:
-    """The frames that the container says there are."""
+    """Number of frames that the container declares."""
     if stream.duration and stream.time_base:
         return round(float(stream.duration * stream.time_base) * int(stream.rate or 0))
     return round(container.duration / av.time_base * int(stream.rate or 0)) if container.duration else None

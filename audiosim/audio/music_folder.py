@@ -1,4 +1,4 @@
-"""A folder of music -> a collection: its recordings, what their tags say, which are there twice, which to ask for."""
+"""A folder of music -> a collection: recordings, tags, duplicates, and a sample of queries."""
 
 import os
 import unicodedata
@@ -89,7 +89,7 @@ def collect(
 
     folder   of sound files, of all formats that `extract` reads
     into     folder of the collection; one that `collect` made is continued, any other files of a collection refused
-    queries  how many recordings are drawn to be queries, at most: of as many artists as there are, in turn by genre
+    queries  largest number of recordings to draw as queries: from as many artists as possible, genres in turn
     seed     of that sample
     n_jobs   worker processes, see `extract`
 

@@ -1,12 +1,12 @@
-"""A large index made ready to be searched: a file beside it that is computed once, and may be deleted at any time.
+"""A large index prepared for search: a file beside it, computed once, that may be deleted at any time.
 
     packed.f32   per entry of the index its sides in single precision; see `stats.kullback_leibler.Packed`
     packed.u64   of each part that was written at once: how many entries there are up to its end, its CRC-32
     packed.json  the whitener of all of them, fixed when the file is made, and its CRC-32
 
-It grows with the index: only entries that are new are packed. Entries that no longer hold keep theirs, and
-those that remove a recording have zeros. When it is first used every part is held against its checksum; what is
-damaged, and what comes after it, is computed again.
+It grows with the index: only new entries are packed. Superseded entries keep their rows, and entries that remove a
+recording have zeros. The first use checks every part against its checksum; a damaged part, and everything after it, is
+computed again.
 """
 
 import json
@@ -33,9 +33,9 @@ SUM_BYTES = 16
 
 
 def packed_on_disk(folder: Path, rows: Singles, dimension: int) -> Packed:
-    """The entries of an index packed, as a memory map; what is missing of the file is computed and written first.
+    """Packed entries of an index, as a memory map; missing ones are computed and written first.
 
-    Where the folder cannot be written to, they are packed in memory.
+    If the folder is read-only, they are packed in memory.
     """
     try:
         whitener = _whitener(folder, rows, dimension)
@@ -49,7 +49,7 @@ def packed_on_disk(folder: Path, rows: Singles, dimension: int) -> Packed:
 
 
 def _whitener(folder: Path, rows: Singles, dimension: int) -> Whitener:
-    """The one in the folder; where there is none that can be read, a new one, and the file starts again."""
+    """Whitener of the folder; if none can be read, a new one, and the file starts again."""
     try:
         known = json.loads((folder / WHITENER).read_text(encoding="utf-8"))
         whole = known.pop("crc") == _crc(known)

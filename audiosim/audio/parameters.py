@@ -20,12 +20,12 @@ BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of 
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A frame feature that comes from elsewhere.
+    """A frame feature from outside audiosim.
 
-    name      its dimensions are called by it
-    size      d, how many dimensions it has
-    function  y=(n,) float32, sr=rate in Hz -> (d, frames), frames as many as those of MFCC; None where only its
-              results are at hand, as in an index that was opened. It is no part of what is compared
+    name      of its dimensions
+    size      d, number of dimensions
+    function  y=(n,) float32, sr=rate in Hz -> (d, frames), frames as many as those of MFCC; None if only its
+              results are known, as in an opened index. It does not count in comparisons
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Sound at a URL: what there is, and a local copy to decode. Whatever fsspec knows: s3, gs, https, sftp, ...
+"""Sound at a URL: a listing, and a local copy to decode. Any scheme of fsspec: s3, gs, https, sftp, ...
 
-A path is a URL where it begins with a scheme and `://`. Nothing else ever goes through fsspec.
+A path that begins with a scheme and `://` is a URL. Nothing else goes through fsspec.
 """
 
 import re
@@ -55,9 +55,9 @@ def remote_status(url: str) -> tuple[int, int]:
 
 @contextmanager
 def local_copy(url: str, largest: int = LARGEST) -> Iterator[Path]:
-    """The file at a URL, copied to this machine for as long as it is needed.
+    """Temporary local copy of the file at a URL.
 
-    largest  bytes; a longer file is refused as soon as it shows to be one
+    largest  size in bytes; a larger file is rejected as soon as this is exceeded
     """
     with TemporaryDirectory(prefix="audiosim-") as folder:
         copy = Path(folder, "sound" + PurePosixPath(url).suffix)

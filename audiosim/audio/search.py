@@ -82,7 +82,7 @@ def _references(field: SearchField) -> Integers:
 
 
 def drawn_references(count: int) -> Integers:
-    """Numbers of those, of so many recordings, that mutual proximity refers to: always the same, rising."""
+    """Numbers of the references of mutual proximity among this many recordings: always the same, rising."""
     if count <= SAMPLE:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, SAMPLE, replace=False))

@@ -29,7 +29,7 @@ class PoolSounds:
     """The recordings of a pool.
 
     index     N recordings
-    settled   how many of them, from the first on, do not change: those that came later are held against these
+    settled   number of recordings, from the first, that are fixed; later ones are compared with these
     document  (n,) place in the index of each pair's document, UNKNOWN where it has no recording
     query     (q,) place in the index of each query's own document, UNKNOWN where it has none
     """
@@ -48,7 +48,7 @@ class PoolSounds:
 
 @once_per_pool
 def sounds_of(pool: Pool) -> PoolSounds | None:
-    """The index of a pool's recordings, opened, and which of them is whose; None where it has no index."""
+    """Opened index of a pool's recordings, and the recording of each document; None without an index."""
     if pool.sounds is None:
         return None
     from audiosim.audio.later_index import load_all  # costs start-up time that most rankings need not pay
@@ -93,16 +93,16 @@ def query_proximity(pool: Pool) -> Array:
 
 
 def closeness(pool: Pool, rows: Integers) -> Array:
-    """(r, r) how alike the recordings of some pairs sound, in [0, 1]: 1 for a recording and itself.
+    """(r, r) closeness of the recordings of some pairs, in [0, 1]; 1 for a recording and itself.
 
         P(x, y)^8,   P the mutual proximity by the Jensen-Shannon divergence, see `Neighbourhood`
 
     rows  (r,) pairs of the pool
 
-    0 between pairs of which one has no recording. A divergence itself, or its exponential, says that nothing has
-    anything in common with anything; the share of recordings that are farther away has the same meaning in any index,
-    and raised to a power falls off as fast as what people judge of similar recordings does. It need not be a
-    covariance: see `likeness`.
+    0 between pairs of which one has no recording. The divergence and its exponential depend on the index: in most
+    of them nothing is close to anything. The share of recordings that are farther away means the same in every index,
+    and its eighth power falls off about as fast as people's grades. The result need not be a covariance: see
+    `likeness`.
     """
     return _among_heard(pool, rows, Neighbourhood.closeness)
 
@@ -113,7 +113,7 @@ def likeness(pool: Pool, rows: Integers) -> Array:
 
 
 def keep_closeness(pool: Pool) -> None:
-    """Keep beside a pool's index what was computed of it, so that it need not be computed again."""
+    """Save the closeness computed for a pool beside its index."""
     neighbourhood = neighbourhood_of(pool)
     if neighbourhood is not None:
         neighbourhood.memory.keep()

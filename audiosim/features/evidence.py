@@ -32,8 +32,8 @@ class Column:
     """Values of a piece of evidence for each of n pairs.
 
     name    of the evidence
-    values  (n,) standard deviations from the mean over the retrieved pairs of which it is known; 0 where unknown
-    known   (n,) whether it says anything of the pair
+    values  (n,) in standard deviations from the mean of the retrieved pairs with a value; 0 where unknown
+    known   (n,) whether the pair has a value
     """
 
     name: str
@@ -142,7 +142,7 @@ class Angles:
 
 
 def angles_of(pool: Pool, piece: Evidence) -> Angles:
-    """The vectors of a piece of evidence, and which of them is whose."""
+    """Vectors of a piece of evidence, and the vector of each document."""
     places = {key: place for place, key in enumerate(piece.keys)}
     vectors = piece.values / np.abs(piece.values).max(
         axis=1, keepdims=True

@@ -27,13 +27,13 @@ def exact(grades: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class MeanOfGroup:
-    """Mean grade of the other judged documents of a pair's query that share something with its own.
+    """Mean grade of the query's other judged documents that belong to the same group as this one.
 
         sum over judged pairs j of the group, j not i, of grade_j  /  how many there are
 
-    groups  what is shared
+    groups  such as artist
 
-    In units of the scale; unknown where what is shared is, or no other document of the group is judged.
+    In units of the scale; unknown if the group is unknown or none of its other documents is judged.
     """
 
     groups: Callable[[Pool], Groups]
@@ -62,7 +62,7 @@ class MeanElsewhere:
     key     (n,) code of the property, UNKNOWN where unknown
     groups  the pairs of one query that have one key
 
-    In units of the scale; unknown where the property is, or no such pair is judged.
+    In units of the scale; unknown if the property is unknown or no such pair is judged.
     """
 
     key: Callable[[Pool], Integers]
@@ -87,7 +87,7 @@ class MeanElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class MeanOfSystems:
-    """aSYS: mean grade of the judged documents that the systems which retrieved this one retrieved, over all queries.
+    """aSYS: mean grade, over all queries, of the judged documents of the systems that retrieved this document.
 
         sum over systems s of d, over judged pairs j of s, j not i, of grade_j  /  how many (s, j) there are
 

@@ -2,10 +2,9 @@
 
     P(x, y) = share of the references r with  D(x, r) > D(x, y)  and  D(y, r) > D(x, y)
 
-D is the Jensen-Shannon divergence of the recordings' Gaussians. Whichever pool asks, the same recordings are equally
-close: what was computed is remembered, in the process and in closeness.npz beside the index. It is filed under what it
-was computed from, the rows of the recordings, so that it is never out of date; a file that is damaged, or that cannot
-be written, costs time alone.
+D is the Jensen-Shannon divergence of the recordings' Gaussians. Closeness does not
+depend on the pool, so it is cached in the process and in closeness.npz beside the index. The key is a digest of the
+recordings' rows, so the cache is never stale; if the file is damaged or cannot be written, only time is lost.
 """
 
 import os
@@ -41,7 +40,7 @@ Digest = bytes
 
 
 def references_among(count: int) -> Integers:
-    """(r,) places of the references among so many recordings: all, or REFERENCES of them drawn once."""
+    """(r,) places of the references among this many recordings: all, or REFERENCES of them, always the same draw."""
     if count <= REFERENCES:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, REFERENCES, replace=False))
@@ -101,14 +100,14 @@ class ClosenessMemory:
         return known
 
     def _takes(self, size: int, cost: int) -> bool:
-        """True if there is room for so many bytes more, which are then counted."""
+        """True if this many more bytes fit; they are then counted."""
         takes = self._held + size <= MOST_BYTES
         if takes:
             self._held, self._new = self._held + size, self._new + cost
         return takes
 
     def keep(self) -> None:
-        """Write beside the index what is remembered, where enough of it is new; a folder that is read-only stays so."""
+        """Write the cache beside the index if enough of it is new; a read-only folder is left alone."""
         with self._lock:
             if self._file is None or self._new < WORTH_KEEPING:
                 return
@@ -172,7 +171,7 @@ _OPENING = Lock()
 
 
 def memory_of(rows: Singles, dimension: int, folder: Path | None) -> ClosenessMemory:
-    """The memory of some references, the same for all who ask in this process."""
+    """Cache for these references, shared within the process."""
     key = (_digest(rows), folder)
     with _OPENING:
         found = _MEMORIES.pop(key, None) or ClosenessMemory(rows, dimension, folder)
@@ -185,9 +184,9 @@ def memory_of(rows: Singles, dimension: int, folder: Path | None) -> ClosenessMe
 class Neighbourhood:
     """Recordings among the references of their index.
 
-    table      (n, width) rows of Gaussians, of which a few at a time are looked at
+    table      (n, width) rows of Gaussians, read a few at a time
     dimension  of the Gaussians
-    settled    how many of them, from the first on, the references are drawn from
+    settled    number of recordings, from the first, that the references are drawn from
     folder     of the index; None: it is in memory alone
     """
 
@@ -204,7 +203,7 @@ class Neighbourhood:
     def proximity(self, one: int, others: Integers) -> Array:
         """(m,) mutual proximity of one place and others; 1 for recordings that are the same.
 
-        NaN where there is no reference beside the two. See `stats.proximity`.
+        NaN if there is no reference other than the two. See `stats.proximity`.
         """
         places = np.concatenate([[one], others])
 

@@ -84,9 +84,9 @@ def consensus_of_systems(pool: Pool) -> Array:
 
 
 def hubness(pool: Pool) -> Array:
-    """fHUB: the share of the other queries for which some system retrieved the document, in [0, 1].
+    """fHUB: share of the other queries for which some system retrieved the document, in [0, 1].
 
-    NaN where there is no other query.
+    NaN for a single query.
     """
     _, document = np.unique([pair.document for pair in pool.pairs], return_inverse=True)
     others = pool.answered - (pool.query_sizes > 0)

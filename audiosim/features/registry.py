@@ -1,4 +1,4 @@
-"""Features by name: those that come with audiosim, each beside what computes it, and those that a program registers."""
+"""Features by name: the built-in ones, and those that a program registers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

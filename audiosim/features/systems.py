@@ -24,15 +24,15 @@ def _cells(pool: Pool) -> tuple[Integers, Integers]:
 
 
 def mean_of_systems_elsewhere(pool: Pool, values: Array, rows: Integers) -> Array:
-    """Mean over the systems that retrieved a document of what each is worth on other queries.
+    """Mean, over the systems that retrieved a document, of their means on other queries.
 
         m(s, q) = mean of values_j over the pairs j that s retrieved for queries other than q
         result_i = mean of m(s, query of i) over the systems s that retrieved i
 
     values  (n,) NaN where unknown
-    rows    (r,) for which pairs
+    rows    (r,) pairs of the result
 
-    A pair that s retrieved counts once. Systems whose m is unknown are left out; (r,) NaN where all are.
+    A pair that s retrieved counts once. Systems with an unknown m are left out; (r,) NaN if all are.
     """
     worth = _worth_elsewhere(pool, values)
     chosen = systems_of_pairs(pool)[rows]

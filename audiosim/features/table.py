@@ -56,7 +56,7 @@ class Table:
     features  its columns
     grades    (n,) the judgments made so far, NaN where unjudged
     columns   each feature's (n,) values, NaN where unknown
-    computed  the rows of which some feature was computed to get here, rising
+    computed  rows for which a feature was computed in this step, rising
     """
 
     pool: Pool

@@ -17,13 +17,13 @@ RISING = {"P", "AP", "RR", "Q", "ERR", "GAP"}
 
 
 def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array, Array]:
-    """Least and most that each system may score for each query, (s, q) each, were all its documents judged.
+    """Lowest and highest score that each system could have for each query if all documents were judged, (s, q) each.
 
-    The least score has the lowest grade for what is not judged in a ranking, and the highest for what is not judged in
-    the ideal; the most the other way round. The difference is the residual of Moffat & Zobel (2008),
+    The lowest score gives unjudged documents the lowest grade in a ranking and the highest in the ideal; the highest
+    score does the opposite. The difference is the residual of Moffat & Zobel (2008),
     doi:10.1145/1416950.1416952. Exact for measures without an ideal; where there is one, ranking and ideal are bounded
     each by itself, so that the truth lies within, and the bounds may be wider than need be. Documents that no system
-    retrieves down to the cutoff count as they are judged. NaN for measures that may fall when a grade rises: EDCG, ADR,
+    retrieves down to the cutoff keep their grades. NaN for measures that may fall when a grade rises: EDCG, ADR,
     and those of other packages that are no weights of ranks.
     """
     measure = as_measure(measure)

@@ -1,4 +1,4 @@
-"""Measures as values: what is said of each one, and one with its cutoff and its parameters chosen."""
+"""Measures as values: the definition of each, and a measure with its cutoff and parameters."""
 
 import math
 import re
@@ -15,17 +15,17 @@ NAME = r"[A-Za-z][A-Za-z0-9]*"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Parameter of a measure that may be chosen.
+    """Parameter of a measure.
 
     name      as it is written
-    default   what holds where nothing is written; None where the scale of the judgments decides
-    expected  what may be written, in words
-    choices   the words that may be written; empty for a number
-    low       a number must be more than this
-    high      a number must be less than this
-    closed    whether a number may be `low` itself
-    pattern   what a text must be like, as a regular expression; empty for a word or a number
-    needs     name and value of another parameter that must be chosen with it
+    default   value if none is written; None if the scale of the judgments decides
+    expected  description of the valid values, for error messages
+    choices   valid words; empty for a number
+    low       lower bound of a number
+    high      upper bound of a number, excluded
+    closed    whether `low` itself is valid
+    pattern   regular expression of a valid text; empty for a word or a number
+    needs     name and value of another parameter that this one requires
     """
 
     name: str
@@ -77,14 +77,14 @@ def judged_ideal(measure: "Measure") -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """All that audiosim knows of a measure, before its cutoff and its parameters are chosen.
+    """Definition of a measure, without a cutoff and parameters.
 
     Entry-point group `audiosim.measures`: each entry is a definition, under its own name. Contract:
     `audiosim.plugins.check_measure`. Functions must be those of a module, so that measures can be sent to other
     processes.
 
     name          a letter, then letters and digits
-    parameters    choices that a measure has, in the order in which they are printed
+    parameters    in the order in which they are printed
     score         scores of rankings, all at once: see `audiosim.measures.scores.score`, which passes on the ranks down
                   to the cutoff; None for the weighted sum that `rank_weights` and `relative` say
     rank_weights  (cutoff,) weight of the gain at each rank, 0 or more, the first above 0, where a score is a weighted

@@ -93,7 +93,7 @@ class _Judgments:
     grades: Array
 
     def find(self, query: Integers, documents: Words) -> Array:
-        """(lines,) the grades of pairs, NaN where there is none."""
+        """(lines,) grade of each pair, NaN if unjudged."""
         width = self.documents.shape[1]
         longer = documents[:, width:].any(axis=1)
         documents = np.pad(documents[:, :width], ((0, 0), (0, max(0, width - documents.shape[1]))))

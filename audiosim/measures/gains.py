@@ -66,7 +66,7 @@ def persistence(cutoff: int, p: float) -> Array:
 
 
 def share_satisfied(grades: Array, scale: Scale, thresholds: str = "uniform") -> Array:
-    """(...,) the share of users for whom each grade is relevant; nothing (NaN) suits none.
+    """(...,) share of users for whom each grade is relevant; 0 where nothing was retrieved (NaN).
 
         F(r) = sum of p_l over the levels l up to r
 
@@ -81,7 +81,7 @@ def share_satisfied(grades: Array, scale: Scale, thresholds: str = "uniform") ->
 
 
 def _thresholds(scale: Scale, written: str) -> tuple[Array, Array]:
-    """(t,) levels, rising, and (t,) the share of users for whom each is the lowest relevant one."""
+    """(t,) levels, rising, and (t,) share of users for whom each is the lowest relevant level."""
     if written == "uniform":
         return np.array(scale.levels[1:]), np.ones(len(scale.levels) - 1)
     pairs = sorted((float(level), float(share)) for level, _, share in (x.partition(":") for x in written.split("/")))

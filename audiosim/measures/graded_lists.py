@@ -14,9 +14,9 @@ from audiosim.measures.gains import gain_of, share_satisfied
 
 @dataclass(frozen=True, eq=False)
 class GradedLists:
-    """Lists with a grade at each rank, as a measure reads them: gains, relevance, and the best there could be.
+    """Result lists with a grade at each rank, and their gains, relevance and ideal by one measure.
 
-    measure  of which these are the lists
+    measure  that reads the lists
     scale    of the grades
     grades   (..., n) down to the cutoff, best rank first; NaN where nothing was retrieved
     judged   (..., m) grades of all judged documents of the query, best first, 0 after the last
@@ -66,7 +66,7 @@ class GradedLists:
         return None if self.original else self.ideal
 
     def relevant(self, grades: Array) -> Booleans:
-        """Mask of relevant grades: at least `min`, or above 0 where there is none; nothing retrieved is not."""
+        """Mask of relevant grades: at least `min`, or above 0 without one; False where nothing was retrieved."""
         minimum = self.measure.number("min")
         return grades >= minimum if minimum else grades > 0
 
@@ -87,7 +87,7 @@ class GradedLists:
         return np.asarray(self.satisfied(judged).sum(axis=-1))
 
     def satisfied(self, grades: Array) -> Array:
-        """The share of users for whom each grade is relevant, by the measure's thresholds."""
+        """Share of users for whom each grade is relevant, by the measure's thresholds."""
         return share_satisfied(grades, self.scale, self.measure.word("thresholds") or "uniform")
 
     @property

@@ -6,8 +6,8 @@
     register()
     ir_measures.calc_aggregate([ir_measures.parse_measure("Q(beta=0.5)@5")], qrels, run)
 
-ir_measures looks for no providers by itself, so `register` is to be called once. It adds Q, GAP, ADR and EDCG with the
-parameters that they have here, and computes the ERR that ir_measures knows, which is that of gdeval.
+ir_measures does not discover providers, so call `register` once. It adds Q, GAP, ADR and EDCG with their parameters,
+and computes the ERR of ir_measures, which is gdeval's.
 
 A document without judgment gains 0, as in all of ir_measures. Equal scores are ordered as trec_eval does it.
 """

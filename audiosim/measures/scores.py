@@ -10,9 +10,9 @@ from audiosim.measures.graded_lists import GradedLists
 
 
 def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
-    """(...,) what rankings score, all at once.
+    """(...,) scores of rankings, all at once.
 
-    scale   of the grades; its highest grade is the best there is
+    scale   of the grades
     grades  (..., n) grade at each rank, best rank first; NaN where nothing was retrieved, as after rank n
     judged  (..., m) grades of all judged documents of the query, best first, 0 after the last; its shape may be that of
             the queries alone, (q, m) for grades (s, q, n)

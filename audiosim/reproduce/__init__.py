@@ -1,4 +1,4 @@
-"""The published numbers that public data allows to compute again, each beside what comes out here."""
+"""Published numbers that public data can reproduce, each beside audiosim's result."""
 
 from audiosim.reproduce.publications import SOURCES, rows
 from audiosim.reproduce.row import PrintedRow

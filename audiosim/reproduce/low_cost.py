@@ -80,7 +80,7 @@ PAPER_3 = (120, 0.941, 0.882)
 
 
 def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
-    """Tables 8.1 and 8.3: the ranking without judgments, and with as many as it takes to a confidence of .95."""
+    """Tables 8.1 and 8.3: the ranking without judgments, and the judgments needed for a confidence of .95."""
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
         found = _campaign(collection, name, "differences", SETTLED, "independent") if collection else None
@@ -141,10 +141,10 @@ def paper_with_judgments(folder: Path) -> Iterator[PrintedRow]:
 
 
 def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
-    """Tables 8.5 and 8.6: how far off the scores are where judging stops at an expected error of .05.
+    """Tables 8.5 and 8.6: errors of the scores when judging stops at an expected error of .05.
 
-    The correction is the one that comes with audiosim, learned on simulated campaigns with its own form of the ideal
-    ranking. The thesis's is drawn; the deviation that its text names for CG, .011, is met before anything is judged.
+    The correction is audiosim's, learned on simulated campaigns with its own form of the ideal ranking. The thesis
+    draws its correction; the deviation that it names for CG, .011, is reached before anything is judged.
     """
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():

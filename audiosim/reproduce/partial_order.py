@@ -1,4 +1,4 @@
-"""The worked examples of the paper on average dynamic recall, whose ground truth is in groups."""
+"""Worked examples of the paper on average dynamic recall, with its grouped ground truth."""
 
 from collections.abc import Iterator
 from pathlib import Path

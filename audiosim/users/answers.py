@@ -1,10 +1,10 @@
-"""People's answers to which of two result lists is better, read from a file.
+"""People's answers to "which of two result lists is better?", read from a file.
 
     answer  query  A1 ... Ak  B1 ... Bk  broad_A1 ... broad_Ak  broad_B1 ... broad_Bk
 
 A tab-separated table with a header: one answer per line, `a`, `b`, both `good` or both `bad`; the documents
-of the two lists, best first; and the grade of each on a scale, whose name leads the column. There may be the
-grades of several scales; other columns, such as who answered, are left unread.
+of the two lists, best first; and the grade of each on a scale, whose name leads the column. A file may have
+grades on several scales; other columns, such as the person's name, are ignored.
 """
 
 from collections.abc import Mapping
@@ -114,7 +114,7 @@ def _scale(path: Path, number: int, header: list[str], name: str | None) -> Scal
 
 
 def _cutoff(path: Path, number: int, header: list[str]) -> int:
-    """Number of A1, A2, ... that there are without a gap."""
+    """Number of columns A1, A2, ... before the first gap."""
     cutoff = 0
     while f"A{cutoff + 1}" in header:
         cutoff += 1

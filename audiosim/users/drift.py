@@ -18,18 +18,18 @@ class Leaning:
     """Difference of one assessor's grades from others', in gain: grade over the scale's maximum; + is more generous.
 
     assessor   their name
-    judgments  of theirs that hold
+    judgments  number of their valid judgments
     shared     of those, on pairs that others judged too
     to_others  mean of their gain minus the others' mean gain, on shared pairs
-    expected   judgments on pairs of which the model expects something
+    expected   judgments on pairs that the model predicts
     to_model   mean of their gain minus what the model expects of the pair
-    first      that of the first half of these judgments, in the order in which they were made
-    second     that of the second half
+    first      to_model of the first half of these judgments, in the order of judging
+    second     to_model of the second half
     drift      second minus first
     low, high  its 95 % interval, by Welch's t
 
-    What cannot be said of so few judgments is None. The model is no judge: all assessors may lie to one side of it.
-    The halves of one assessor tell whether they moved, given that their pairs came from the same model.
+    Values that need more judgments are None. A difference to the model is no error: all assessors may be to one side
+    of it. The two halves show whether an assessor moved, given that the same model chose the pairs of both.
     """
 
     assessor: str

@@ -44,8 +44,8 @@ class ScaleAgreement:
 
     scale           its name
     pairs           judged by two or more assessors
-    alpha_ordinal   Krippendorff's alpha over all assessors and these pairs, grades taken as ranked: the one figure
-                    to quote, as it takes any number of assessors who judged different pairs
+    alpha_ordinal   Krippendorff's alpha over all assessors and these pairs, for ranked grades: the figure to quote,
+                    since it allows any number of assessors who judged different pairs
     alpha_interval  the same, grades taken as numbers
     assessors       every two assessors with pairs in common
 
@@ -81,7 +81,7 @@ class Agreement:
 
 
 def agreement(grades: Grades, scale: Scale) -> Agreement:
-    """The agreement of the assessors whose grades these are.
+    """Agreement of the assessors who gave these grades.
 
     grades  by pair, by assessor, by scale
     scale   of the collection; a grade named `grade` is on it

@@ -20,9 +20,9 @@ MAJORITY = 0.5
 class NoticedDifferences:
     """Differences between systems that enough users would notice.
 
-    share      of users who are to agree
-    smallest   difference of scores from which on they do; None where they never do
-    observed   differences that the share below was taken over
+    share      of users who must agree
+    smallest   difference of scores from which they do; None if they never do
+    observed   number of observed differences
     noticed    share of them that is at least the smallest one
     """
 
@@ -65,14 +65,14 @@ def smallest_noticed(preferences: Preferences, share: float = MAJORITY) -> float
 def noticed_differences(
     preferences: Preferences, collections: Sequence[Collection], share: float = MAJORITY
 ) -> NoticedDifferences:
-    """Chance that two systems differ for a query by so much that enough users agree which is better.
+    """Probability that two systems differ enough on a query for most users to agree which is better.
 
-    preferences  people's answers held against a measure
+    preferences  people's answers compared with a measure
     collections  past evaluations, every retrieved document judged, on a scale of the levels of the answers; every two
                  systems on every query count once
-    share        of users who are to agree
+    share        of users who must agree
 
-    A small difference that suffices is worth little where differences hardly ever are as large. Urbano (2013),
+    Even a small threshold helps little if differences rarely reach it. Urbano (2013),
     section 3.4, Table 3.5.
     """
     differences = np.concatenate([_differences(one, preferences) for one in collections])

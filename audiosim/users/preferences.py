@@ -1,4 +1,4 @@
-"""People's answers held against a measure: satisfaction by score, agreement by difference of scores."""
+"""People's answers compared with a measure: satisfaction by score, agreement by difference in score."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,11 +37,11 @@ def bins(rounded: Integers) -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SatisfiedShares:
-    """The share of cases in each bin that are of some kind.
+    """Share of cases of one kind in each bin.
 
     counts  (10,) cases
-    shares  (10,) of them of the kind; NaN where there are no cases
-    errors  (10,) standard error of the share; NaN where there are no cases, 0 where all cases agree
+    shares  (10,) share of the kind; NaN without cases
+    errors  (10,) standard error of the share; NaN without cases, 0 if all cases agree
     """
 
     counts: Integers
@@ -58,7 +58,7 @@ def shares(places: Integers, hits: Booleans, answers: Integers) -> SatisfiedShar
     hits     (m,) whether it is of the kind
     answers  (m,) number of the answer that the case comes from
 
-    Two lists of one answer are no two opinions, so answers are what is taken for independent. With one case
+    The two lists of one answer are one opinion, so answers, not lists, are taken as independent. With one case
     per answer the error is the binomial sqrt(p (1 - p) / n).
     """
     counts = np.bincount(places, minlength=BINS)
@@ -103,13 +103,13 @@ def fit_cubic(satisfied: SatisfiedShares, source: str) -> CubicFit | None:
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """People's answers held against a measure.
+    """People's answers compared with a measure.
 
-    measure    what was measured of the lists
+    measure    that scores the lists
     scale      name of the scale of the grades
     levels     of that scale
     answers    number of answers
-    ties       how many of them are about two lists of one score: nobody can agree or disagree with those
+    ties       number of answers about two lists of equal score, with which nobody can agree or disagree
     satisfied  share of good lists, by the score of a list, where people found both good or both bad
     agreeing   share of answers that prefer the list of the higher score, by the difference
     opposed    share of answers that prefer the list of the lower score, by the difference
@@ -155,7 +155,7 @@ class Preferences:
 
         differences  (m,) better minus worse, in [0, 1]
 
-        Each takes the shares of its bin; NaN where that holds no answers.
+        Each takes the shares of its bin; NaN if the bin has no answers.
         """
         if not np.all((differences >= 0) & (differences <= 1)):
             raise InputError("differences of scores must lie in [0, 1], better minus worse")
@@ -226,10 +226,10 @@ def _known(value: float) -> float | None:
 
 
 def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
-    """The answers held against the scores of the lists.
+    """Answers compared with the scores of the lists.
 
     scores   (n, 2) of the two lists of each answer, in [0, 1]
-    measure  what they are, in words
+    measure  name of the scores
     """
     if scores.shape != (len(answers.choices), 2) or not np.all((scores >= 0) & (scores <= 1 + 1e-9)):
         raise InputError(f"the scores of {measure} must be two in [0, 1] for each of {len(answers.choices)} answers")
@@ -250,7 +250,7 @@ def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
 
 
 def preferences(answers: Answers, measure: str | Measure) -> Preferences:
-    """The answers held against a measure: satisfaction by score, agreement by difference.
+    """Answers compared with a measure: satisfaction by score, agreement by difference.
 
     measure  down to a cutoff that the lists reach; taken in its user-oriented form, as there are no judgments but
              those of the lists themselves

@@ -58,7 +58,7 @@ class SatisfactionMapping:
 
 
 def user_form(measure: str | Measure) -> Measure:
-    """The measure in the form that speaks of users: relative to the highest grade at each rank, not to what was judged.
+    """User-oriented form of a measure: relative to the highest grade at each rank, not to the judged documents.
 
     Urbano (2013), chapter 3. A measure without an ideal is in that form as it is.
     """
@@ -102,7 +102,7 @@ def published_mapping(measure: str | Measure, scale: str) -> SatisfactionMapping
 
 
 def published_scales() -> list[str]:
-    """The scales that there are published mappings for."""
+    """Scales with published mappings."""
     return list(dict.fromkeys(scale for _, scale in _published()))
 
 
@@ -133,7 +133,7 @@ def _without(parameters: dict[str, ParameterValue], *names: str) -> dict[str, Pa
 
 
 def number_satisfied(probabilities: Array, users: int) -> Array:
-    """(..., users + 1) the probability that exactly 0, 1, ... users of so many are satisfied.
+    """(..., users + 1) probability that exactly 0, 1, ..., `users` of the users are satisfied.
 
         n! / (k! (n - k)!)  p^k (1 - p)^(n - k)
 

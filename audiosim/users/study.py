@@ -1,4 +1,4 @@
-"""Balanced examples for a new study: pairs of lists to show people, made of documents whose grades are known."""
+"""Balanced examples for a new study: pairs of lists to show people, built from judged documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ STEEPNESS = (0.0, 4.0, 40.0)  # how strongly a proposed list may lean to high, o
 class Criterion:
     """Scores that the examples are balanced by: the user-oriented ones of a measure on a scale.
 
-    scale    of the grades that there are
-    grading  reads them on another scale; None where that is the one
+    scale    of the grades
+    grading  conversion to another scale; None for the scale itself
     """
 
     measure: Measure
@@ -142,11 +142,11 @@ def build_examples(
     cutoff    length of the lists
     wanted    examples for each criterion and bin, at least 1
     tries     proposals after which a bin that gets no further example is given up, at least 1
-    progress  is told how many of the examples wanted by bins are there or given up, and of how many
+    progress  called with the number of examples found or given up, and the number wanted
 
-    Time and again the emptiest bin gets an example, which counts in the bins of all the other criteria
-    too. Proposals are lists drawn from one query's documents that lean, by chance, to high or low grades.
-    Urbano (2013), section 3.2.1; there, as here, what the judgments do not give is left short.
+    The emptiest bin gets the next example, which also counts in the bins of all other criteria.
+    Proposals are lists drawn from one query's documents that lean, by chance, to high or low grades.
+    Urbano (2013), section 3.2.1; as there, bins that the judgments cannot fill stay short.
     """
     if wanted < 1 or tries < 1:
         raise InputError(f"expected at least 1 example wanted and 1 try, got {wanted} and {tries}")
@@ -167,7 +167,7 @@ def build_examples(
 
 
 def _impossible(criterion: Criterion, cutoff: int) -> Booleans:
-    """(10,) the bins that no difference falls in, by going through all lists; none where there are too many."""
+    """(10,) bins that no difference can fall in, by trying all lists; none if there are too many lists."""
     levels = criterion.levels
     if len(levels) ** cutoff > ENUMERABLE:
         return np.zeros(BINS, dtype=bool)
@@ -244,7 +244,7 @@ class _Shelf:
         self.taken: set[tuple[str, frozenset[tuple[str, ...]]]] = set()
 
     def take(self, row: int, place: int, tries: int) -> tuple[Example, Integers] | None:
-        """An example that falls in this bin, and its bins; None after so many fresh proposals without one."""
+        """An example in this bin, and its bins; None if this many fresh proposals bring none."""
         drawn = 0
         while True:
             for found in np.flatnonzero(self.bins[:, row] == place).tolist():
