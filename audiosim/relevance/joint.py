@@ -33,6 +33,8 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.evidence_effects import EvidenceEffects
+from audiosim.relevance.judge_sizes import COVARIATES, HELD, SMALL, panel_model
+from audiosim.relevance.judges import Panel, PanelModel
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
@@ -43,11 +45,8 @@ from audiosim.stats.layout import REST, Layout
 from audiosim.stats.threads import one_thread
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
-SMALL = 0.03  # size at which a component is taken up again that the model has none of
 LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
 FLOOR = 0.6  # of the mean standard deviation, that no pair falls below: no ordinal model is as sure as its ends
-HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
-COVARIATES = "trend"  # the trend's effects in a layout, whose covariance is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +263,13 @@ class JointEstimator:
         found = estimate_components([layout], [gains - held.mean[places]], centre, spread)
         left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
         return held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
+
+    def panel_model(self, panel: Panel) -> PanelModel:
+        """Model of the pool's gains and of the people who judge them, its sizes learned from what they said."""
+        parts = np.asarray(self._pool.retrieved.T.toarray(), dtype=np.float64)
+        parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
+        with one_thread():
+            return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel)
 
     @property
     def prior(self) -> Prior:

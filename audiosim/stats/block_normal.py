@@ -12,6 +12,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.stats.multivariate import Moments, Sparse
 
+ROUNDING = 1e-9  # of a variance: what is left of one that is known
 HANDED_ON = 4_000_000  # numbers of covariances with sums, at most: 32 MB
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
 
@@ -171,14 +172,42 @@ class BlockNormal:
             # One that was certain before says nothing of the others.
             new = np.flatnonzero(known[rows] & (np.diagonal(self.within[block]) > 0))
             if len(new):
-                left[block], shift, more = _condition(self.within[block], self.loadings[block], new, off[rows[new]])
-                mean[rows] += shift
-                precision += more
+                within, loadings = self.within[block], self.loadings[block]
+                seen = condition_block(
+                    within, loadings, within[new], within[np.ix_(new, new)], loadings[new], off[rows[new]]
+                )
+                left[block] = _clear(seen.within, seen.loadings, new)
+                mean[rows] += seen.shift
+                precision += seen.precision
         shared = _posterior(self.shared, precision[:, :-1])
         after = self._after(mean, None, shared, left)
         for rows, loadings in zip(self.blocks, after.loadings, strict=True):
             mean[rows] += loadings @ (shared @ precision[:, -1])
         mean[places] = values
+        return after
+
+    def given(self, seen: Mapping[int, "ConditionedBlock"]) -> "BlockNormal":
+        """Distribution given others that are known: unknowns of their own, such as judgments with their noise.
+
+        seen  the blocks that these say something of, by number; see `condition_block`
+
+        One whose variance is left below ROUNDING of what it was is certain.
+        """
+        mean, precision = self.mean.copy(), np.zeros((len(self.shared), len(self.shared) + 1))
+        left: dict[int, _Block] = {}
+        for block, one in seen.items():
+            mean[self.blocks[block]] += one.shift
+            precision += one.precision
+            certain = np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block])
+            left[block] = one.within, one.loadings
+            if certain.any():
+                left[block] = _clear(one.within.copy(), one.loadings.copy(), np.flatnonzero(certain))
+        shared = _posterior(self.shared, precision[:, :-1])
+        after = self._after(mean, None, shared, left)
+        moved = shared @ precision[:, -1]
+        for block, rows in enumerate(self.blocks):
+            # Also those that are certain now move with the effects, which they had loadings on before.
+            mean[rows] += (seen[block].loadings if block in seen else self.loadings[block]) @ moved
         return after
 
     def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
@@ -329,20 +358,39 @@ def _posterior(covariance: Array, precision: Array) -> Array:
     return np.asarray(half.T @ half)
 
 
-def _condition(within: Array, loadings: Array, new: Integers, off: Array) -> tuple[_Block, Array, Array]:
-    """Remainder of a block given the values of some of its unknowns, and what these say of the rest.
+@dataclass(frozen=True, slots=True, eq=False)
+class ConditionedBlock:
+    """Remainder of a block given k values, and what these say of the shared effects.
 
-    new  (k,) their places in the block
-    off  (k,) how far their values are from the means
-
-    Returns K_b and the rows of Z that are left; by how much the means move (m,), the shared effects aside; and of
-    those (p, p + 1) a precision, and beside it the precision times a mean.
+    within     (m, m) K_b that is left
+    loadings   (m, p) rows of Z that are left
+    shift      (m,) by how much the means move, the shared effects aside
+    precision  (p, p + 1) of the shared effects, and beside it the precision times a mean
     """
-    factor = cho_factor(within[np.ix_(new, new)], lower=True)
-    gain = cho_solve(factor, within[new]).T
-    covariance = within - gain @ within[new]
-    left = _clear((covariance + covariance.T) / 2, loadings - gain @ loadings[new], new)
-    return left, gain @ off, loadings[new].T @ cho_solve(factor, np.column_stack([loadings[new], off]))
+
+    within: Array
+    loadings: Array
+    shift: Array
+    precision: Array
+
+
+def condition_block(
+    within: Array, loadings: Array, across: Array, own: Array, seen_loadings: Array, off: Array
+) -> ConditionedBlock:
+    """Remainder of a block given k values that are correlated with its m unknowns, or are some of these.
+
+    within    (m, m) K_b
+    loadings  (m, p) rows of Z
+    across    (k, m) covariance of the values with the unknowns, the shared effects aside
+    own       (k, k) their own, noise and all
+    seen_loadings  (k, p) their loadings on the shared effects
+    off       (k,) how far they are from their means
+    """
+    factor = cho_factor(own, lower=True)
+    gain = cho_solve(factor, across).T
+    covariance = within - gain @ across
+    more = seen_loadings.T @ cho_solve(factor, np.column_stack([seen_loadings, off]))
+    return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more)
 
 
 def _clear(within: Array, loadings: Array, places: Integers) -> _Block:

@@ -107,6 +107,31 @@ class Layout:
         loadings = tuple(self.loadings[rows] for rows in self.blocks)
         return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
 
+    def repeated(self, places: Integers) -> "Layout":
+        """The layout of values that are said of some of these, in the order of `places`, one of which may come again.
+
+        What is a value's own, `rest`, is then that of what is said; what is said of one value has all else in common.
+        """
+        block = np.empty(len(self.scale), dtype=np.int64)
+        at = np.empty(len(self.scale), dtype=np.int64)
+        for code, rows in enumerate(self.blocks):
+            block[rows], at[rows] = code, np.arange(len(rows))
+        some = np.unique(block[places]).tolist()
+        inside = [np.flatnonzero(block[places] == code) for code in some]
+        return Layout(
+            tuple(inside),
+            {
+                name: tuple(
+                    kernels[code][np.ix_(at[places[own]], at[places[own]])]
+                    for code, own in zip(some, inside, strict=True)
+                )
+                for name, kernels in self.kernels.items()
+            },
+            {name: columns[places][:, columns[places].any(axis=0)] for name, columns in self.shared.items()},
+            self.scale[places],
+            None if self.trend is None else self.trend[places],
+        )
+
     def part(self, places: Integers) -> "Layout":
         """The layout of some of the values, in the order of `places`, without effects that none of them has."""
         order = np.full(len(self.scale), -1)

@@ -1,0 +1,114 @@
+"""Sizes of what people add to a pair's gain: severity, taste, judge x query and noise, and how they vary.
+
+Standard deviations as shares of the scale have a log-normal distribution over collections, kept in
+`models/listeners.json`; `models/make_listeners.py` learns it. Where two people have judged, restricted maximum
+likelihood with that prior has them from the judgments, with all other sizes; where one has, the prior speaks.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
+from audiosim.shipped import folder
+from audiosim.stats.layout import REST, Layout
+
+COVARIATES = "trend"  # its effects in a layout, whose covariance is known
+HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
+SMALL = 0.03  # size at which a component is taken up again that there was none of
+LEFT = 0.5  # of a deviation, that is true of the pairs at least whoever judges
+UNSURE = 0.4  # standard deviation of the logarithm of what is true of a pair alone
+SHARED = {"query": JUDGE_QUERY, "system": TASTE}  # what one person's judgments of a collection hold beside it
+
+
+@dataclass(frozen=True)
+class JudgeSizes:
+    """Log-normal distribution over collections: median, and standard deviation of the logarithm, by name.
+
+    of       of SEVERITY, TASTE, JUDGE_QUERY and `rest`, the noise, as shares of the scale
+    sources  collections that it was learned from
+    """
+
+    of: Mapping[str, tuple[float, float]]
+    sources: tuple[str, ...]
+
+
+class PriorOfGains(Protocol):
+    """Prior uncertainty of a pool's gains; see `joint.Uncertainty`."""
+
+    @property
+    def mean(self) -> Array: ...
+
+    @property
+    def covariance(self) -> Array: ...
+
+    @property
+    def centre(self) -> Mapping[str, float]: ...
+
+    @property
+    def spread(self) -> Mapping[str, float]: ...
+
+    @property
+    def away(self) -> bool: ...
+
+
+@cache
+def usual_sizes() -> JudgeSizes:
+    """The distribution that comes with the package."""
+    fields = json.loads((folder("models") / "listeners.json").read_text(encoding="utf-8"))
+    return JudgeSizes(
+        {name: (median, spread) for name, (median, spread) in fields["sizes"].items()}, tuple(fields["sources"])
+    )
+
+
+def prior_sizes(layout: Layout, held: PriorOfGains, sizes: JudgeSizes) -> tuple[dict[str, float], dict[str, float]]:
+    """Medians of all sizes before anything is judged, and standard deviations of their logarithms.
+
+    What a model has of pairs, queries and systems it has of one person's judgments: what is theirs is taken out, LEFT
+    of each at least. Severity and taste are shares of the scale, all else is in deviations of a pair.
+    """
+    deviation = float(np.sqrt(np.mean(layout.scale**2)))
+    units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
+    own = {name: (median / units[name], spread) for name, (median, spread) in sizes.of.items()}
+    centre, spread = dict(held.centre), dict(held.spread)
+    centre[PAIR], spread[PAIR] = _left(centre[REST], own[REST][0]), max(UNSURE, spread[REST])
+    for name, theirs in SHARED.items():
+        in_deviations = own[theirs][0] / (deviation if theirs == TASTE else 1.0)
+        centre[name] = _left(centre[name], in_deviations)
+    return centre | {name: size for name, (size, _) in own.items()}, spread | {
+        name: of for name, (_, of) in own.items()
+    }
+
+
+def _left(size: float, taken: float) -> float:
+    return max(LEFT * size, float(np.sqrt(max(0.0, size**2 - taken**2))))
+
+
+def panel_model(
+    layout: Layout, with_trend: Layout, held: PriorOfGains, parts: Array, panel: Panel, sizes: JudgeSizes | None = None
+) -> PanelModel:
+    """Model of a pool's gains and of the people who judge them, with sizes as their judgments and the prior have them.
+
+    with_trend  the layout with the trend as effects of unit size, COVARIATES
+    parts  (n, s) how much each pair is of what each system retrieved
+    sizes  the prior of those of people; the usual one where None
+    """
+    from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
+
+    centre, spread = prior_sizes(layout, held, usual_sizes() if sizes is None else sizes)
+    found, left = centre, spread
+    if len(panel.place):
+        rows = with_judges(with_trend, parts, panel)
+        start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
+        unsure = {**spread, COVARIATES: HELD}
+        learned = estimate_components([rows], [panel.gain - held.mean[panel.place]], start, unsure)
+        found = {name: learned.standard_deviations[name] for name in centre}
+        left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
+    with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
+    used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in (SEVERITY, TASTE, JUDGE_QUERY)}}
+    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used)

@@ -1,0 +1,183 @@
+"""What people say of pairs, against multivariate normal distributions written out in full."""
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.relevance.judge_sizes import COVARIATES
+from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Listeners, Panel, PanelModel, with_judges
+from audiosim.relevance.random_effects import layout_of
+from audiosim.simulation import Design, synthetic_collection
+from audiosim.stats.components import estimate_components
+from audiosim.stats.layout import REST
+
+SIZES = {"query": 0.5, "retrievers": 0.3, "consensus": 0.2, "team": 0.2, "system": 0.3, PAIR: 0.4}
+PEOPLE = {SEVERITY: 0.08, TASTE: 0.05, JUDGE_QUERY: 0.3, REST: 0.6}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return build_pool(synthetic_collection(np.random.default_rng(2), Design(systems=4, teams=2, queries=3, cutoff=4, candidates=12)), 3)
+
+
+@pytest.fixture(scope="module")
+def model(pool):
+    rng = np.random.default_rng(5)
+    layout = layout_of(pool, rng.uniform(0.2, 0.4, len(pool.pairs)), metadata=False)
+    parts = np.asarray(pool.retrieved.T.toarray(), dtype=np.float64)
+    parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
+    mean = rng.uniform(0.3, 0.6, len(pool.pairs))
+    return PanelModel(layout, layout.fixed, np.array([[0.2]]), parts, mean, SIZES | PEOPLE)
+
+
+@pytest.fixture(scope="module")
+def panel(pool):
+    """Three people with judgments of some pairs each; of some pairs two or three have an opinion."""
+    rng = np.random.default_rng(6)
+    cells = [(place, judge) for place in range(len(pool.pairs)) for judge in range(3) if rng.random() < 0.3]
+    place, judge = np.array(cells).T
+    return Panel(("ann", "bob", "eve"), place, judge, rng.random(len(place)))
+
+
+def written_out(pool, model, panel, count, noise):
+    """Mean and covariance of gains, and of what each of `count` people would say of each pair, all of them unknown.
+
+    Person by person: (n (1 + count),) and its covariance, by the formula at the head of `relevance.judges`.
+    """
+    n, s = len(pool.pairs), model.layout.scale
+    same_query = pool.query[:, None] == pool.query
+    gains = np.zeros((n, n))
+    for name, kernels in model.layout.kernels.items():
+        for rows, kernel in zip(model.layout.blocks, kernels, strict=True):
+            gains[np.ix_(rows, rows)] += SIZES[name] ** 2 * kernel
+    for name, columns in model.layout.shared.items():
+        gains += SIZES[name] ** 2 * columns @ columns.T
+    gains += SIZES[PAIR] ** 2 * np.eye(n)
+    gains = gains * np.outer(s, s) + model.effects @ model.covariance @ model.effects.T
+    full = np.tile(gains, (1 + count, 1 + count))
+    alike = PEOPLE[SEVERITY] ** 2 + PEOPLE[TASTE] ** 2 * model.parts @ model.parts.T
+    for person in range(count):
+        own = alike + np.outer(s, s) * (PEOPLE[JUDGE_QUERY] ** 2 * same_query + noise[person] ** 2 * np.eye(n))
+        at = slice(n * (1 + person), n * (2 + person))
+        full[at, at] += own
+    return np.tile(model.mean, 1 + count), full
+
+
+def conditioned(mean, full, weights, seen, values):
+    """Mean and covariance of weighted sums given some unknowns, by one solution."""
+    gain = np.linalg.solve(full[np.ix_(seen, seen)], full[seen] @ weights.T).T
+    return weights @ mean + gain @ (values - mean[seen]), weights @ full @ weights.T - gain @ full[seen] @ weights.T
+
+
+@pytest.mark.parametrize("who", ["panel", "listeners", 5])
+@pytest.mark.parametrize("noise", [(1.0, 1.0, 1.0), (0.5, 1.0, 2.0)], ids=["as careful", "one careless"])
+def test_judgments_say_what_they_do_in_the_distribution_written_out(pool, model, panel, who, noise):
+    noise = np.array(noise)
+    judged = PanelModel(*(getattr(model, name) for name in ("layout", "effects", "covariance", "parts", "mean", "sizes")), noise)
+    after = judged.posterior(panel, Listeners.of(who, 3))
+    n, count = len(pool.pairs), 5 if who == 5 else 3
+    own = PEOPLE[REST] * np.append(noise, np.ones(count - 3))
+    mean, full = written_out(pool, model, panel, count, own)
+    weights = np.zeros((n, len(mean)))
+    weights[:, :n] = np.eye(n) * (who == "listeners")
+    if who != "listeners":
+        weights[:, n:] = np.tile(np.eye(n) / count, (1, count))
+    expected, covariance = conditioned(mean, full, weights, n * (1 + panel.judge) + panel.place, panel.gain)
+    np.testing.assert_allclose(after.mean, expected, atol=1e-10)
+    np.testing.assert_allclose(after.among(np.arange(n)), covariance, atol=1e-10)
+
+
+def test_a_pair_that_everybody_of_a_panel_judged_is_known_and_listeners_at_large_are_not(pool, model):
+    panel = Panel(("ann", "bob"), np.array([0, 0]), np.array([0, 1]), np.array([0.2, 0.6]))
+    after = model.posterior(panel, Listeners.of("panel", 2))
+    assert (after.mean[0], after.variance[0]) == (pytest.approx(0.4), 0)
+    assert model.posterior(panel, Listeners.of("listeners", 2)).variance[0] > 0.01
+
+
+def test_without_noise_one_person_says_what_a_known_gain_does(pool, model):
+    quiet = PanelModel(
+        model.layout, model.effects, model.covariance, model.parts, model.mean, SIZES | dict.fromkeys(PEOPLE, 0.0)
+    )
+    panel = Panel(("",), np.array([0, 3, 7]), np.zeros(3, dtype=np.int64), np.array([0.2, 0.9, 0.4]))
+    known = model.layout.normal(SIZES | {REST: SIZES[PAIR]}, model.mean).with_effects(model.effects, model.covariance)
+    known = known.condition_all(panel.place, panel.gain)
+    after = quiet.posterior(panel, Listeners.of("listeners", 1))
+    np.testing.assert_allclose(after.mean, known.mean, atol=1e-12)
+    np.testing.assert_allclose(after.among(np.arange(12)), known.among(np.arange(12)), atol=1e-12)
+
+
+def test_tastes_of_people_who_judged_least_count_as_noise_of_theirs(pool, model, panel, monkeypatch):
+    # Without effects of their own their judgments of one system's results err together no more: less is known.
+    whole = model.posterior(panel, Listeners.of("listeners", 3))
+    monkeypatch.setattr("audiosim.relevance.judges.TASTES", 0)
+    folded = model.posterior(panel, Listeners.of("listeners", 3))
+    assert len(folded.shared) == len(whole.shared) - 3 * len(pool.systems)
+    np.testing.assert_allclose(folded.mean, whole.mean, atol=0.05)
+
+
+def test_a_panel_has_the_last_judgment_of_each_person_of_each_pair(pool):
+    (query, document), other = pool.pairs[:2]
+    top = pool.scale.maximum
+    said = [
+        Judgment(query, document, top, "bob"),
+        Judgment(query, document, 0, "ann"),
+        Judgment(query, document, 0, "bob"),
+        Judgment(*other, top, "ann"),
+        Judgment("elsewhere", "nothing", 0, "eve"),
+    ]
+    panel = Panel.of(pool, said)
+    assert panel.judges == ("bob", "ann")
+    rows = sorted(zip(panel.place.tolist(), panel.judge.tolist(), panel.gain.tolist(), strict=True))
+    assert rows == [(0, 0, 0), (0, 1, 0), (1, 1, 1)]
+    alone = panel.without(0)
+    assert (alone.judges, alone.place.tolist(), alone.judge.tolist()) == (("ann",), [0, 1], [0, 0])
+
+
+def test_a_statement_about_fewer_people_than_have_judged_is_refused():
+    with pytest.raises(InputError, match="a number of people of at least the 3 who judged"):
+        Listeners.of(2, 3)
+
+
+@pytest.mark.slow
+def test_sizes_are_found_again_in_judgments_drawn_with_them():
+    # Six people judge all pairs: two and a half standard errors hold each size.
+    rng = np.random.default_rng(11)
+    pool = build_pool(synthetic_collection(rng, Design(systems=5, teams=3, queries=20, cutoff=3, candidates=12)), 3)
+    n, people = len(pool.pairs), 6
+    layout = layout_of(pool, np.full(n, 0.3), metadata=False)
+    parts = np.asarray(pool.retrieved.T.toarray(), dtype=np.float64)
+    parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
+    gains = layout.normal({**SIZES, REST: SIZES[PAIR]}, np.zeros(n))
+    drawn = np.empty(n)
+    for rows, values in gains.draw(rng, 1):
+        drawn[rows] = values[0]
+    place, judge = np.tile(np.arange(n), people), np.repeat(np.arange(people), n)
+    said = drawn[place] + PEOPLE[SEVERITY] * rng.standard_normal(people)[judge]
+    said += np.vecdot(parts[place], PEOPLE[TASTE] * rng.standard_normal((people, parts.shape[1]))[judge])
+    said += 0.3 * PEOPLE[JUDGE_QUERY] * rng.standard_normal((people, len(pool.queries)))[judge, pool.query[place]]
+    said += 0.3 * PEOPLE[REST] * rng.standard_normal(len(place))
+    panel = Panel(tuple(map(str, range(people))), place, judge, said)
+    found = estimate_components([with_judges(layout, parts, panel)], [said], SIZES | PEOPLE)
+    for name in (PAIR, SEVERITY, TASTE, JUDGE_QUERY, REST):
+        assert abs(found.standard_deviations[name] - (SIZES | PEOPLE)[name]) < 2.5 * found.errors[name], name
+    assert COVARIATES not in found.standard_deviations
+
+
+def test_noise_and_what_is_true_of_a_pair_are_those_of_a_balanced_analysis_of_variance():
+    # One-way random effects: E[MSB] = noise^2 + k pair^2, E[MSW] = noise^2; restricted likelihood agrees with it.
+    from audiosim.stats.layout import Layout
+
+    rng = np.random.default_rng(3)
+    n, k = 60, 3
+    values = (0.5 * rng.standard_normal(n)[:, None] + rng.standard_normal((n, k))).ravel()
+    blocks = tuple(np.array([place]) for place in range(n))
+    ones = tuple(np.ones((1, 1)) for _ in range(n))
+    layout = Layout(blocks, {PAIR: ones}, {}, np.ones(n)).repeated(np.repeat(np.arange(n), k))
+    found = estimate_components([layout], [values], {PAIR: 1.0, REST: 1.0}).standard_deviations
+    cells = values.reshape(n, k)
+    within = cells.var(axis=1, ddof=1).mean()
+    between = k * cells.mean(axis=1).var(ddof=1)
+    assert found[REST] ** 2 == pytest.approx(within, rel=1e-4)
+    assert found[PAIR] ** 2 == pytest.approx((between - within) / k, rel=1e-3)
