@@ -1,7 +1,7 @@
 """Sizes of what people add to a pair's gain: severity, taste, judge x query and noise, and how they vary.
 
 Standard deviations as shares of the scale have a log-normal distribution over collections, kept in
-`models/listeners.json`; `models/make_listeners.py` learns it. Where two people have judged, restricted maximum
+`models/listeners/sizes.json`; `models/make_listeners.py` learns it. Where two people have judged, restricted maximum
 likelihood with that prior has them from the judgments, with all other sizes; where one has, the prior speaks.
 """
 
@@ -60,7 +60,7 @@ class PriorOfGains(Protocol):
 @cache
 def usual_sizes() -> JudgeSizes:
     """The distribution that comes with the package."""
-    fields = json.loads((folder("models") / "listeners.json").read_text(encoding="utf-8"))
+    fields = json.loads((folder("models") / "listeners" / "sizes.json").read_text(encoding="utf-8"))
     return JudgeSizes(
         {name: (median, spread) for name, (median, spread) in fields["sizes"].items()}, tuple(fields["sources"])
     )
@@ -111,4 +111,4 @@ def panel_model(
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in (SEVERITY, TASTE, JUDGE_QUERY)}}
-    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used)
+    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, likeliest=found)

@@ -12,7 +12,7 @@ pairs, correlated with them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -107,6 +107,7 @@ class PanelModel:
     sizes   standard deviations by name: those of the layout, `pair` in place of `rest`, and of SEVERITY, TASTE,
             JUDGE_QUERY and `rest`, the noise
     noise   (p,) standard deviation of each person's noise, over the common one; ones where None
+    likeliest  the sizes before their own uncertainty made them larger
     """
 
     layout: Layout
@@ -116,6 +117,7 @@ class PanelModel:
     mean: Array
     sizes: Mapping[str, float]
     noise: Array | None = None
+    likeliest: Mapping[str, float] = field(default_factory=dict)
 
     def posterior(self, panel: Panel, listeners: Listeners) -> BlockNormal:
         """Distribution of the mean of what some people would say of each pair, given what was said."""
@@ -184,7 +186,7 @@ class PanelModel:
 
     def _people(self, panel: Panel, taste: Integers, listeners: Listeners) -> "_Columns":
         """What the people that a statement is about add to each pair: the same columns."""
-        n, systems = self.parts.shape
+        n = len(self.parts)
         apart = len(panel.judges) - len(taste)  # whose tastes are no effects: those of their mean are
         beside = np.sqrt(listeners.fresh + listeners.each**2 * apart)
         loadings = [

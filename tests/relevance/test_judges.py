@@ -19,7 +19,10 @@ PEOPLE = {SEVERITY: 0.08, TASTE: 0.05, JUDGE_QUERY: 0.3, REST: 0.6}
 
 @pytest.fixture(scope="module")
 def pool():
-    return build_pool(synthetic_collection(np.random.default_rng(2), Design(systems=4, teams=2, queries=3, cutoff=4, candidates=12)), 3)
+    return build_pool(
+        synthetic_collection(np.random.default_rng(2), Design(systems=4, teams=2, queries=3, cutoff=4, candidates=12)),
+        3,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +78,9 @@ def conditioned(mean, full, weights, seen, values):
 @pytest.mark.parametrize("noise", [(1.0, 1.0, 1.0), (0.5, 1.0, 2.0)], ids=["as careful", "one careless"])
 def test_judgments_say_what_they_do_in_the_distribution_written_out(pool, model, panel, who, noise):
     noise = np.array(noise)
-    judged = PanelModel(*(getattr(model, name) for name in ("layout", "effects", "covariance", "parts", "mean", "sizes")), noise)
+    judged = PanelModel(
+        *(getattr(model, name) for name in ("layout", "effects", "covariance", "parts", "mean", "sizes")), noise
+    )
     after = judged.posterior(panel, Listeners.of(who, 3))
     n, count = len(pool.pairs), 5 if who == 5 else 3
     own = PEOPLE[REST] * np.append(noise, np.ones(count - 3))

@@ -1,0 +1,66 @@
+"""Write listeners/sizes.json: how much people who judge differ, over collections of which several people judged pairs.
+
+    python models/make_listeners.py COLLECTION ...
+
+COLLECTION is a folder whose judgments.tsv names the assessor of each judgment. Only sizes are kept: of each collection
+the standard deviations, as shares of the scale, of severity, taste (person x system), person x query and noise; their
+medians, and the standard deviations of their logarithms, are the file. Sources of those that come with the package:
+VCC 2020 (naturalness, English listeners), SiSEC 2008 (MUSHRA), DialSummEval (relevance), WMT 2023 (MQM, Chinese-English).
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.lines import write_text
+from audiosim.corpus.pool import build_pool
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.judge_sizes import JudgeSizes, usual_sizes
+from audiosim.relevance.judges import JUDGE_QUERY, SEVERITY, TASTE, Panel
+from audiosim.stats.layout import REST
+
+HERE = Path(__file__).parent
+PEOPLE = (SEVERITY, TASTE, JUDGE_QUERY, REST)
+MOST = 2000  # judgments of a collection, drawn: whole queries, so that people meet on pairs
+WIDE = 1.5  # standard deviation of the logarithm of a size: hardly anything is held before
+LEAST = 0.4  # that of collections at least: a handful of them tells little of how they vary
+
+
+def sizes_of(folder: Path) -> dict[str, float]:
+    """Standard deviations of what people add, as shares of the scale, in one collection."""
+    collection = Collection.load(folder)
+    pool = build_pool(collection, collection.cutoff)
+    rng = np.random.default_rng(0)
+    per_query = max(1, len(collection.judgments) // len(pool.queries))
+    chosen = set(rng.permutation(pool.queries)[: max(10, MOST // per_query)].tolist())
+    panel = Panel.of(pool, (one for one in collection.judgments if one.query in chosen))
+    estimator = estimator_of(pool, "joint")
+    if not isinstance(estimator, JointEstimator):
+        raise TypeError("joint is a joint model")
+    wide = JudgeSizes({name: (median, WIDE) for name, (median, _) in usual_sizes().of.items()}, ())
+    model = estimator.panel_model(panel, wide)
+    deviation = float(np.sqrt(np.mean(model.layout.scale**2)))
+    units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
+    return {name: model.likeliest[name] * units[name] for name in PEOPLE}
+
+
+def main(folders: list[str]) -> None:
+    found = {Path(folder).name: sizes_of(Path(folder)) for folder in folders}
+    for name, sizes in found.items():
+        print(name, " ".join(f"{what} {size:.3f}" for what, size in sizes.items()))
+    logarithms = np.log([[sizes[name] for name in PEOPLE] for sizes in found.values()])
+    middle, spread = np.median(logarithms, axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
+    sizes = {
+        name: [round(float(np.exp(one)), 4), round(float(of), 3)]
+        for name, one, of in zip(PEOPLE, middle, spread, strict=True)
+    }
+    text = json.dumps({"format": 1, "sources": list(found), "sizes": sizes}, indent=1)
+    write_text(HERE / "listeners" / "sizes.json", text.splitlines())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
