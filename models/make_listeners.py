@@ -1,11 +1,11 @@
-"""Write listeners/sizes.json: how much people who judge differ, over collections of which several people judged pairs.
+"""Write listeners/deviations.json: how much people who judge differ, over collections judged by several.
 
     python models/make_listeners.py COLLECTION ...
 
-COLLECTION is a folder whose judgments.tsv names the assessor of each judgment. Only sizes are kept: of each collection
-the standard deviations, as shares of the scale, of severity, taste (person x system), person x query and noise; their
-medians, and the standard deviations of their logarithms, are the file. Sources of those that come with the package:
-VCC 2020 (naturalness, English listeners), SiSEC 2008 (MUSHRA), DialSummEval (relevance), WMT 2023 (MQM, Chinese-English).
+COLLECTION is a folder whose judgments.tsv names the assessor of each judgment. Only deviations are kept: of each
+collection those of severity, taste (person x system), person x query and noise, as shares of the scale; their medians,
+and the standard deviations of their logarithms, are the file. Sources of those that come with the package: VCC 2020
+(quality, English listeners), SiSEC 2008 (MUSHRA), DialSummEval (relevance), WMT 2023 (MQM, Chinese-English).
 """
 
 import json
@@ -19,7 +19,7 @@ from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.judge_sizes import JudgeSizes, usual_sizes
+from audiosim.relevance.judge_deviations import JudgeDeviations, usual_deviations
 from audiosim.relevance.judges import JUDGE_QUERY, SEVERITY, TASTE, Panel
 from audiosim.stats.layout import REST
 
@@ -30,7 +30,7 @@ WIDE = 1.5  # standard deviation of the logarithm of a size: hardly anything is 
 LEAST = 0.4  # that of collections at least: a handful of them tells little of how they vary
 
 
-def sizes_of(folder: Path) -> dict[str, float]:
+def deviations_of(folder: Path) -> dict[str, float]:
     """Standard deviations of what people add, as shares of the scale, in one collection."""
     collection = Collection.load(folder)
     pool = build_pool(collection, collection.cutoff)
@@ -41,7 +41,7 @@ def sizes_of(folder: Path) -> dict[str, float]:
     estimator = estimator_of(pool, "joint")
     if not isinstance(estimator, JointEstimator):
         raise TypeError("joint is a joint model")
-    wide = JudgeSizes({name: (median, WIDE) for name, (median, _) in usual_sizes().of.items()}, ())
+    wide = JudgeDeviations({name: (median, WIDE) for name, (median, _) in usual_deviations().of.items()}, ())
     model = estimator.panel_model(panel, wide)
     deviation = float(np.sqrt(np.mean(model.layout.scale**2)))
     units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
@@ -49,17 +49,17 @@ def sizes_of(folder: Path) -> dict[str, float]:
 
 
 def main(folders: list[str]) -> None:
-    found = {Path(folder).name: sizes_of(Path(folder)) for folder in folders}
-    for name, sizes in found.items():
-        print(name, " ".join(f"{what} {size:.3f}" for what, size in sizes.items()))
-    logarithms = np.log([[sizes[name] for name in PEOPLE] for sizes in found.values()])
+    found = {Path(folder).name: deviations_of(Path(folder)) for folder in folders}
+    for name, deviations in found.items():
+        print(name, " ".join(f"{what} {size:.3f}" for what, size in deviations.items()))
+    logarithms = np.log([[deviations[name] for name in PEOPLE] for deviations in found.values()])
     middle, spread = np.median(logarithms, axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
-    sizes = {
+    deviations = {
         name: [round(float(np.exp(one)), 4), round(float(of), 3)]
         for name, one, of in zip(PEOPLE, middle, spread, strict=True)
     }
-    text = json.dumps({"format": 1, "sources": list(found), "sizes": sizes}, indent=1)
-    write_text(HERE / "listeners" / "sizes.json", text.splitlines())
+    text = json.dumps({"format": 1, "sources": list(found), "deviations": deviations}, indent=1)
+    write_text(HERE / "listeners" / "deviations.json", text.splitlines())
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.evidence_effects import EvidenceEffects
-from audiosim.relevance.judge_sizes import COVARIATES, HELD, SMALL, JudgeSizes, panel_model
+from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, panel_model
 from audiosim.relevance.judges import Panel, PanelModel
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
@@ -264,15 +264,15 @@ class JointEstimator:
         left = {name: min(spread[name], found.errors[name] / found.standard_deviations[name]) for name in held.centre}
         return held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
 
-    def panel_model(self, panel: Panel, sizes: JudgeSizes | None = None) -> PanelModel:
-        """Model of the pool's gains and of the people who judge them, its sizes learned from what they said.
+    def panel_model(self, panel: Panel, deviations: JudgeDeviations | None = None) -> PanelModel:
+        """Model of the pool's gains and of the people who judge them, its deviations learned from what they said.
 
-        sizes  prior of those of people; the usual one where None
+        deviations  prior of those of people; the usual one where None
         """
         parts = np.asarray(self._pool.retrieved.T.toarray(), dtype=np.float64)
         parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
         with one_thread():
-            return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, sizes)
+            return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, deviations)
 
     @property
     def prior(self) -> Prior:

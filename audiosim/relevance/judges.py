@@ -24,7 +24,8 @@ from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
-from audiosim.stats.block_normal import BlockNormal, ConditionedBlock, condition_block
+from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.layout import REST, Layout
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
@@ -70,7 +71,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Whose mean a statement is about: each person who judged with one weight, and people like them beside.
+    """People whose mean a statement is about: each who judged with one weight, and others like them beside.
 
     each   weight of everyone who judged
     fresh  sum of the squares of the weights of those who did not
@@ -104,10 +105,10 @@ class PanelModel:
     effects, covariance  (n, f) more loadings on shared effects, and (f, f) their covariance: the trend
     parts   (n, s) how much each pair is of what each system retrieved
     mean    (n,) of the gains
-    sizes   standard deviations by name: those of the layout, `pair` in place of `rest`, and of SEVERITY, TASTE,
+    deviations   standard deviations by name: those of the layout, `pair` in place of `rest`, and of SEVERITY, TASTE,
             JUDGE_QUERY and `rest`, the noise
     noise   (p,) standard deviation of each person's noise, over the common one; ones where None
-    likeliest  the sizes before their own uncertainty made them larger
+    likeliest  the deviations before their own uncertainty made them larger
     """
 
     layout: Layout
@@ -115,23 +116,25 @@ class PanelModel:
     covariance: Array
     parts: Array
     mean: Array
-    sizes: Mapping[str, float]
+    deviations: Mapping[str, float]
     noise: Array | None = None
     likeliest: Mapping[str, float] = field(default_factory=dict)
 
     def posterior(self, panel: Panel, listeners: Listeners) -> BlockNormal:
         """Distribution of the mean of what some people would say of each pair, given what was said."""
-        sizes, taste = self.sizes, self._with_taste(panel)
+        deviations, taste = self.deviations, self._with_taste(panel)
         noise = self._noise(panel)
-        gains = self.layout.normal({**sizes, REST: sizes[PAIR]}, self.mean).with_effects(self.effects, self.covariance)
+        gains = self.layout.normal({**deviations, REST: deviations[PAIR]}, self.mean).with_effects(
+            self.effects, self.covariance
+        )
         columns, people = self._columns(panel, taste), self._people(panel, taste, listeners)
         scale, common = self.layout.scale, noise[panel.judge] ** 2
         shared = block_diag(gains.shared, columns.covariance)
         of_pairs = tuple(
             np.hstack([own, people.loadings[rows]]) for own, rows in zip(gains.loadings, gains.blocks, strict=True)
         )
-        own_noise = listeners.each**2 * float((noise**2).sum()) + listeners.fresh * sizes[REST] ** 2
-        together = (listeners.each**2 * len(panel.judges) + listeners.fresh) * sizes[JUDGE_QUERY] ** 2
+        own_noise = listeners.each**2 * float((noise**2).sum()) + listeners.fresh * deviations[REST] ** 2
+        together = (listeners.each**2 * len(panel.judges) + listeners.fresh) * deviations[JUDGE_QUERY] ** 2
         within = tuple(
             own + np.outer(scale[rows], scale[rows]) * (together + own_noise * np.eye(len(rows)))
             for own, rows in zip(gains.within, gains.blocks, strict=True)
@@ -148,12 +151,12 @@ class PanelModel:
             same_judge = panel.judge[said][:, None] == panel.judge[said]
             some = scale[rows][at]
             own = gains.within[block][np.ix_(at, at)] + np.outer(some, some) * same_judge * (
-                sizes[JUDGE_QUERY] ** 2 + same_pair * common[said]
+                deviations[JUDGE_QUERY] ** 2 + same_pair * common[said]
             )
             own[np.diag_indices_from(own)] += columns.own[said]
             hit = at[:, None] == np.arange(len(rows))
             across = gains.within[block][at] + np.outer(some, scale[rows]) * listeners.each * (
-                sizes[JUDGE_QUERY] ** 2 + hit * common[said][:, None]
+                deviations[JUDGE_QUERY] ** 2 + hit * common[said][:, None]
             )
             loadings = np.hstack([gains.loadings[block][at], columns.loadings[said]])
             off = panel.gain[said] - self.mean[panel.place[said]]
@@ -162,7 +165,7 @@ class PanelModel:
 
     def _noise(self, panel: Panel) -> Array:
         """(p,) standard deviation of each person's noise."""
-        return self.sizes[REST] * (np.ones(len(panel.judges)) if self.noise is None else self.noise)
+        return self.deviations[REST] * (np.ones(len(panel.judges)) if self.noise is None else self.noise)
 
     def _with_taste(self, panel: Panel) -> Integers:
         """The people whose tastes are effects of their own: as many as TASTES allow, of those who judged most."""
@@ -170,25 +173,30 @@ class PanelModel:
         return np.sort(most)
 
     def _columns(self, panel: Panel, taste: Integers) -> "_Columns":
-        """What judgments add to shared effects: a column a person, and one for each of their tastes."""
+        """Loadings that judgments add to shared effects: a column a person, and one for each of their tastes."""
         systems = self.parts.shape[1]
         person = np.eye(len(panel.judges))[panel.judge]
         parts = self.parts[panel.place]
         tastes = np.hstack([np.empty((len(panel.place), 0)), *(parts * person[:, [code]] for code in taste.tolist())])
         free = ~np.isin(panel.judge, taste)
-        own = self.sizes[TASTE] ** 2 * (parts**2).sum(axis=1) * free
+        own = self.deviations[TASTE] ** 2 * (parts**2).sum(axis=1) * free
         variances = np.repeat(
-            [self.sizes[SEVERITY] ** 2, self.sizes[TASTE] ** 2, self.sizes[SEVERITY] ** 2, self.sizes[TASTE] ** 2],
+            [
+                self.deviations[SEVERITY] ** 2,
+                self.deviations[TASTE] ** 2,
+                self.deviations[SEVERITY] ** 2,
+                self.deviations[TASTE] ** 2,
+            ],
             [len(panel.judges), len(taste) * systems, 1, systems],
         )
         nothing = np.zeros((len(panel.place), 1 + systems))
         return _Columns(np.hstack([person, tastes, nothing]), np.diag(variances), own)
 
     def _people(self, panel: Panel, taste: Integers, listeners: Listeners) -> "_Columns":
-        """What the people that a statement is about add to each pair: the same columns."""
+        """Loadings of each pair on the same effects, by the people that a statement is about."""
         n = len(self.parts)
-        apart = len(panel.judges) - len(taste)  # whose tastes are no effects: those of their mean are
-        beside = np.sqrt(listeners.fresh + listeners.each**2 * apart)
+        folded = len(panel.judges) - len(taste)  # whose tastes are no effects: those of their mean are
+        beside = np.sqrt(listeners.fresh + listeners.each**2 * folded)
         loadings = [
             np.full((n, len(panel.judges)), listeners.each),
             np.tile(listeners.each * self.parts, (1, len(taste))),
@@ -208,7 +216,7 @@ class _Columns:
 
 
 def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
-    """Layout of judgments, to estimate all sizes by: those of gains, and of who judged.
+    """Layout of judgments, to estimate all deviations by: those of gains, and of who judged.
 
     layout  of the n pairs
     parts   (n, s) how much each pair is of what each system retrieved

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import block_diag, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.multivariate import Moments, Sparse
 
 ROUNDING = 1e-9  # of a variance: what is left of one that is known
@@ -186,7 +187,7 @@ class BlockNormal:
         mean[places] = values
         return after
 
-    def given(self, seen: Mapping[int, "ConditionedBlock"]) -> "BlockNormal":
+    def given(self, seen: Mapping[int, ConditionedBlock]) -> "BlockNormal":
         """Distribution given others that are known: unknowns of their own, such as judgments with their noise.
 
         seen  the blocks that these say something of, by number; see `condition_block`
@@ -356,41 +357,6 @@ def _posterior(covariance: Array, precision: Array) -> Array:
     root = _root(covariance)
     half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
     return np.asarray(half.T @ half)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConditionedBlock:
-    """Remainder of a block given k values, and what these say of the shared effects.
-
-    within     (m, m) K_b that is left
-    loadings   (m, p) rows of Z that are left
-    shift      (m,) by how much the means move, the shared effects aside
-    precision  (p, p + 1) of the shared effects, and beside it the precision times a mean
-    """
-
-    within: Array
-    loadings: Array
-    shift: Array
-    precision: Array
-
-
-def condition_block(
-    within: Array, loadings: Array, across: Array, own: Array, seen_loadings: Array, off: Array
-) -> ConditionedBlock:
-    """Remainder of a block given k values that are correlated with its m unknowns, or are some of these.
-
-    within    (m, m) K_b
-    loadings  (m, p) rows of Z
-    across    (k, m) covariance of the values with the unknowns, the shared effects aside
-    own       (k, k) their own, noise and all
-    seen_loadings  (k, p) their loadings on the shared effects
-    off       (k,) how far they are from their means
-    """
-    factor = cho_factor(own, lower=True)
-    gain = cho_solve(factor, across).T
-    covariance = within - gain @ across
-    more = seen_loadings.T @ cho_solve(factor, np.column_stack([seen_loadings, off]))
-    return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more)
 
 
 def _clear(within: Array, loadings: Array, places: Integers) -> _Block:

@@ -1,4 +1,4 @@
-"""What people say of pairs, against multivariate normal distributions written out in full."""
+"""Judgments by several people, against multivariate normal distributions written out in full."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ import pytest
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.judge_sizes import COVARIATES
+from audiosim.relevance.judge_deviations import COVARIATES
 from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Listeners, Panel, PanelModel, with_judges
 from audiosim.relevance.random_effects import layout_of
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.components import estimate_components
 from audiosim.stats.layout import REST
 
-SIZES = {"query": 0.5, "retrievers": 0.3, "consensus": 0.2, "team": 0.2, "system": 0.3, PAIR: 0.4}
+DEVIATIONS = {"query": 0.5, "retrievers": 0.3, "consensus": 0.2, "team": 0.2, "system": 0.3, PAIR: 0.4}
 PEOPLE = {SEVERITY: 0.08, TASTE: 0.05, JUDGE_QUERY: 0.3, REST: 0.6}
 
 
@@ -32,7 +32,7 @@ def model(pool):
     parts = np.asarray(pool.retrieved.T.toarray(), dtype=np.float64)
     parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
     mean = rng.uniform(0.3, 0.6, len(pool.pairs))
-    return PanelModel(layout, layout.fixed, np.array([[0.2]]), parts, mean, SIZES | PEOPLE)
+    return PanelModel(layout, layout.fixed, np.array([[0.2]]), parts, mean, DEVIATIONS | PEOPLE)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def written_out(pool, model, panel, count, noise):
     gains = np.zeros((n, n))
     for name, kernels in model.layout.kernels.items():
         for rows, kernel in zip(model.layout.blocks, kernels, strict=True):
-            gains[np.ix_(rows, rows)] += SIZES[name] ** 2 * kernel
+            gains[np.ix_(rows, rows)] += DEVIATIONS[name] ** 2 * kernel
     for name, columns in model.layout.shared.items():
-        gains += SIZES[name] ** 2 * columns @ columns.T
-    gains += SIZES[PAIR] ** 2 * np.eye(n)
+        gains += DEVIATIONS[name] ** 2 * columns @ columns.T
+    gains += DEVIATIONS[PAIR] ** 2 * np.eye(n)
     gains = gains * np.outer(s, s) + model.effects @ model.covariance @ model.effects.T
     full = np.tile(gains, (1 + count, 1 + count))
     alike = PEOPLE[SEVERITY] ** 2 + PEOPLE[TASTE] ** 2 * model.parts @ model.parts.T
@@ -79,7 +79,7 @@ def conditioned(mean, full, weights, seen, values):
 def test_judgments_say_what_they_do_in_the_distribution_written_out(pool, model, panel, who, noise):
     noise = np.array(noise)
     judged = PanelModel(
-        *(getattr(model, name) for name in ("layout", "effects", "covariance", "parts", "mean", "sizes")), noise
+        *(getattr(model, name) for name in ("layout", "effects", "covariance", "parts", "mean", "deviations")), noise
     )
     after = judged.posterior(panel, Listeners.of(who, 3))
     n, count = len(pool.pairs), 5 if who == 5 else 3
@@ -103,10 +103,12 @@ def test_a_pair_that_everybody_of_a_panel_judged_is_known_and_listeners_at_large
 
 def test_without_noise_one_person_says_what_a_known_gain_does(pool, model):
     quiet = PanelModel(
-        model.layout, model.effects, model.covariance, model.parts, model.mean, SIZES | dict.fromkeys(PEOPLE, 0.0)
+        model.layout, model.effects, model.covariance, model.parts, model.mean, DEVIATIONS | dict.fromkeys(PEOPLE, 0.0)
     )
     panel = Panel(("",), np.array([0, 3, 7]), np.zeros(3, dtype=np.int64), np.array([0.2, 0.9, 0.4]))
-    known = model.layout.normal(SIZES | {REST: SIZES[PAIR]}, model.mean).with_effects(model.effects, model.covariance)
+    known = model.layout.normal(DEVIATIONS | {REST: DEVIATIONS[PAIR]}, model.mean).with_effects(
+        model.effects, model.covariance
+    )
     known = known.condition_all(panel.place, panel.gain)
     after = quiet.posterior(panel, Listeners.of("listeners", 1))
     np.testing.assert_allclose(after.mean, known.mean, atol=1e-12)
@@ -154,7 +156,7 @@ def test_sizes_are_found_again_in_judgments_drawn_with_them():
     layout = layout_of(pool, np.full(n, 0.3), metadata=False)
     parts = np.asarray(pool.retrieved.T.toarray(), dtype=np.float64)
     parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
-    gains = layout.normal({**SIZES, REST: SIZES[PAIR]}, np.zeros(n))
+    gains = layout.normal({**DEVIATIONS, REST: DEVIATIONS[PAIR]}, np.zeros(n))
     drawn = np.empty(n)
     for rows, values in gains.draw(rng, 1):
         drawn[rows] = values[0]
@@ -164,9 +166,9 @@ def test_sizes_are_found_again_in_judgments_drawn_with_them():
     said += 0.3 * PEOPLE[JUDGE_QUERY] * rng.standard_normal((people, len(pool.queries)))[judge, pool.query[place]]
     said += 0.3 * PEOPLE[REST] * rng.standard_normal(len(place))
     panel = Panel(tuple(map(str, range(people))), place, judge, said)
-    found = estimate_components([with_judges(layout, parts, panel)], [said], SIZES | PEOPLE)
+    found = estimate_components([with_judges(layout, parts, panel)], [said], DEVIATIONS | PEOPLE)
     for name in (PAIR, SEVERITY, TASTE, JUDGE_QUERY, REST):
-        assert abs(found.standard_deviations[name] - (SIZES | PEOPLE)[name]) < 2.5 * found.errors[name], name
+        assert abs(found.standard_deviations[name] - (DEVIATIONS | PEOPLE)[name]) < 2.5 * found.errors[name], name
     assert COVARIATES not in found.standard_deviations
 
 

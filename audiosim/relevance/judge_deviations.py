@@ -1,8 +1,8 @@
 """Sizes of what people add to a pair's gain: severity, taste, judge x query and noise, and how they vary.
 
-Standard deviations as shares of the scale have a log-normal distribution over collections, kept in
-`models/listeners/sizes.json`; `models/make_listeners.py` learns it. Where two people have judged, restricted maximum
-likelihood with that prior has them from the judgments, with all other sizes; where one has, the prior speaks.
+Standard deviations as shares of the scale have a log-normal distribution over collections, which
+`models/make_listeners.py` learns and `models/listeners/deviations.json` keeps. Where two people have judged, restricted
+maximum likelihood with that prior estimates them from the judgments; where one has, the prior speaks.
 """
 
 import json
@@ -27,7 +27,7 @@ SHARED = {"query": JUDGE_QUERY, "system": TASTE}  # what one person's judgments 
 
 
 @dataclass(frozen=True)
-class JudgeSizes:
+class JudgeDeviations:
     """Log-normal distribution over collections: median, and standard deviation of the logarithm, by name.
 
     of       of SEVERITY, TASTE, JUDGE_QUERY and `rest`, the noise, as shares of the scale
@@ -58,23 +58,25 @@ class PriorOfGains(Protocol):
 
 
 @cache
-def usual_sizes() -> JudgeSizes:
+def usual_deviations() -> JudgeDeviations:
     """The distribution that comes with the package."""
-    fields = json.loads((folder("models") / "listeners" / "sizes.json").read_text(encoding="utf-8"))
-    return JudgeSizes(
-        {name: (median, spread) for name, (median, spread) in fields["sizes"].items()}, tuple(fields["sources"])
+    fields = json.loads((folder("models") / "listeners" / "deviations.json").read_text(encoding="utf-8"))
+    return JudgeDeviations(
+        {name: (median, spread) for name, (median, spread) in fields["deviations"].items()}, tuple(fields["sources"])
     )
 
 
-def prior_sizes(layout: Layout, held: PriorOfGains, sizes: JudgeSizes) -> tuple[dict[str, float], dict[str, float]]:
-    """Medians of all sizes before anything is judged, and standard deviations of their logarithms.
+def prior_deviations(
+    layout: Layout, held: PriorOfGains, deviations: JudgeDeviations
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Medians of all deviations before anything is judged, and standard deviations of their logarithms.
 
     What a model has of pairs, queries and systems it has of one person's judgments: what is theirs is taken out, LEFT
     of each at least. Severity and taste are shares of the scale, all else is in deviations of a pair.
     """
     deviation = float(np.sqrt(np.mean(layout.scale**2)))
     units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
-    own = {name: (median / units[name], spread) for name, (median, spread) in sizes.of.items()}
+    own = {name: (median / units[name], spread) for name, (median, spread) in deviations.of.items()}
     centre, spread = dict(held.centre), dict(held.spread)
     centre[PAIR], spread[PAIR] = _left(centre[REST], own[REST][0]), max(UNSURE, spread[REST])
     for name, theirs in SHARED.items():
@@ -90,17 +92,22 @@ def _left(size: float, taken: float) -> float:
 
 
 def panel_model(
-    layout: Layout, with_trend: Layout, held: PriorOfGains, parts: Array, panel: Panel, sizes: JudgeSizes | None = None
+    layout: Layout,
+    with_trend: Layout,
+    held: PriorOfGains,
+    parts: Array,
+    panel: Panel,
+    deviations: JudgeDeviations | None = None,
 ) -> PanelModel:
-    """Model of a pool's gains and of the people who judge them, with sizes as their judgments and the prior have them.
+    """Model of a pool's gains and of the people who judge them, by their judgments and the prior.
 
     with_trend  the layout with the trend as effects of unit size, COVARIATES
     parts  (n, s) how much each pair is of what each system retrieved
-    sizes  the prior of those of people; the usual one where None
+    deviations  the prior of those of people; the usual one where None
     """
     from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
 
-    centre, spread = prior_sizes(layout, held, usual_sizes() if sizes is None else sizes)
+    centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left = centre, spread
     if len(panel.place):
         rows = with_judges(with_trend, parts, panel)
