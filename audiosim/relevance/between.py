@@ -10,7 +10,7 @@ from audiosim.errors import InputError
 from audiosim.relevance.random_effects import ALWAYS
 from audiosim.stats.layout import REST
 
-TREND = ("constant", "system_agreement", "consensus")
+TREND = ("constant", "system_agreement", "consensus", "repetition")
 EFFECT_NAMES = (*ALWAYS, REST)
 
 
@@ -18,14 +18,14 @@ EFFECT_NAMES = (*ALWAYS, REST)
 class Between:
     """A distribution over collections, of what the grades of one are made of where nothing is known of a document.
 
-        grade = scale's usual mean + s (constant + agreement z + consensus x + sum of effects),  s the usual deviation
+        grade = scale's usual mean + s (constant + agreement z + consensus x + repetition r + sum of effects)
 
-    trend    constant, system agreement and consensus: mean and standard deviation of each one's normal distribution
+    trend    of TREND each: mean and standard deviation of a normal distribution
     standard_deviations  of the effects: median, and standard deviation of the logarithm, of each one's log-normal one
     sources  collections that it was learned from, each once
     carried  by kinship, "systems" or "edition": correlation of what kin have of all this; none where it is not known
 
-    z and x are those of `consensus.covariates`; standard deviations are in units of s.
+    z, x and r are those of `consensus.covariates`; standard deviations are in units of s, the usual one of a grade.
     """
 
     trend: Mapping[str, tuple[float, float]]
@@ -60,7 +60,7 @@ class Between:
 
     @property
     def trend_deviations(self) -> Array:
-        """(3, 3) diagonal: standard deviations of the trend's coefficients between collections."""
+        """(f, f) diagonal: standard deviations of the trend's coefficients between collections."""
         return np.diag([self.trend[name][1] for name in TREND])
 
     def spread(self, name: str) -> float:

@@ -1,7 +1,8 @@
-"""Covariates from the number of teams that found a document: they mean the same on any collection.
+"""Covariates from the numbers of teams and systems that found a document: they mean the same on any collection.
 
 The share of the teams does not: what a tenth of them is worth depends on how many there are. How well
-a system agrees with others, in standard deviations over the systems, and the logarithm of a number of teams, do.
+a system agrees with others, in standard deviations over the systems, and the logarithm of a number of teams, do. Teams
+tell more than their systems, which are alike; but what all systems of a team found is better than what one of them did.
 """
 
 import numpy as np
@@ -21,25 +22,43 @@ def log_teams(pool: Pool) -> Array:
     return np.log(np.maximum(1, counts))
 
 
-def covariates(pool: Pool) -> tuple[Array, Array]:
-    """System agreement and consensus of each pair, (n,) each.
+def covariates(pool: Pool) -> tuple[Array, Array, Array]:
+    """System agreement, consensus and repetition of each pair, (n,) each.
 
         u_a  mean over the pairs of system a of ln teams,  l_i = ln teams_i - mean over all pairs
         agreement_i  = mean over the systems a that retrieved i of  (u_a - mean of u) / (standard deviation of u)
         consensus_i  = l_i - mean over the systems a that retrieved i of  u_a
+        repetition_i = the same as consensus, of  ln (systems / teams)  that retrieved i
 
-    The first tells systems apart, the second the documents of one system: between and within groups, as Mundlak
-    (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, agreement is 0.
+    The first tells systems apart, the others the documents of one system: between and within groups, as Mundlak
+    (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, agreement is 0; where each is a team of
+    its own, repetition is.
     """
-    every = log_teams(pool)
-    teams = every - every[pool.found].mean()
-    counts = np.asarray(pool.retrieved.sum(axis=1)).ravel()
-    systems = np.asarray(pool.retrieved @ teams).ravel() / np.maximum(1, counts)
-    there = systems[counts > 0]
+    teams, repeated = log_teams(pool), log_repetition(pool)
+    systems, consensus = _within(pool, teams)
+    there = systems[np.diff(pool.retrieved.indptr) > 0]
     spread = float(there.std())
     agreement = (systems - there.mean()) / spread if spread > np.finfo(float).eps * len(teams) else 0 * systems
     by = np.maximum(1, np.asarray(pool.retrieved.sum(axis=0)).ravel())
-    return (agreement @ pool.retrieved) / by, teams - (systems @ pool.retrieved) / by
+    return (agreement @ pool.retrieved) / by, consensus, _within(pool, repeated)[1]
+
+
+def log_repetition(pool: Pool) -> Array:
+    """(n,) the natural logarithm of the number of systems that retrieved each pair's document, per team of theirs."""
+    counts = np.asarray(pool.retrieved.sum(axis=0), dtype=np.float64).ravel()
+    return np.log(np.maximum(1, counts)) - log_teams(pool)
+
+
+def _within(pool: Pool, values: Array) -> tuple[Array, Array]:
+    """(s,) mean value of each system's pairs, and (n,) by how much each pair exceeds those of its systems.
+
+    values  (n,), taken from the mean over all pairs that some system retrieved
+    """
+    centred = values - values[pool.found].mean()
+    counts = np.diff(pool.retrieved.indptr)
+    systems = np.asarray(pool.retrieved @ centred).ravel() / np.maximum(1, counts)
+    by = np.maximum(1, np.asarray(pool.retrieved.sum(axis=0)).ravel())
+    return systems, centred - (systems @ pool.retrieved) / by
 
 
 def bands(pool: Pool) -> Array:

@@ -1,10 +1,10 @@
 """The estimator of correlated grades: an ordinal model, and a multivariate normal of the deviations from it.
 
-    grade_i = mu_i + s_i (c + a z_i + b x_i + sum of effects of the pair i)
+    grade_i = mu_i + s_i (c + a z_i + b x_i + d r_i + sum of effects of the pair i)
 
 The effects are normal, with variances of the model; mu_i is the expectation of the ordinal model's grade, which
 reads no judgment, and s_i its standard deviation, no less than FLOOR of the mean of all. Effects that pairs share
-correlate their grades; see `layout_of`. The trend, c + a z + b x, is there because whole systems differ more than
+correlate their grades; see `layout_of`. The trend, c + a z + b x + d r, is there because whole systems differ more than
 the features of single documents tell, and because what many teams find is better; see `consensus`. It is as uncertain
 as its covariance says. Judgments condition all of it, exactly.
 
@@ -54,7 +54,7 @@ class Prior:
     """Prior of the pairs of a pool before anything is judged, except for the variance components.
 
     ordinal   belief by the ordinal models
-    layout    of the components; constant, system agreement and consensus are its trend
+    layout    of the components; constant, system agreement, consensus and repetition are its trend
     mean      (n,) expected grade as a share of the highest
     informed  (n,) whether the ordinal model knows anything of the pair
     """

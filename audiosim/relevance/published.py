@@ -52,7 +52,8 @@ class Trend:
     """Deviation of grades from the expectations of an ordinal model on the whole; see `relevance.joint`.
 
     coefficients  by name, in standard deviations of a grade: constant, of all pairs; system_agreement, per standard
-                  deviation over the systems; consensus, per unit of the logarithm of the number of teams
+                  deviation over the systems; consensus, per unit of the logarithm of the number of teams; repetition,
+                  of that of systems for each team
     covariance    of these, in their order
     """
 
@@ -358,7 +359,20 @@ def _with_new_keys(fields: dict[str, Any]) -> dict[str, Any]:
     def renamed(value: object) -> object:
         return {names.get(key, key): renamed(part) for key, part in value.items()} if isinstance(value, dict) else value
 
-    return fields | {part: renamed(fields[part]) for part in ("trend", "between")}
+    return fields | _with_repetition({part: renamed(fields[part]) for part in ("trend", "between")})
+
+
+def _with_repetition(parts: dict[str, Any]) -> dict[str, Any]:
+    """Trend and `between` of a file from before there was a slope of repetition: its own is 0, others the shipped."""
+    trend, between = parts["trend"], parts["between"]
+    if not isinstance(trend, dict) or "repetition" in (slopes := trend.get("coefficients", {})) or len(slopes) != 3:
+        return parts
+    rows = [[*row, 0.0] for row in trend["covariance"]]
+    trend = {"coefficients": {**slopes, "repetition": 0.0}, "covariance": [*rows, [0.0] * 4]}
+    if isinstance(between, dict) and "repetition" not in between.get("trend", {"repetition": None}):
+        known = asdict(load_model("joint-fine"))["between"]["trend"]
+        between = {**between, "trend": {**between["trend"], "repetition": list(known["repetition"])}}
+    return {"trend": trend, "between": between}
 
 
 def _renewed(fields: dict[str, Any]) -> dict[str, Any]:

@@ -102,7 +102,8 @@ def trend(trained: Training) -> str:
     return (
         f"Trend, in standard deviations of a grade: {shown['constant']} off what the ordinal part expects, "
         f"{shown['system_agreement']} for each standard deviation by which systems agree more with other teams, "
-        f"{shown['consensus']} for each unit of the logarithm of the number of teams that found a document."
+        f"{shown['consensus']} for each unit of the logarithm of the number of teams that found a document, "
+        f"{shown['repetition']} for each unit of that of the number of systems for each of these teams."
     )
 
 

@@ -34,11 +34,6 @@ class Components:
     trend: Array
     covariance: Array
 
-    @property
-    def identified(self) -> bool:
-        """True if the values determine the coefficients of the trend."""
-        return bool(np.isfinite(self.covariance).all())
-
 
 def estimate_components(
     layouts: Sequence[Layout],
@@ -137,14 +132,17 @@ class _Point:
 def _trend(likelihoods: Sequence[RestrictedLikelihood], variances: Array) -> tuple[Array, Array]:
     """(f,) coefficients of generalised least squares, b = (X' C^-1 X)^-1 X' C^-1 y, and (f, f) (X' C^-1 X)^-1.
 
-    0, with infinite variances, where the values do not tell all of them.
+    0, with an infinite variance, for a column of zeros, and for all where the values do not tell the others apart.
     """
     products = np.sum([one.trend(variances) for one in likelihoods], axis=0)
-    count = len(products) - 1
-    if np.linalg.matrix_rank(products[:-1, :-1]) < count:
-        return np.zeros(count), np.diag(np.full(count, np.inf))
-    covariance = np.linalg.inv(products[:-1, :-1])
-    return covariance @ products[:-1, -1], covariance
+    normal, beside = products[:-1, :-1], products[:-1, -1]
+    there = np.flatnonzero(np.diagonal(normal) > np.finfo(float).eps * np.diagonal(normal).max(initial=0))
+    trend, covariance = np.zeros(len(normal)), np.diag(np.full(len(normal), np.inf))
+    some = normal[np.ix_(there, there)]
+    if len(there) and np.linalg.matrix_rank(some) == len(there):
+        covariance[np.ix_(there, there)] = inverse = np.linalg.inv(some)
+        trend[there] = inverse @ beside[there]
+    return trend, covariance
 
 
 def _names(

@@ -13,10 +13,14 @@ from audiosim.relevance.published import usual_model
 from audiosim.stats.components import estimate_components
 
 CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, on any collection
+CONSTANT = (
+    1.0  # its standard deviation between collections: a mean that may lie anywhere on the scale varies as much as
+)
+# a grade that may. Six collections, at .4, are too few to exclude means further out.
 LEAST = 0.05  # standard deviation of an effect, in those of a grade, that is taken for one that cannot be told from 0
 WORTH = 2  # collections' worth of what is held of the spread before any is seen
 WEAK = Between(
-    {"constant": (0.0, 0.4), "system_agreement": (0.0, 0.2), "consensus": (0.0, 0.2)},
+    {"constant": (0.0, CONSTANT), "system_agreement": (0.0, 0.2), "consensus": (0.0, 0.2), "repetition": (0.0, 0.2)},
     {
         "query": (0.4, 0.35),
         "retrievers": (0.4, 0.35),
@@ -52,14 +56,15 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
     held  before any is seen; n counts its m sources too
 
     The spread is that of the next collection, the mean being uncertain itself; several collections of a source share
-    its weight. CONSENSUS is held as it is: judged in full, collections have smaller bands (.05 to .13), but which pairs
-    a campaign judges is no random sample of a band.
+    its weight. CONSTANT and CONSENSUS are held as they are: collections judged in full have smaller bands (.05 to .13),
+    but which pairs a campaign judges is no random sample of a band.
     """
     groups: dict[str, list[Estimates]] = {}
     for one in estimates:
         groups.setdefault(one.source, []).append(one)
     count = max(1, len(held.sources))
     trend = {name: _learned(groups, name, held.trend[name], count) for name in TREND}
+    trend["constant"] = (trend["constant"][0], held.trend["constant"][1])
     standard_deviations = {}
     for name in EFFECT_NAMES:
         median, spread = held.standard_deviations[name]
@@ -102,8 +107,9 @@ def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estima
     layout = replace(layout, shared={name: of for name, of in layout.shared.items() if name != "consensus"})
     value = grades[places] / pool.scale.maximum - prior.mean[places]
     found = estimate_components([layout], [value], {name: WEAK.standard_deviations[name][0] for name in layout.names})
-    values = dict(zip(TREND, found.trend.tolist(), strict=True)) if found.identified else {}
-    errors = dict(zip(values, np.sqrt(np.diagonal(found.covariance)).tolist(), strict=False))
+    unsure = dict(zip(TREND, np.sqrt(np.diagonal(found.covariance)).tolist(), strict=True))
+    errors = {name: error for name, error in unsure.items() if np.isfinite(error)}
+    values = {name: slope for name, slope in zip(TREND, found.trend.tolist(), strict=True) if name in errors}
     for name, size in found.standard_deviations.items():
         if size < LEAST or np.isfinite(found.errors[name]):
             # Names of effects and of the trend are told apart by what they mean: `consensus` is no size here.

@@ -73,9 +73,9 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     Least squares would have the constant of a pair from an average query, genre and artist; but expectations are to be
     right for the mean pair, as scores are means over pairs. Its variance is that of this mean.
     """
-    slopes, spread = np.zeros(2), np.eye(2) * UNTOLD**2
-    if found.identified:
-        slopes, spread = found.trend[1:], found.covariance[1:, 1:]
+    slopes, spread = found.trend[1:], found.covariance[1:, 1:].copy()
+    untold = np.flatnonzero(np.isinf(np.diagonal(spread)))
+    spread[untold, untold] = UNTOLD**2
     left = sum(
         float(np.sum(value - layout.fixed[:, 1:] @ slopes)) for layout, value in zip(layouts, values, strict=True)
     )

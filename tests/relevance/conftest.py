@@ -76,6 +76,10 @@ class InCommon:
         """ln of the number of teams that retrieved a pair."""
         return np.log(len({self.collection.team(system) for system in self.systems[pair]}))
 
+    def repetition(self, pair):
+        """ln of the number of systems that retrieved a pair, for each of their teams."""
+        return np.log(len(self.systems[pair])) - self.teams(pair)
+
     def _bands(self):
         """Number of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of each pair."""
         every = [self.teams(pair) for pair in self.pairs]
@@ -87,18 +91,22 @@ class InCommon:
         return self.bands[pair]
 
     def covariates(self):
-        """(n, 2) standing and consensus of each pair."""
+        """(n, 3) agreement, consensus and repetition of each pair."""
         middle = np.mean([self.teams(pair) for pair in self.pairs])
-        own = defaultdict(list)
+        usual = np.mean([self.repetition(pair) for pair in self.pairs])
+        own, repeated = defaultdict(list), defaultdict(list)
         for pair in self.pairs:
             for system in self.systems[pair]:
                 own[system].append(self.teams(pair) - middle)
+                repeated[system].append(self.repetition(pair) - usual)
+        repeats = {system: np.mean(values) for system, values in repeated.items()}
         level = {system: np.mean(values) for system, values in own.items()}
         mean, spread = np.mean(list(level.values())), np.std(list(level.values()))
         found = []
         for pair in self.pairs:
             of = np.mean([level[system] for system in self.systems[pair]])
-            found.append([(of - mean) / spread if spread > 1e-12 else 0.0, self.teams(pair) - middle - of])
+            again = self.repetition(pair) - usual - np.mean([repeats[system] for system in self.systems[pair]])
+            found.append([(of - mean) / spread if spread > 1e-12 else 0.0, self.teams(pair) - middle - of, again])
         return np.array(found)
 
     def covariance(self, standard_deviations, scale):
@@ -136,8 +144,8 @@ STANDARD_DEVIATIONS = {
 
 
 TREND = Trend(
-    {"constant": 0.05, "system_agreement": 0.2, "consensus": 0.3},
-    ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03)),
+    {"constant": 0.05, "system_agreement": 0.2, "consensus": 0.3, "repetition": 0.1},
+    ((2e-3, -1e-3, 0.0, 0.0), (-1e-3, 0.02, 3e-3, 0.0), (0.0, 3e-3, 0.03, -2e-3), (0.0, 0.0, -2e-3, 0.01)),
 )
 
 

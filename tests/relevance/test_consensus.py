@@ -21,9 +21,12 @@ def test_system_agreement_and_consensus_are_those_written_out():
     np.testing.assert_allclose(log_teams(pool), [two, 0, 0])
     # ln teams less their mean: 2/3, -1/3, -1/3 of ln 2. Systems' means: A, B 1/6, C 2/3, D -1/3; of mean 1/6.
     spread = np.std([1 / 6, 1 / 6, 2 / 3, -1 / 3])
-    agreement, consensus = covariates(pool)
+    agreement, consensus, repetition = covariates(pool)
     np.testing.assert_allclose(agreement, [np.mean([0, 0, 1 / 2]) / spread, 0, -1 / 2 / spread], atol=1e-12)
     np.testing.assert_allclose(consensus, np.array([2 / 3 - 1 / 3, -1 / 3 - 1 / 6, 0]) * two, atol=1e-12)
+    # Systems for each team: 3 / 2, 2, 1, of logarithms y, two and 0. A and B have (y + two) / 2 in the mean, C y, D 0.
+    y, both = np.log(1.5), (np.log(1.5) + two) / 2
+    np.testing.assert_allclose(repetition, [y - (both + both + y) / 3, two - both, 0], atol=1e-12)
 
 
 def test_they_are_those_of_the_runs_pair_by_pair(some_hundreds, in_common):

@@ -47,8 +47,8 @@ def nothing(pool):
 
 # As unsure as that of the model, but of nothing.
 FLAT = Trend(
-    dict.fromkeys(("constant", "system_agreement", "consensus"), 0.0),
-    ((2e-3, -1e-3, 0.0), (-1e-3, 0.02, 3e-3), (0.0, 3e-3, 0.03)),
+    dict.fromkeys(("constant", "system_agreement", "consensus", "repetition"), 0.0),
+    ((2e-3, -1e-3, 0.0, 0.0), (-1e-3, 0.02, 3e-3, 0.0), (0.0, 3e-3, 0.03, -2e-3), (0.0, 0.0, -2e-3, 0.01)),
 )
 
 
@@ -64,7 +64,7 @@ class Dense:
         common, self.scale = in_common(collection), np.maximum(deviation, 0.6 * deviation.mean()) / 100
         trend = np.column_stack([np.ones(len(mean)), common.covariates()]) * self.scale[:, None]
         self.mean = mean / 100 + trend @ [
-            model.trend.coefficients[name] for name in ("constant", "system_agreement", "consensus")
+            model.trend.coefficients[name] for name in ("constant", "system_agreement", "consensus", "repetition")
         ]
         self.covariance = (
             common.covariance(standard_deviations, self.scale) + trend @ np.array(model.trend.covariance) @ trend.T

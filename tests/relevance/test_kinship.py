@@ -173,7 +173,7 @@ def test_kin_have_the_variance_that_does_not_carry_over_about_what_was_learned(k
     pool = build_pool(renamed(known, "next "))
     kin = estimator_of(pool, model).uncertainty
     left = 1 - model.between.carried["systems"]
-    spreads = [model.between.trend[name][1] for name in ("constant", "system_agreement", "consensus")]
+    spreads = [model.between.trend[name][1] for name in ("constant", "system_agreement", "consensus", "repetition")]
     np.testing.assert_allclose(kin.covariance, np.array(model.trend.covariance) + left * np.diag(np.square(spreads)))
     size, error = model.components["query"]
     own = max(0.2, error / size)

@@ -190,11 +190,11 @@ COMPONENTS = {
     "system": (0.1, 0.02),
     "rest": (0.7, 0.01),
 }
-COVARIANCE = ((4e-4, -1e-3, 0.0), (-1e-3, 0.04, 0.0), (0.0, 0.0, 0.01))
-COEFFICIENTS = {"constant": 0.02, "system_agreement": 0.8, "consensus": 0.3}
+COVARIANCE = ((4e-4, -1e-3, 0.0, 0.0), (-1e-3, 0.04, 0.0, 0.0), (0.0, 0.0, 0.01, 0.0), (0.0, 0.0, 0.0, 0.02))
+COEFFICIENTS = {"constant": 0.02, "system_agreement": 0.8, "consensus": 0.3, "repetition": 0.1}
 TREND = Trend(COEFFICIENTS, COVARIANCE)
 BETWEEN = Between(
-    {"constant": (0.1, 0.4), "system_agreement": (0.2, 0.2), "consensus": (0.2, 0.2)},
+    {"constant": (0.1, 0.4), "system_agreement": (0.2, 0.2), "consensus": (0.2, 0.2), "repetition": (0.1, 0.2)},
     dict.fromkeys(("query", "retrievers", "consensus", "team", "system", "rest"), (0.3, 0.4)),
     ("one", "other"),
 )
@@ -232,6 +232,22 @@ def test_a_joint_model_with_the_former_keys_is_read(tmp_path):
     fields["checksum"] = checksum(fields)
     (tmp_path / "former.json").write_text(json.dumps(fields))
     assert load_model(tmp_path / "former.json") == model
+
+
+def test_a_joint_model_from_before_repetition_counts_it_for_nothing_at_home(tmp_path):
+    model = a_joint_model()
+    save_model(model, tmp_path / "joint.json")
+    fields = json.loads((tmp_path / "joint.json").read_text())
+    for part in (fields["trend"]["coefficients"], fields["between"]["trend"]):
+        del part["repetition"]
+    fields["trend"]["covariance"] = [row[:3] for row in fields["trend"]["covariance"][:3]]
+    fields["checksum"] = checksum(fields)
+    (tmp_path / "former.json").write_text(json.dumps(fields))
+    found = load_model(tmp_path / "former.json")
+    assert found.trend.coefficients == COEFFICIENTS | {"repetition": 0.0}
+    assert np.array(found.trend.covariance)[3].tolist() == [0, 0, 0, 0]
+    shipped_slope = load_model("joint-fine").between.trend["repetition"]
+    assert found.between.trend == {**BETWEEN.trend, "repetition": shipped_slope}
 
 
 def test_the_version_tells_models_of_other_components_or_another_trend_apart():
@@ -365,8 +381,8 @@ def test_a_joint_model_that_breaks_a_rule_is_refused(changes, message):
 
 
 def square(first, upper, lower):
-    """Three rows of which the third stands for itself."""
-    return ((first, upper, 0.0), (lower, 1.0, 0.0), (0.0, 0.0, 1.0))
+    """Four rows of which the last two stand for themselves."""
+    return ((first, upper, 0.0, 0.0), (lower, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -374,9 +390,12 @@ def square(first, upper, lower):
     [
         ({"coefficients": COEFFICIENTS | {"constant": np.nan}}, "a trend must be finite, with .*"),
         ({"coefficients": COEFFICIENTS | {"system_agreement": np.inf}}, "a trend must be finite, with .*"),
-        ({"coefficients": {"constant": 0.1}}, "a trend must have constant, system_agreement, consensus, got constant"),
+        (
+            {"coefficients": {"constant": 0.1}},
+            "a trend must have constant, system_agreement, consensus, repetition, got constant",
+        ),
         ({"covariance": square(1.0, np.nan, np.nan)}, "a trend must be finite, with .*"),
-        ({"covariance": ((1.0, 0.0), (0.0, 1.0))}, r"a trend must be finite, with a covariance of \(3, 3\)"),
+        ({"covariance": ((1.0, 0.0), (0.0, 1.0))}, r"a trend must be finite, with a covariance of \(4, 4\)"),
         ({"covariance": square(1.0, 0.1, 0.2)}, "the covariance of a trend must be symmetric, .* got .*0.2.*"),
         ({"covariance": square(-1.0, 0.0, 0.0)}, "the covariance of a trend .*, of no negative variance, got .*"),
         ({"covariance": square(1.0, 2.0, 2.0)}, "the covariance of a trend .*, of no negative variance, got .*"),

@@ -135,7 +135,7 @@ def test_at_home_a_model_says_what_it_learned_there_and_elsewhere_less(some_hund
     [
         (
             {"trend": {"constant": (0.0, 1.0)}},
-            "the trend between collections must have consensus, constant, system_agreement; ",
+            "the trend between collections must have consensus, constant, repetition, system_agreement; ",
         ),
         ({"standard_deviations": {}}, "the standard deviations between collections must have .*; got none"),
         (
