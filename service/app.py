@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 import audiosim
 from audiosim.corpus.collection import Collection
-from audiosim.errors import InputError
+from audiosim.errors import InputError, StoreError
 from audiosim.stats.threads import stay_on_one_thread
 from service.access import Access
 from service.arriving import Receiver
@@ -145,6 +145,10 @@ async def _kept(app: FastAPI) -> AsyncIterator[None]:
     finally:
         app.state.receiver.stop()
         app.state.keeper.stop()
+        try:
+            app.state.keeper.rescue()
+        except StoreError:
+            LOG.exception("the database file is gone, and what it held could not be kept")
 
 
 def run_server(
@@ -226,6 +230,9 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
         yield logging.WARNING, open_to_all
     if any(one.judging.database is None for one in served.values()):
         yield logging.WARNING, "there is no database: judgments are lost when the service stops; --db names one"
+    for path in {one.judging.database_file for one in served.values()} - {None}:
+        copied = f"audiosim backup --db sqlite:///{path} -o FILE copies them while it serves, cp may miss the last ones"
+        yield logging.INFO, f"judgments are kept in {path}: {copied}"
     for name, one in served.items():
         if one.coverage:
             yield logging.WARNING, f"{name}: {one.coverage}"

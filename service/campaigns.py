@@ -6,7 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqlalchemy import make_url
+
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, Store
+from audiosim.campaign.engine import database_path
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.errors import StoreError
@@ -41,6 +44,11 @@ class Judging:
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
     sounds: tuple[Path, ...] = ()
     listen_s: float | None = None
+
+    @property
+    def database_file(self) -> Path | None:
+        """The file of an SQLite database; None for others, and where there is none."""
+        return None if self.database is None else database_path(make_url(self.database))
 
     def listen(self, store: Store, has_sounds: bool) -> float:
         """Seconds for which each clip of a campaign is to be heard: as said now, or as its log was told before."""

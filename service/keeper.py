@@ -27,6 +27,7 @@ REST = 3.0  # times as long as it took to count what was new, until that is done
 LONGEST_REST_S = 2.0
 LOOK_S = 5.0  # between two looks for files that another service has left
 IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
+FOLD_S = 5.0  # between two times that this is begun under a load that never ends
 
 
 class Keeper:
@@ -56,6 +57,14 @@ class Keeper:
         if self._learner is not None:
             self._learner.stop()
 
+    def rescue(self) -> None:
+        """Keep what a database holds whose file is gone; the process is the last that has it."""
+        for one in self._served.collections.values():
+            kept = one.store.rescue() if isinstance(one.store, DatabaseStore) else None
+            if kept is not None:
+                LOG.warning("the database file is gone; what it held is in %s: rename it before the next start", kept)
+                return  # all collections share one
+
     def reasons(self) -> Iterator[str]:
         """The reasons why not all may be asked."""
         for name, one in self._served.collections.items():
@@ -70,7 +79,7 @@ class Keeper:
             with self._following.attempt(name), suppress(StoreError):  # `trouble` says so
                 one.campaign.sync()
                 if isinstance(one.store, DatabaseStore):
-                    one.store.fold(IDLE_S)
+                    one.store.fold(IDLE_S, FOLD_S)
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
 
     def _read_tokens(self) -> float:

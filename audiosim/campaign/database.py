@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -67,7 +68,7 @@ class DatabaseStore:
         self._engine = (open_existing if reading else open_engine)(url, timeout_s, reading)
         finalize(self, self._engine.dispose)
         self._head, self._lock = Head(0, FIRST), Lock()
-        self._written = -float("inf")
+        self._written, self._folded = -float("inf"), time.monotonic()
         with reporting(self._engine):
             self._layout = layout_in(self._engine) if reading else prepare_tables(self._engine).layout
             self._file = DatabaseFile(self._engine)
@@ -130,11 +131,23 @@ class DatabaseStore:
             )
         return iter([(number, event) for number, event in events if number > after])
 
-    def fold(self, idle_s: float = 0.0) -> None:
-        """Write what waits in SQLite's write-ahead log into the file itself, unless written to within `idle_s`."""
-        if time.monotonic() - self._written >= idle_s:
+    def fold(self, idle_s: float = 0.0, at_least_s: float = float("inf")) -> None:
+        """Write what waits in SQLite's write-ahead log into the file itself, so that it may be copied.
+
+        idle_s      all of it, once nothing was written for so long
+        at_least_s  under a load that never ends, as much as is in nobody's way, this often
+        """
+        now = time.monotonic()
+        idle = now - self._written >= idle_s
+        if idle or now - self._folded >= at_least_s:
+            self._folded = now
             with reporting(self._engine):
-                self._file.fold(self._engine)
+                self._file.fold(self._engine, idle)
+
+    def rescue(self) -> Path | None:
+        """Keep what was written where the file is gone, as long as this process still has it open; where it is kept."""
+        with reporting(self._engine):
+            return self._file.rescue(self._engine)
 
     def described(self) -> tuple[str, str]:
         """Description of the collection and rules in the campaign's row, as stored; empty where nothing."""

@@ -16,6 +16,7 @@ from audiosim.errors import InputError, StoreError
 DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
 EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
 CONNECT_S = 2  # the least that libpq knows
+RESCUED = "rescued"  # suffix of what is kept of a database whose file is gone
 
 
 def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine:
@@ -31,6 +32,8 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
             # IMMEDIATE: who means to write waits for other writers before, not half-way.
             engine = sql.create_engine(address, connect_args={"timeout": timeout_s, "isolation_level": "IMMEDIATE"})
             sql.event.listen(engine, "connect", _set_sqlite_to_read if reading else _set_sqlite)
+            if (path := database_path(address)) is not None:
+                sql.event.listen(engine, "do_connect", OneFile(path).connect)
             return engine
     except ImportError as error:
         missing = f"{error}; audiosim[postgres] installs what PostgreSQL needs"
@@ -73,6 +76,60 @@ def _passing(error: exc.SQLAlchemyError) -> bool:
 def _shown(url: str) -> str:
     """A text that may hold a URL, without its password."""
     return re.sub(r"(://[^:/@\s]*:)[^@\s]*@", r"\1***@", url)
+
+
+class OneFile:
+    """Connections to an SQLite file which is never another: the first may make it, those after it find it or fail.
+
+    Beside what is left of a database that is gone none is made: SQLite would overwrite its write-ahead log.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._identity: tuple[int, int] | None = None
+
+    def connect(self, dialect: sql.Dialect, _: object, __: object, named: dict[str, Any]) -> Any:
+        """Make a connection, as the event `do_connect` of an engine has it."""
+        if self._identity is None:
+            check_left_over(self._path)
+        made = "rwc" if self._identity is None else "rw"
+        uri = f"{self._path.as_uri()}?mode={made}"
+        connection = dialect.loaded_dbapi.connect(uri, **named | {"uri": True})
+        identity = identity_of(self._path)
+        if self._identity not in (None, identity):
+            connection.close()
+            raise dialect.loaded_dbapi.OperationalError("the file was replaced by another")
+        self._identity = identity
+        return connection
+
+
+def check_left_over(path: Path) -> None:
+    """An error where a database is gone, or empty, and what it held is beside it."""
+    try:
+        there = path.stat().st_size > 0
+    except OSError:
+        there = False
+    rescued, ahead = path.with_name(f"{path.name}.{RESCUED}"), path.with_name(f"{path.name}-wal")
+    if there:
+        return
+    if rescued.exists():
+        raise InputError(
+            f"{path} is gone, and {rescued} holds what was in it: rename it to {path.name}, or move it away"
+        )
+    if ahead.exists():  # also where it is empty: a service that is still running may write to it
+        raise InputError(
+            f"{path} is gone, and {ahead} belongs to it: put {path.name} back beside it, "
+            f"or move {ahead.name} away to begin anew"
+        )
+
+
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Device and number of a file, which it keeps when it is renamed; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _set_sqlite(connection: Any, _: object) -> None:
@@ -175,14 +232,40 @@ class DatabaseFile:
 
     def check(self) -> None:
         """An error where the file is no longer the one that was opened."""
-        if self._path is not None and self._now() != self._identity:
+        if self.is_gone:
             raise StoreError(
-                f"database file {self._path} was moved, removed or replaced: "
-                "put it back, with its -wal file, or restart"
+                f"database file {self._path} was moved, removed or replaced: put it back, with its -wal file, "
+                f"or stop the service, which then writes what it holds to {self._path}.{RESCUED}"
             )
 
-    def fold(self, engine: sql.Engine) -> bool:
-        """Write all that waits in the write-ahead log into the file itself; whether nothing waits any more."""
+    @property
+    def is_gone(self) -> bool:
+        """True if the file is no longer the one that was opened."""
+        return self._path is not None and self._now() != self._identity
+
+    def rescue(self, engine: sql.Engine) -> Path | None:
+        """Write what the open connections hold to a file of its own, if theirs is gone; where that is.
+
+        The write-ahead log beside it is put aside: it fits the file that is gone, and would spoil any other.
+        """
+        if self._path is None or not self.is_gone:
+            return None
+        rescued = self._path.with_name(f"{self._path.name}.{RESCUED}")
+        if rescued.exists():
+            rescued = self._path.with_name(f"{rescued.name}-{time.time_ns()}")
+        with engine.connect() as connection:
+            outside = connection.execution_options(isolation_level="AUTOCOMMIT")
+            outside.exec_driver_sql("VACUUM INTO ?", (str(rescued),))
+        for suffix in ("-wal", "-shm"):
+            with suppress(OSError):
+                self._path.with_name(self._path.name + suffix).rename(f"{self._path}{suffix}.{RESCUED}")
+        return rescued
+
+    def fold(self, engine: sql.Engine, wait: bool = True) -> bool:
+        """Write what waits in the write-ahead log into the file itself; whether nothing waits any more.
+
+        wait  for those who read or write, and empty the log; else as much is written as is in nobody's way
+        """
         if self._path is None:
             return True
         self.check()
@@ -190,14 +273,8 @@ class DatabaseFile:
             if not self._path.with_name(f"{self._path.name}-wal").stat().st_size:
                 return True
         with engine.connect() as connection:
-            busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-        return not busy
+            busy = connection.exec_driver_sql(f"PRAGMA wal_checkpoint({'TRUNCATE' if wait else 'PASSIVE'})").one()[0]
+        return wait and not busy
 
     def _now(self) -> tuple[int, int] | None:
-        if self._path is None:
-            return None
-        try:
-            status = self._path.stat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
+        return None if self._path is None else identity_of(self._path)

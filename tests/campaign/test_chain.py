@@ -154,7 +154,9 @@ def test_what_is_written_to_a_file_that_nobody_finds_is_not_acknowledged(tmp_pat
         if what == "replaced":
             path.write_bytes(b"")
         for act in (lambda: store.append(said(document="b")), lambda: store.append_all([said()], last=1), store.read):
-            with pytest.raises(StoreError, match=r"log.db was moved, removed or replaced: put it back.* or restart"):
+            with pytest.raises(
+                StoreError, match=r"log.db was moved, removed or replaced: put it back.* or stop the service"
+            ):
                 act()
         if what != "removed":
             away.rename(path)

@@ -1,16 +1,18 @@
 """Faults of a database that a service stands on, and what the service makes of it; real servers all."""
 
 import hashlib
+import itertools
 import json
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import httpx
@@ -156,6 +158,90 @@ def test_a_database_that_is_moved_away_takes_no_judgment_until_it_is_back(
         away.rename(path)
         assert judge(http, pairs[1]).json()["number"] == 2
         wait_until(lambda: reasons(http) == (200, []))
+
+
+@pytest.mark.parametrize("slip", ["mv", "rm", "replace", "rm all"])
+def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
+    commanded, folders, pairs, tmp_path, wait_until, slip
+):
+    path, rescued = tmp_path / "campaign.db", tmp_path / "campaign.db.rescued"
+    with commanded(folders, tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert [judge(http, pair).status_code for pair in pairs[:12]] == [201] * 12
+        if slip == "mv":
+            path.rename(tmp_path / "away.db")
+        elif slip == "replace":
+            (tmp_path / "other.db").write_bytes(b"")
+            (tmp_path / "other.db").rename(path)
+        else:
+            for gone in tmp_path.glob("campaign.db*") if slip == "rm all" else [path]:
+                gone.unlink()
+        refused = judge(http, pairs[12])
+        assert refused.status_code == 503
+        assert f"or stop the service, which then writes what it holds to {rescued}" in refused.json()["detail"]
+        assert server.stop() == 0
+        said_last = server.log.read_text(encoding="utf-8")
+        assert said_last.count(f"what it held is in {rescued}: rename it before the next start") == 1
+        assert "Traceback" not in said_last
+    command = [sys.executable, "-m", "audiosim", "serve", folders[1], "--port", "0", "--db", f"sqlite:///{path}"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"audiosim: {path} is gone, and {rescued} holds what was in it: rename it to campaign.db, or move it away"
+    )
+    rescued.rename(path)
+    with closing(DatabaseStore(f"sqlite:///{path}", "coarse")) as store:
+        assert [event.document for _, event in store.read()] == [pair.document for pair in pairs[:12]]
+
+
+def test_beside_what_is_left_of_a_database_none_is_made(commanded, folders, pairs, tmp_path):
+    path, away, ahead = tmp_path / "campaign.db", tmp_path / "away.db", tmp_path / "campaign.db-wal"
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert [judge(http, pair).status_code for pair in pairs[:12]] == [201] * 12
+        path.rename(away)
+        server.kill()
+    kept = ahead.read_bytes()
+    command = [sys.executable, "-m", "audiosim", "serve", folders[1], "--port", "0", "--db", f"sqlite:///{path}"]
+    for before in (lambda: None, path.touch):  # where a file is empty, SQLite removes what is ahead of it
+        before()
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            f"audiosim: {path} is gone, and {ahead} belongs to it: put campaign.db back beside it, "
+            "or move campaign.db-wal away to begin anew"
+        )
+        assert ahead.read_bytes() == kept
+    away.rename(path)
+    with closing(DatabaseStore(f"sqlite:///{path}", "coarse")) as store:
+        assert len(list(store.read())) == 12
+
+
+def test_under_a_load_that_never_ends_the_file_alone_has_what_is_older_than_seconds(
+    commanded, folders, pairs, tmp_path, wait_until
+):
+    path, copy, stop = tmp_path / "campaign.db", tmp_path / "copy.db", threading.Event()
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
+        assert server.says(f"judgments are kept in {path}: audiosim backup --db sqlite:///{path} -o FILE copies them")
+
+        def write():
+            for number in itertools.count():
+                if stop.is_set():
+                    return
+                judge(http, pairs[number % len(pairs)], grade=number % 3)
+                time.sleep(0.02)
+
+        def copied():
+            shutil.copy(path, copy)
+            with closing(sqlite3.connect(copy)) as found, suppress(sqlite3.DatabaseError):
+                return found.execute("SELECT count(*) FROM audiosim_events").fetchone()[0] > 5
+            return False
+
+        with ThreadPoolExecutor(1) as threads:
+            job = threads.submit(write)
+            try:
+                wait_until(copied)
+            finally:
+                stop.set()
+            job.result()
 
 
 def test_behind_a_locked_database_nobody_waits_in_line_and_reading_goes_on(commanded, folders, pairs, tmp_path):
