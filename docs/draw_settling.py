@@ -29,7 +29,7 @@ def main() -> None:
         while campaign.selection.judged < moment:
             (pair,) = campaign.ask()
             campaign.tell(audiosim.Judgment(*pair, grade=grades[pair]))
-        ranking = campaign.selection.checked
+        ranking = campaign.selection.ranking
         ranking.plot(axes)
         order = [ranking.systems[place] for place in ranking.order]
         axes.plot(true[order], range(len(order)), **TRUE)

@@ -25,6 +25,15 @@ def test_a_ranking_is_one_line_and_a_table_in_a_notebook(tiny):
     assert "<p>CG@2 of 3 systems" in html
 
 
+def test_everything_a_notebook_shows_is_short(tiny, mirex2011):
+    for collection in (tiny, mirex2011):
+        campaign = audiosim.Campaign(collection, "mout")
+        shown = [collection, collection.scale, collection.runs[0], campaign.selection, campaign.selection.belief]
+        shown += [campaign.ranking, campaign.ranking.scores, campaign.selection.expected, campaign.selection.measure]
+        shown += [audiosim.predict(collection, "mout"), audiosim.load_model("joint")]
+        assert [type(one).__name__ for one in shown if len(repr(one)) >= 200] == []
+
+
 def test_a_folder_is_a_collection(tiny, tiny_truth, tmp_path):
     replace(tiny, judgments=tuple(tiny_truth)).save(tmp_path / "tiny")
     assert audiosim.estimate(str(tmp_path / "tiny"), "uniform", "CG@2").confidence == 1

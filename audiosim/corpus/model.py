@@ -10,6 +10,8 @@ from audiosim.errors import InputError
 
 HIGHEST_LEVEL = 1e9
 
+SHOWN_LEVELS = 8
+
 
 class Pair(NamedTuple):
     """A query and a document."""
@@ -54,8 +56,12 @@ class Scale:
             raise InputError(f"grade {grade:g} is not on the {self.name} scale ({self})")
         return float(grade)
 
+    def __repr__(self) -> str:
+        levels = f"{self.levels}" if len(self.levels) <= SHOWN_LEVELS else f"<{self}>"
+        return f"Scale(name={self.name!r}, levels={levels})"
+
     def __str__(self) -> str:
-        if len(self.levels) > 8:
+        if len(self.levels) > SHOWN_LEVELS:
             return f"{len(self.levels)} levels from {self.levels[0]:g} to {self.levels[-1]:g}"
         return " ".join(f"{level:g}" for level in self.levels)
 
@@ -137,6 +143,10 @@ class Run:
         for query, documents in self.rankings.items():
             if len(set(documents)) < len(documents):
                 raise InputError(f"system {self.system} retrieves a document twice for query {query}")
+
+    def __repr__(self) -> str:
+        results = sum(map(len, self.rankings.values()))
+        return f"Run of {self.system}: {results:,} results for {len(self.rankings):,} queries"
 
 
 def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:

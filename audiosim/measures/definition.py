@@ -196,6 +196,9 @@ class Measure:
         defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}
         return self._chosen.get(name, defaults.get(name))
 
+    def __repr__(self) -> str:
+        return f"parse_measure('{self}')"
+
     def __str__(self) -> str:
         written = ",".join(f"{name}={_spell(value)}" for name, value in self.parameters)
         return f"{self.name}({written})@{self.cutoff}" if written else f"{self.name}@{self.cutoff}"

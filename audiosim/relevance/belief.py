@@ -134,6 +134,10 @@ class Belief:
         """The highest grade of the scale."""
         return self.alone.maximum
 
+    def __repr__(self) -> str:
+        judged = int(self.judged.sum())
+        return f"Belief about {len(self.grades):,} pairs, {judged:,} judged, by {', '.join(self.alone.models)}"
+
     @cached_property
     def judged(self) -> Booleans:
         """(n,) whether the pair is judged."""

@@ -132,6 +132,9 @@ class Model:
         if self.covariance is not None and {len(row) for row in (self.covariance, *self.covariance)} != {size}:
             raise InputError(f"the covariance of model {self.name} must be ({size}, {size})")
 
+    def __repr__(self) -> str:
+        return f"Model {self.name}: {len(self.terms)} terms, {len(self.levels)} levels of the {self.scale} scale"
+
     def _check_definitions(self) -> None:
         installed = {name: FEATURES[name].version for name in self.features}
         if self.definitions is None:

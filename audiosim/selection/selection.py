@@ -116,6 +116,9 @@ class Selection:
             about=about,
         )
 
+    def __repr__(self) -> str:
+        return f"Judging loop by {self.rule.name} for {self.ranking!r}"
+
     @property
     def pool(self) -> Pool:
         """The pairs to judge."""

@@ -33,6 +33,9 @@ class Moments:
             raise InputError(f"covariance must be ({s}, {s}) to match the mean, got {self.covariance.shape}")
         _check_finite(self.mean, self.variance)
 
+    def __repr__(self) -> str:
+        return f"Moments of {len(self.mean)} unknowns"
+
     @property
     def variance(self) -> Array:
         """(s,) the variance of each unknown."""
