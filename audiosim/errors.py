@@ -67,6 +67,11 @@ class ClosedError(InputError):
     """A campaign is paused or closed."""
 
 
+def printable(text: str) -> str:
+    """Text in which signs that cannot be shown, or cannot be written as UTF-8, are written as escapes."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
 def one_line(error: Exception) -> str:
     """Kind and words of an exception of another's code."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

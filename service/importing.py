@@ -11,7 +11,7 @@ from pathlib import Path
 from audiosim.campaign.event import Event, judgment_event
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Scale
-from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError, one_line
+from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError, one_line, printable
 from service.import_store import DONE, FAILED, Import, ImportStore
 from service.served import ServedCollection
 
@@ -33,7 +33,7 @@ def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[fl
         events = events_of(file, body, one)
         _write(one, imports, file, events, pause)
     except InputError as error:
-        imports.end(file.number, FAILED, str(error))
+        imports.end(file.number, FAILED, printable(str(error)))
     except StoreError:
         raise  # gone on with once the database answers
     except Exception as error:

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from audiosim.errors import ClosedError, InputError, LeaseError, ServiceError, StoreError
+from audiosim.errors import ClosedError, InputError, LeaseError, ServiceError, StoreError, printable
 from service.callers import scopes_of
 from service.limits import Lingering
 from service.served import NotServedError
@@ -78,6 +78,7 @@ async def _of_ours(request: Request, error: Exception) -> Response:
 
 def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer that says what went wrong."""
+    detail = printable(detail)  # it may quote a body, which holds whatever somebody sent
     if scope["path"].startswith(OPEN_INFERENCE):
         # The protocol knows 400 where we say 422.
         status = 400 if status == 422 else status

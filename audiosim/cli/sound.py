@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audiosim.cli.options import As, Format, Seed, print_result
-from audiosim.errors import InputError
+from audiosim.errors import InputError, printable
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
@@ -106,11 +106,6 @@ def extract(
     print_result(form, result, failed, lambda: extraction_view(result, index))
     if not found.ids:
         raise InputError("no file could be described")
-
-
-def _one_line(path: str) -> str:
-    """A path with escapes for what would break a line or a terminal."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in path)
 
 
 def _encodable(path: str) -> str:
@@ -261,7 +256,7 @@ def _write_nearest(
 
 def _name_failed(failed: "Iterable[Failure]") -> None:
     for failure in failed:
-        sys.stderr.write(f"audiosim: {_one_line(failure.path)}: {failure.error}\n")
+        sys.stderr.write(f"audiosim: {printable(failure.path)}: {failure.error}\n")
 
 
 def init(

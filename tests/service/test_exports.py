@@ -108,7 +108,10 @@ def test_a_file_is_taken_in_whole_or_not_at_all(client, small):
     assert client.post(f"{JUDGMENTS}/import", content=lines).json()["written"] == 1
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00", b"a b\n", b"{}\n", b"\x1f\x8b broken gzip"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\xff\xfe\x00", b"a b\n", b"{}\n", b"\x1f\x8b broken gzip", b'{"f\\ud800ine": 1}\n', b"query,do\0c\n"],
+)
 def test_a_file_without_judgments_is_refused_in_one_line(client, body):
     refused = client.post(f"{JUDGMENTS}/import", content=body)
     assert refused.status_code == 422
