@@ -2,6 +2,7 @@ from .audio.index import AudioIndex as AudioIndex
 from .audio.index import extract as extract
 from .audio.picture import plot_recording as plot_recording
 from .campaign import Campaign as Campaign
+from .checking import check as check
 from .corpus.collection import Collection as Collection
 from .corpus.model import Judgment as Judgment
 from .corpus.model import Pair as Pair

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
@@ -216,7 +216,7 @@ def evaluate(
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}")
-    collection, measure = on_scale(as_collection(collection), scale), as_measure(measure)
+    collection, measure = on_scale(collection, scale), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
     if len(found.queries) < 2:

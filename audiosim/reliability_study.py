@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, retrieved_by
 from audiosim.errors import InputError
@@ -115,7 +115,7 @@ def reliability(
     while_judging  study the queries that are judged in full, the others being passed over whatever `unjudged` says,
                    and do so after each of them in the order in which they were completed (section 6.5)
     """
-    collection, measure = on_scale(as_collection(collection), scale), as_measure(measure)
+    collection, measure = on_scale(collection, scale), as_measure(measure)
     if not while_judging:
         return Reliability(measure, crossed(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values))
     scores = judged_runs(collection, measure.cutoff, "zero").scores(measure)
@@ -256,7 +256,7 @@ def assessor_reliability(
     Queries that fewer than two assessors judged in full are left out. Where queries differ in the number of their
     assessors, the fewest count, the first by name: the design is balanced.
     """
-    collection, measure = on_scale(as_collection(collection), scale), as_measure(measure)
+    collection, measure = on_scale(collection, scale), as_measure(measure)
     by_query = complete_assessors(collection, measure.cutoff)
     several = {query: names for query, names in by_query.items() if len(names) > 1}
     if len(several) < 2:
@@ -313,7 +313,7 @@ def split_half_study(
 
     Urbano (2013), section 5.3.
     """
-    collection, measure = on_scale(as_collection(collection), scale), as_measure(measure)
+    collection, measure = on_scale(collection, scale), as_measure(measure)
     scores: Array = judged_runs(collection, measure.cutoff, unjudged).scores(measure).values
     rng = np.random.default_rng(0) if rng is None else rng
     return split_half(scores, test, rng, trials=trials, samples=resamples)

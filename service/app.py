@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 import audiosim
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.inspection import inspect
 from audiosim.errors import InputError, StoreError
 from audiosim.stats.threads import stay_on_one_thread
 from service.access import Access
@@ -222,6 +223,8 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
             yield logging.WARNING if reading.doubtful else logging.INFO, f"read: {reading.line}"
         for guess in one.collection.guesses:
             yield logging.INFO, f"{one.collection.identifier}: {guess}"
+        for problem in inspect(one.collection).problems:
+            yield logging.WARNING, f"{one.collection.identifier}: {problem}"
     if access.deserted:
         lost = "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
         yield logging.WARNING, lost

@@ -35,6 +35,7 @@ from audiosim.corpus.arrivals import (
     take_back_runs,
 )
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.inspection import inspect
 from audiosim.corpus.joining_runs import joining_runs
 from audiosim.corpus.model import Document, Run, retrieved_by
 from audiosim.errors import AudiosimError, FormatError, InputError
@@ -134,18 +135,25 @@ class Receiver:
             return ArrivedDocument(one.collection.documents[document.identifier], recording, True)
 
     def take_runs(
-        self, name: str, text: bytes, system: str | None = None, team: str | None = None, replace: bool = False
+        self,
+        name: str,
+        text: bytes,
+        system: str | None = None,
+        team: str | None = None,
+        replace: bool = False,
+        partial: bool = False,
     ) -> ArrivedRuns:
         """Take in the runs of a file, each of a new system or in place of an earlier one of the same.
 
-        text    in any form of a run
-        system  its name, where the file holds one run and names it otherwise or not at all
-        team    of the systems
-        replace whether a run may take the place of one that answers many more queries
+        text     in any form of a run
+        system   its name, where the file holds one run and names it otherwise or not at all
+        team     of the systems
+        replace  whether a run may take the place of one that answers many more queries
+        partial  whether a run may answer less than 90 % of the queries
         """
         with self._turn:
             one = self._served.collection(name)
-            runs = _read_text(text, one.collection, system, replace)
+            runs = _read_text(text, one.collection, system, replace, partial)
             teams = {run.system: team for run in runs} if team else {}
             for word in (team or "-", *(run.system for run in runs)):
                 _check_name(word, "name")
@@ -234,6 +242,7 @@ class Receiver:
             stamp = _stamp(one)
             if one.folder is None or stamp == self._stamps[name]:
                 return
+            known = inspect(one.collection).problems
             try:
                 came = Arrivals.of(one.folder)
                 self._swap(name, one.joined_by(one.collection.with_arrivals(came, anew=True)))
@@ -241,6 +250,9 @@ class Receiver:
                 self._stamps[name] = stamp
                 LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
                 return
+            for problem in inspect(self._served.collection(name).collection).problems:
+                if problem not in known:
+                    LOG.warning("%s: %s", name, problem)
             self._stamps[name] = stamp
             LOG.info(
                 "%s: took in what came to its folder, or was taken back: %d runs and %d documents are there now",
@@ -290,12 +302,14 @@ def _check_name(value: str, what: str) -> None:
         raise InputError(f"expected {article} {what} without spaces at its ends, got {value!r:.80}")
 
 
-def _read_text(text: bytes, collection: Collection, system: str | None, replace: bool) -> tuple[Run, ...]:
+def _read_text(
+    text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool
+) -> tuple[Run, ...]:
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "run"
         path.write_bytes(text)
         try:
-            return joining_runs(path, collection, system, replace)
+            return joining_runs(path, collection, system, replace, partial)
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None
         except InputError as error:

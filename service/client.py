@@ -244,6 +244,7 @@ class Client:
         system: str | None = None,
         team: str | None = None,
         replace: bool = False,
+        partial: bool = False,
         key: str | None = None,
     ) -> RunsOut:
         """Send the text of a file of runs: of new systems, or in place of what these systems retrieved before.
@@ -251,10 +252,11 @@ class Client:
         system   its name, where the file holds one run
         team     of the systems
         replace  whether a run may take the place of one that answers many more queries
+        partial  whether a run may answer less than 90 % of the queries
         key      of this file, so that sending it again changes nothing; made here where None
         """
-        said = {"system": system, "team": team, "replace": "true" if replace else None}
-        query = {name: value for name, value in said.items() if value is not None}
+        told = {"replace": "true" if replace else None, "partial": "true" if partial else None}
+        query = {name: value for name, value in {"system": system, "team": team, **told}.items() if value is not None}
         path, key = path_of(collection, "runs"), key or new_key()
         return self._there.ask("POST", path, RunsOut, query, text.encode(), key, "text/plain")
 

@@ -26,7 +26,7 @@ def new_run(tmp_path):
 
 def test_a_run_joins_a_folder_and_every_command_sees_it(run, demo, new_run):
     before = Collection.load(demo)
-    code, out, _ = run("join", demo, new_run, "--team", "NEW", "--format", "json")
+    code, out, _ = run("join", demo, new_run, "--team", "NEW", "--partial", "--format", "json")
     found = json.loads(out)
     assert code == 0
     assert found["systems"] == [{"system": "new", "team": "NEW", "queries": 1}]
@@ -40,7 +40,7 @@ def test_a_run_joins_a_folder_and_every_command_sees_it(run, demo, new_run):
 
 def test_a_file_is_called_after_the_system_whose_name_is_given(run, demo, new_run):
     assert run("join", demo, new_run, "--system", "a b/c")[0] == 1  # white space parts the columns of a run
-    assert run("join", demo, new_run, "--system", "b/c")[0] == 0
+    assert run("join", demo, new_run, "--system", "b/c", "--partial")[0] == 0
     assert [path.name for path in (demo / ARRIVALS / "runs").iterdir()] == ["b%2Fc.trec"]
     assert "b/c" in {one.system for one in Collection.load(demo).runs}
 

@@ -66,6 +66,9 @@ def small_demo(folder):
         path.write_text("".join(line for line in lines if line.split()[0] in queries), encoding="utf-8")
     for system in SPARE:
         (folder / "runs" / f"{system}.trec").unlink()
+    lines = (folder / "queries.tsv").read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.split("\t")[0] in {"query", *queries}]
+    (folder / "queries.tsv").write_text("".join(kept), encoding="utf-8")
     described = (folder / "documents.tsv").read_text("utf-8")
     for path in sorted((folder / "sounds").iterdir())[SOUNDS:]:
         path.unlink()

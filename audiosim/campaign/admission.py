@@ -15,7 +15,7 @@ def check_open(ledger: Ledger) -> None:
         raise ClosedError(f"the campaign is {ledger.state}")
 
 
-def check(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:
+def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:
     """An error where an event cannot be the next line of the log.
 
     vouched  whether it was made elsewhere: then its pair may be with another assessor, and be heard at any time

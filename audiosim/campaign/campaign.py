@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from audiosim.campaign.admission import check, check_open, marked
+from audiosim.campaign.admission import check_next, check_open, marked
 from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
 from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Change, Lease, Ledger
@@ -335,7 +335,7 @@ class Campaign:
         return [event if self._log.earlier(event) else self._checked(event, now, vouched) for event in events]
 
     def _checked(self, event: Event, now: datetime, vouched: bool) -> Event:
-        check(event, self._ledger, self._pool, now, vouched)
+        check_next(event, self._ledger, self._pool, now, vouched)
         return marked(event, self._ledger, "count" if vouched else self._settings.unasked)
 
     def _written(self, turn: Turn) -> list[Record]:
@@ -391,7 +391,7 @@ class Campaign:
         if number is None:
             raise InputError(f"{assessor or 'nobody'} has no answer to undo")
         undo = Event("undo", write_time(now), assessor, key=key, refers=number)
-        check(undo, self._ledger, self._pool, now)
+        check_next(undo, self._ledger, self._pool, now)
         pair = self._ledger.record(number).event.pair
         held = self._ledger.lease(pair, now)
         free = assessor and (held is None or held.assessor == assessor)

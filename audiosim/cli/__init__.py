@@ -26,6 +26,7 @@ UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 COMMANDS = {
     "demo": "serving.demo",
     "init": "sound.init",
+    "check": "collection_check.check",
     "extract": "sound.extract",
     "neighbours": "sound.neighbours",
     "train": "fitting.train",

@@ -1,7 +1,6 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +35,8 @@ def predict(
     ] = None,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level.
@@ -44,13 +44,12 @@ def predict(
     Example: `audiosim predict my-demo --model mout --judgments none --format csv`
     """
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, cutoff, system_from, same_artist, scale
+        folder, model, judgments, cutoff, system_from, same_artist, scale, partial
     )
     wanted = None if pairs is None else options.known_pairs(pairs, collection)
     found = predict_by(estimator, collection, pool, model, wanted)
     best = sorted(found.rows, key=lambda row: -row["expectation"])
-    view = partial(rows_view, best, left_out=["probabilities"])
-    options.print_result(form, found.to_dict(), found.flat_rows(), view)
+    options.print_result(form, found.to_dict(), found.flat_rows(), lambda: rows_view(best, left_out=["probabilities"]))
 
 
 def estimate(
@@ -72,7 +71,8 @@ def estimate(
     ] = TOP,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Rank the systems from few judgments or none, and say how sure the ranking is.
@@ -88,7 +88,7 @@ def estimate(
     """
     what, subject = find_measure(measure), options.about_of(about)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial
     )
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
@@ -117,9 +117,10 @@ def compare(
     ] = None,
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
@@ -141,7 +142,7 @@ def compare(
     with options.usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial
     )
     with options.usage_of("A and B"):
         check_two(pool.systems, a, b)
@@ -175,7 +176,8 @@ def next_pairs(
     judgments: options.JudgmentsFile = None,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """List the pairs to judge next, most informative first.
@@ -187,7 +189,7 @@ def next_pairs(
     """
     what = find_measure(measure)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial
     )
     selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
     rows = NextPairs.of(selection, count, by_query).rows()

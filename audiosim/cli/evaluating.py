@@ -63,7 +63,7 @@ def evaluate(
         typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)} (MIREX's own, followed by Tukey's HSD)."),
     ] = "t",
     resamples: options.Resamples = SAMPLES,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
     users: Annotated[
         int | None,
         typer.Option(help="Ask this many users, each about some query: how many are satisfied.", min=1),
@@ -79,6 +79,7 @@ def evaluate(
     seed: options.Seed = 0,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
@@ -95,7 +96,7 @@ def evaluate(
     `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
     """
     collection = _judged(
-        options.load_collection(folder, judgments, system_from, same_artist, scale), measures, complete
+        options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
     )
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
@@ -159,7 +160,7 @@ def report(
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
     judgments: options.JudgmentsFile = None,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
     success: Annotated[
@@ -172,6 +173,7 @@ def report(
         bool,
         typer.Option("--evidence", help="Also report what each piece of evidence is worth, as `audiosim worth` does."),
     ] = False,
+    partial: options.Partial = False,
 ) -> None:
     """Write a report, as one self-contained page or as a bundle to publish.
 
@@ -190,7 +192,7 @@ def report(
     from audiosim.report.rendering import origin_of
 
     what, subject = find_measure(measures[0]), options.about_of(about, OF_THIS_KIND)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
     if output.suffix != ".html":
         if evidence:
             raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
@@ -278,10 +280,11 @@ def reliability(
         int, typer.Option(help="With --split-half: how many splits.", min=1, max=options.MOST_DRAWS)
     ] = 300,
     resamples: options.Resamples = SAMPLES,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
     seed: options.Seed = 0,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
@@ -299,7 +302,7 @@ def reliability(
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
     collection = _judged(
-        options.load_collection(folder, judgments, system_from, same_artist, scale), measures, complete
+        options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
     )
     if assessors:
         found = {text: assessor_reliability(collection, find_measure(text), seed=seed).to_dict() for text in measures}
@@ -334,11 +337,9 @@ def _print_studies(form: options.Format, found: Mapping[str, dict[str, Any]], vi
 
 def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
     """The collection, or where asked for its part that is judged down to the deepest cutoff."""
-    return (
-        options.only_complete(collection, max(find_measure(measure).cutoff for measure in measures))
-        if complete
-        else collection
-    )
+    cutoffs = [find_measure(measure).cutoff for measure in measures]
+    options.say_deep(collection, cutoffs)
+    return options.only_complete(collection, max(cutoffs)) if complete else collection
 
 
 def reproduce(

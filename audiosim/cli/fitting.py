@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from audiosim.cli.options import As, Format, JudgmentsFile, NamedBy, print_result, say_read
+from audiosim.cli.options import As, Format, JudgmentsFile, NamedBy, Partial, print_result, say_read
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
-from audiosim.corpus.model import Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
 from audiosim.errors import InputError
 from audiosim.plugins import load_features
@@ -54,7 +53,7 @@ def train(
     ] = "output",
     scale: Annotated[
         str | None,
-        typer.Option(help="fine, broad, binary, or levels such as 0,1,5; the collections' own if not given."),
+        typer.Option(help="fine, broad, binary, or levels such as 0-3 or 0,1,5; the collections' own if not given."),
     ] = None,
     folds: Annotated[
         int, typer.Option(help="Number of folds of queries for cross-validation; 0 for none.", min=0)
@@ -83,6 +82,7 @@ def train(
     ] = None,
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
+    partial: Partial = False,
     form: As = Format.table,
 ) -> None:
     """Fit a model to the judgments of one or more collections, and validate it on held-out queries.
@@ -98,7 +98,7 @@ def train(
     shares = () if judged is None else parse_shares(judged)
     terms, joint = parse_terms(features), is_joint(features)
     plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)
-    collections = _open_judged(folders, judgments, scale, system_from)
+    collections = _open_judged(folders, judgments, scale, system_from, partial)
     with progress("validating") as show:
         trained = train_model(collections, plan, _say, show)
     if report is not None:
@@ -115,19 +115,11 @@ def _say(sentence: str) -> None:
 
 
 def _open_judged(
-    folders: Sequence[Path], judgments: str | None, scale: str | None, system_from: SystemFrom | None
+    folders: Sequence[Path], judgments: str | None, scale: str | None, system_from: SystemFrom | None, partial: bool
 ) -> list[Collection]:
-    chosen = None if scale is None else _parse_scale(scale)
-    collections = [Collection.load(folder, judgments, scale=chosen, system_from=system_from) for folder in folders]
+    collections = [
+        Collection.load(folder, judgments, scale=scale, system_from=system_from, partial=partial) for folder in folders
+    ]
     for collection in collections:
         say_read(collection)
     return collections
-
-
-def _parse_scale(text: str) -> Scale:
-    try:
-        return parse_scale([float(level) for level in text.split(",")])
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        return parse_scale(text)

@@ -1,11 +1,12 @@
 """The command by which runs join a collection, also while it is served."""
 
+from functools import partial as partial_of
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from audiosim.cli.options import As, Format, print_result
+from audiosim.cli.options import As, Format, Partial, print_result
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.report.views import rows_view
@@ -32,6 +33,7 @@ def join(
     replace: Annotated[
         bool, typer.Option("--replace", help="Also where the run answers far fewer queries than the one it replaces.")
     ] = False,
+    partial: Partial = False,
     form: As = Format.table,
 ) -> None:
     """Add or replace a system's run in a collection, even while a campaign runs; judgments are kept.
@@ -43,27 +45,26 @@ def join(
 
     `audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec`
     """
-    found = (
-        _sent(target, run, system, team, replace)
-        if "://" in target
-        else _added(Path(target), run, system, team, replace)
-    )
+    add = partial_of(_sent, target) if "://" in target else partial_of(_added, Path(target))
+    found = add(run, system, team, replace, partial)
     print_result(form, found, found["systems"], lambda: rows_view(found["systems"]))
 
 
-def _added(folder: Path, path: Path, system: str | None, team: str | None, replace: bool) -> dict[str, Any]:
+def _added(
+    folder: Path, path: Path, system: str | None, team: str | None, replace: bool, partial: bool
+) -> dict[str, Any]:
     from audiosim.corpus.collection import Collection
     from audiosim.corpus.joining_runs import join as join_folder
 
-    before = build_pool(Collection.load(folder)).positions.keys()
-    collection, runs = join_folder(folder, path, system, team, replace)
+    before = build_pool(Collection.load(folder, partial=True)).positions.keys()
+    collection, runs = join_folder(folder, path, system, team, replace, partial)
     now = build_pool(collection).positions.keys()
     systems = [{"system": run.system, "team": team, "queries": len(run.rankings)} for run in runs]
     counts = {"new": len(now - before), "gone": len(before - now)}
     return {"collection": collection.identifier, "systems": systems, **counts}
 
 
-def _sent(url: str, path: Path, system: str | None, team: str | None, replace: bool) -> dict[str, Any]:
+def _sent(url: str, path: Path, system: str | None, team: str | None, replace: bool, partial: bool) -> dict[str, Any]:
     import msgspec
 
     from service.address import parse_address
@@ -73,6 +74,7 @@ def _sent(url: str, path: Path, system: str | None, team: str | None, replace: b
     if collection is None:
         raise InputError(f"{url}: expected the address of a collection, such as {root}/v1/collections/NAME")
     with Client(root) as client:
-        sent = client.add_runs(collection, path.read_text(encoding="utf-8"), system=system, team=team, replace=replace)
+        text = path.read_text(encoding="utf-8")
+        sent = client.add_runs(collection, text, system=system, team=team, replace=replace, partial=partial)
     found: dict[str, Any] = msgspec.to_builtins(sent)
     return found

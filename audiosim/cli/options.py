@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Pair
+from audiosim.corpus.inspection import inspect
+from audiosim.corpus.model import Pair, parse_scale
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.corpus.runs import SystemFrom
@@ -28,7 +29,7 @@ from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.relearning import after_grades
 from audiosim.relevance.speaking import what_lacks
 from audiosim.report.screen import console
-from audiosim.users.grading import on_scale
+from audiosim.users.grading import is_artificial, on_scale
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -82,13 +83,21 @@ FromOwnArtist = Annotated[
         show_default=False,
     ),
 ]
-ArtificialScale = Annotated[
+ScaleName = Annotated[
     str | None,
     typer.Option(
         "--scale",
-        metavar="graded-N|binary-M",
-        help="Convert fine judgments to another scale: graded-4 has four levels; binary-40 is relevant from 40 on.",
+        metavar="SCALE",
+        help="Scale of the judgments: fine (0 to 100), broad (0 1 2), binary, or levels such as 0-3 or 0,1,2,5. Or "
+        "another that fine judgments are converted to: graded-4 has four levels; binary-40 is relevant from 40 on. "
+        "Default: as in collection.toml, else guessed, with a note.",
         show_default=False,
+    ),
+]
+Partial = Annotated[
+    bool,
+    typer.Option(
+        "--partial", help="Accept runs that answer fewer than 90 % of the queries; otherwise they are an error."
     ),
 ]
 DistributionName = Annotated[
@@ -161,20 +170,43 @@ def load_collection(
     system_from: SystemFrom | None = None,
     same_artist: SameArtist | None = None,
     scale: str | None = None,
+    partial: bool = False,
 ) -> Collection:
     """The collection of a folder, its judgments from elsewhere if asked for.
 
     What is doubtful, and what was guessed, is said on stderr; on a terminal also what was read of each file.
     """
-    if judgments and "://" in judgments:
+    collection = read_collection(folder, judgments, system_from, same_artist, scale, partial)
+    say_read(collection)
+    return collection
+
+
+def read_collection(
+    folder: Path,
+    judgments: str | None,
+    system_from: SystemFrom | None,
+    same_artist: SameArtist | None,
+    scale: str | None,
+    partial: bool,
+) -> Collection:
+    """The same, without a word on stderr."""
+    own, artificial = (None, scale) if is_artificial(scale) else (scale, None)
+    database = judgments if judgments and "://" in judgments else None
+    with usage_of("--scale"):
+        as_read = None if own is None else parse_scale(own)
+    collection = Collection.load(
+        folder,
+        None if database else judgments,
+        scale=as_read,
+        system_from=system_from,
+        same_artist=same_artist,
+        partial=partial,
+    )
+    if database:
         from audiosim.campaign import judgments_in
 
-        collection = Collection.load(folder, system_from=system_from, same_artist=same_artist)
-        collection = replace(collection, judgments=judgments_in(judgments, collection))
-    else:
-        collection = Collection.load(folder, judgments=judgments, system_from=system_from, same_artist=same_artist)
-    say_read(collection)
-    return on_scale(collection, scale)
+        collection = replace(collection, judgments=judgments_in(database, collection))
+    return on_scale(collection, artificial)
 
 
 def only_complete(collection: Collection, cutoff: int) -> Collection:
@@ -189,11 +221,21 @@ def only_complete(collection: Collection, cutoff: int) -> Collection:
 def say_read(collection: Collection) -> None:
     """Say on stderr what was read of a collection's files, and what was guessed.
 
-    On a terminal a line on each file; elsewhere only on those in which a name was probably misspelt.
+    On a terminal a line on each file; elsewhere only on those in which a name was probably misspelt. Whatever looks
+    like a mistake has a line too.
     """
     everything = sys.stderr.isatty()
     sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if everything or one.doubtful)
-    sys.stderr.writelines(f"note: {line}\n" for line in collection.guesses)
+    found = inspect(collection)
+    sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *found.problems, *found.notes))
+
+
+def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
+    """Say on stderr where a measure counts deeper than every run goes; of the collection's cutoff `say_read` does."""
+    deepest = max((len(documents) for run in collection.runs for documents in run.rankings.values()), default=0)
+    for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
+        if cutoff > deepest:
+            sys.stderr.write(f"note: cutoff {cutoff} is deeper than the runs, which have {deepest} results a query\n")
 
 
 def open_collection(
@@ -204,12 +246,15 @@ def open_collection(
     system_from: SystemFrom | None = None,
     same_artist: SameArtist | None = None,
     scale: str | None = None,
+    partial: bool = False,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
 
     What could have been known of documents, and is not, is said on stderr.
     """
-    collection = load_collection(folder, judgments, system_from, same_artist, scale)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    if cutoff is not None:
+        say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)
     estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
     brought = [piece.name for piece in pool.evidence]

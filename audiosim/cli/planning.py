@@ -38,6 +38,8 @@ def plan(
     seed: options.Seed = 0,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
@@ -49,7 +51,7 @@ def plan(
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
     """
     what, subject = find_measure(measure), options.about_of(about)
-    collection = options.load_collection(folder, judgments, system_from, same_artist)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
     end = time.monotonic() + time_limit
     with one_thread():
         found = plan_effort(

@@ -116,6 +116,24 @@ NamedBy = Annotated[
         show_default=False,
     ),
 ]
+ScaleName = Annotated[
+    str | None,
+    _option(
+        "SCALE",
+        "Scale of the grades: fine (0 to 100), broad (0 1 2), binary, or levels such as 0-3. Default: as in "
+        "collection.toml, else guessed, with a note.",
+        metavar="SCALE",
+        show_default=False,
+    ),
+]
+Partial = Annotated[
+    bool,
+    typer.Option(
+        "--partial",
+        help="Accept runs that answer fewer than 90 % of the queries; otherwise they are an error.",
+        envvar="AUDIOSIM_PARTIAL",
+    ),
+]
 Database = Annotated[
     str | None,
     _option(

@@ -90,6 +90,8 @@ def serve(
     judgments: settings.Judgments = None,
     system_from: settings.NamedBy = None,
     same_artist: settings.FromOwnArtist = None,
+    scale: settings.ScaleName = None,
+    partial: settings.Partial = False,
     db: settings.Database = None,
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
@@ -174,7 +176,9 @@ def serve(
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url], sign_in)
         loaded = [
-            Collection.load(folder, judgments, system_from=system_from, same_artist=same_artist)
+            Collection.load(
+                folder, judgments, scale=scale, system_from=system_from, same_artist=same_artist, partial=partial
+            )
             for folder in collections
         ]
         folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}

@@ -70,7 +70,8 @@ def simulate(
     judgments: options.JudgmentsFile = None,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
-    scale: options.ArtificialScale = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
@@ -94,7 +95,7 @@ def simulate(
     repeating.check_report(report, repeats, at)
     stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
     if complete:
         collection = options.only_complete(collection, find_measure(measure).cutoff)
     name = repeating.LEARNED if learner else model or JOINT

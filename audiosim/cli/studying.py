@@ -115,6 +115,7 @@ def sample_study(
     seed: options.Seed = 0,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
@@ -124,7 +125,7 @@ def sample_study(
 
     Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
-    collection = options.load_collection(folder, judgments, system_from, same_artist)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, partial=partial)
     own = collection.scale
     gradings = [None, *(find_grading(name, own) for name in scales or () if name != own.name)]
     criteria = [Criterion(find_measure(text), own, grading) for grading in gradings for text in measures]

@@ -28,6 +28,8 @@ def worth(
     seed: options.Seed = 0,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
     """Measure what each piece of evidence is worth: genre, artist, sound, and the files in `evidence/`.
@@ -40,7 +42,7 @@ def worth(
     Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
     """
     shares = parse_shares(judged)
-    collection = options.load_collection(folder, judgments, system_from, same_artist)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
     with progress("leaving out") as show:
         found = worth_of(
             collection,

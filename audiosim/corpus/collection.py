@@ -32,9 +32,11 @@ from audiosim.corpus.metadata_tables import (
     system_lines,
 )
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, parse_scale, retrieved_by
-from audiosim.corpus.runs import SystemFrom, read_runs, run_lines
+from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, as_scale, retrieved_by
+from audiosim.corpus.run_facts import check_whole, common_queries
+from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
+from audiosim.corpus.scale_guess import guess_scale
 from audiosim.errors import InputError, repeated
 
 SOUNDS = "sounds.index"
@@ -106,17 +108,20 @@ class Collection:
         folder: str | Path,
         judgments: str | Path | None = None,
         *,
-        scale: Scale | None = None,
+        scale: Scale | str | Sequence[float] | None = None,
         system_from: SystemFrom | None = None,
         same_artist: SameArtist | None = None,
+        partial: bool = False,
     ) -> "Collection":
         """The collection of a folder; an InputError where one of its files says nothing of what was retrieved.
 
         judgments    another file to take the judgments from, `none` for no judgments, None for those of the folder
-        scale        to read the judgments on; None for the folder's
+        scale        to read the judgments on, such as "broad" or [0, 1, 2, 3]; None for the folder's
         system_from  what names the systems of run files, `file` or `tag`; None for what the folder says
         same_artist  `drop` leaves out what a system retrieved that is the query's own recording, or by its artist;
                      `keep` keeps it; None for what the folder says, else it is kept and said in `guesses`
+        partial      whether a run may answer less than 90 % of the queries that at least half of the systems answer;
+                     else that is an InputError
         """
         folder = open_folder(folder)
         check_names(folder, judged=judgments is None)
@@ -130,8 +135,10 @@ class Collection:
         runs = read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, same_artist or settings.same_artist)
         notes += [] if said is None else [said]
-        settings = replace(settings, scale=scale or settings.scale)
-        scale, judged = _read_judgments(files.judgments, settings.scale)
+        if not partial:
+            check_whole(runs, common_queries(runs), str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
+        settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
+        scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
         evidence = read_evidence(folder, settings.evidence)
         deepest = _deepest(runs)
         found = cls(
@@ -145,7 +152,7 @@ class Collection:
             teams=teams,
             judgments=judged,
             not_artists=settings.not_artists,
-            guesses=(*notes, *left_open(settings, scale, bool(judged), deepest)),
+            guesses=(*notes, *left_open(settings, bool(judged), deepest)),
             readings=files.readings(runs, documents, query_documents, teams, judged, evidence),
             # Worker processes that open it later may work in another folder.
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
@@ -182,21 +189,22 @@ class Collection:
             audiosim.estimate(collection)
         """
         judged = () if judgments is None else judgments_in_memory(judgments)
-        settings = Settings(name, _as_scale(scale), cutoff)
+        settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
         found = runs_in_memory(runs)
         deepest = _deepest(found)
-        scale = settings.scale or _guess(judged)
+        grades = {judgment.grade for judgment in judged}
+        guess = guess_scale(grades, count=len(judged)) if grades and settings.scale is None else None
         return cls(
             identifier=name,
             name=name,
-            scale=scale,
+            scale=settings.scale or (FINE if guess is None else guess[0]),
             cutoff=cutoff or min(deepest, DEEPEST_GUESS),
             runs=found,
             documents={} if documents is None else documents_in_memory(documents),
             query_documents={} if queries is None else names_in_memory(queries, QUERY, DOCUMENT),
             teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
             judgments=judged,
-            guesses=left_open(settings, scale, bool(judged), deepest),
+            guesses=(*(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
         )
 
     @classmethod
@@ -368,23 +376,13 @@ def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> 
     return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}
 
 
-def _read_judgments(path: Path | None, scale: Scale | None) -> tuple[Scale, tuple[Judgment, ...]]:
-    return read_judgments(path, scale) if path else (scale or FINE, ())
+def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, tuple[Judgment, ...]]:
+    return read_judgments(path, scale, say) if path else (scale or FINE, ())
 
 
 def _deepest(runs: Sequence[Run]) -> int:
     """Length of the longest ranking, at least 1."""
     return max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
-
-
-def _guess(judged: Sequence[Judgment]) -> Scale:
-    from audiosim.corpus.judgments import Statement, _guess_scale
-
-    return _guess_scale(Path("judgments"), [Statement(0, *one.pair, {"grade": one.grade}) for one in judged])
-
-
-def _as_scale(scale: str | Sequence[float] | Scale | None) -> Scale | None:
-    return scale if scale is None or isinstance(scale, Scale) else parse_scale(scale)
 
 
 def as_collection(collection: "str | Path | Collection") -> Collection:

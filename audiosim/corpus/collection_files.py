@@ -10,11 +10,14 @@ from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.errors import InputError, nearest_name
 
-JUDGMENTS = ("judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl")
+JUDGMENTS = (
+    "judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl", "judgments.json", "judgments.xml",
+    "groups.tsv", "groups.qrels",
+)  # fmt: skip
 PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml", ARRIVALS)
 KINDS = (
-    "", "csv", "json", "jsonl", "ods", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx", "yaml",
-    "yml",
+    "", "csv", "json", "jsonl", "ods", "qrel", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx",
+    "xml", "yaml", "yml",
 )  # fmt: skip
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
 
@@ -64,7 +67,7 @@ def check_names(folder: Path, judged: bool) -> None:
     """
     there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
     found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
-    found["qrels"] = found["judgments"] = found["judgments"] or not judged
+    found["qrels"] = found["judgments"] = found["groups"] = found["judgments"] or found["groups"] or not judged
     found["run"] = found["runs"]
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         name = path.name.removesuffix(".gz")

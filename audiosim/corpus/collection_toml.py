@@ -174,12 +174,11 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def left_open(settings: Settings, scale: Scale, judged: bool, deepest: int) -> tuple[str, ...]:
-    """One sentence for each thing that collection.toml leaves open, the name aside, and what is guessed instead."""
-    source = "from the judgments" if judged else "as there are no judgments"
+def left_open(settings: Settings, judged: bool, deepest: int) -> tuple[str, ...]:
+    """One sentence for each thing that collection.toml leaves open, the name and a scale that grades show aside."""
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guesses = {
-        f"scale not given: guessed {scale.name} {source}": settings.scale is None,
+        "scale not given, no judgments: taken as fine, 0 to 100": settings.scale is None and not judged,
         f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
     }
     return tuple(sentence for sentence, open_ in guesses.items() if open_)

@@ -7,6 +7,7 @@ from audiosim.corpus.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import Run, retrieved_by
+from audiosim.corpus.run_facts import check_whole, common_queries
 from audiosim.corpus.runs import read_runs
 from audiosim.errors import InputError
 
@@ -14,15 +15,16 @@ KEPT = 0.9  # of the queries that a run answered, its replacement is to answer s
 
 
 def joining_runs(
-    path: str | Path, collection: Collection, system: str | None = None, replace: bool = False
+    path: str | Path, collection: Collection, system: str | None = None, replace: bool = False, partial: bool = False
 ) -> tuple[Run, ...]:
     """The runs of a file in any form that a collection's folder may have.
 
     system   its name, where the file holds one run; None: as the file says
     replace  whether a run may take the place of one that answers many more queries
+    partial  whether a run may answer less than 90 % of the queries that at least half of the systems answer
 
-    An InputError where no run answers a query of the collection, a name cannot be shown or differs from a known one in
-    case or spaces alone, or most of an earlier run would be lost.
+    An InputError where no run answers a query of the collection, or one answers too few, a name cannot be shown or
+    differs from a known one in case or spaces alone, or most of an earlier run would be lost.
     """
     path = Path(path)
     artists = {name: artist for name in collection.documents if (artist := collection.artist(name))}
@@ -41,6 +43,8 @@ def joining_runs(
     _check_names(runs, collection)
     if not replace:
         _check_kept(runs, collection)
+    if not (partial or replace):
+        check_whole(runs, common_queries(collection.runs), str(path))
     return runs
 
 
@@ -75,17 +79,23 @@ def _check_kept(runs: Sequence[Run], collection: Collection) -> None:
 
 
 def join(
-    folder: str | Path, path: str | Path, system: str | None = None, team: str | None = None, replace: bool = False
+    folder: str | Path,
+    path: str | Path,
+    system: str | None = None,
+    team: str | None = None,
+    replace: bool = False,
+    partial: bool = False,
 ) -> tuple[Collection, tuple[Run, ...]]:
     """Add the runs of a file to a collection's folder, each in place of an earlier one of its system.
 
     team     of the systems
     replace  as for `joining_runs`
+    partial  as for `joining_runs`
 
     The collection as it is now, and the runs. A service that serves the folder takes them in within a second.
     """
-    collection = Collection.load(folder)
-    runs = joining_runs(path, collection, system, replace)
+    collection = Collection.load(folder, partial=True)  # its own runs are not at stake here
+    runs = joining_runs(path, collection, system, replace, partial)
     teams: Mapping[str, str] = {run.system: team for run in runs} if team else {}
     joined = collection.with_arrivals(Arrivals(runs, {}, teams))
     keep_runs(folder, runs, teams)

@@ -1,19 +1,26 @@
 """Judgments, read and written.
 
-Five forms, told apart by what a file holds:
+Forms, told apart by what a file holds:
 
 - TREC qrels: `query 0 document grade`; lists: `query document grade`, with or without just these words as a header.
-  The grade -1 means unjudged and is left out. A pair has one line.
+  The grade -1 means unjudged and is left out; -2 is junk, the lowest grade. A pair has one line.
 - CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. A grade stands in `grade`, or in `fine` and
   `broad`, of which the scale picks its own; a line that is silent there but not elsewhere is left out. What the same
   assessor says again of a pair is a revision: all is kept, in order. CARRIED may stand there too; where `cannot`
   gives a reason instead of a grade, the pair is not judged, and where `counts` says no, nothing rests on the line.
   `defused` names the columns of a line that have an apostrophe before their text, as spreadsheets need it.
+- XML, and JSON as ranx writes it: see `audiosim.corpus.nested_judgments`.
+- Groups of equal relevance, 1 the most relevant, in a column `group` of a table, or in a file that is called `groups`
+  as the last column of `query 0 document group` or `query document group`. The last group of all is level 1, those
+  before it are higher; 0 is left for documents in no group.
+
+A grade may be one of Evalutron's words: NS, SS, VS, or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 """
 
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -22,8 +29,10 @@ from typing import NamedTuple
 
 from audiosim.corpus.lines import Lines, columns_hint, csv_line, finite, read_lines, shortest, write_text
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
-from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, Pair, Scale
-from audiosim.corpus.runs import check_word
+from audiosim.corpus.model import FINE, Judgment, Pair, Scale
+from audiosim.corpus.nested_judgments import is_xml, ranx_rows, xml_rows
+from audiosim.corpus.runs import Say, check_word
+from audiosim.corpus.scale_guess import OffScaleError, guess_scale
 from audiosim.errors import FormatError, InputError, did_you_mean, quoted, shortened
 
 GRADES = ("grade", "fine", "broad")
@@ -41,12 +50,14 @@ CARRIED = (
     "doubt",
     "details",
 )
+GROUP = "group"
 COUNTS, DEFUSED = "counts", "defused"
-KNOWN = (*COLUMNS, COUNTS, *CARRIED, DEFUSED)
+KNOWN = (*COLUMNS, COUNTS, *CARRIED, DEFUSED, GROUP)
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
-LIST = ["query", "document", "grade"]
-UNJUDGED = -1
+LISTS = (["query", "document", "grade"], ["query", "document", GROUP])
+UNJUDGED, JUNK = -1, -2
+WORDS = {"ns": 0.0, "ss": 1.0, "vs": 2.0, "not similar": 0.0, "somewhat similar": 1.0, "very similar": 2.0}
 
 
 class Statement(NamedTuple):
@@ -60,16 +71,29 @@ class Statement(NamedTuple):
     time: str = ""
 
 
-def read_judgments(path: str | Path, scale: Scale | None = None) -> tuple[Scale, tuple[Judgment, ...]]:
-    """The scale and the judgments of a file; where no scale is given, it is guessed from the columns and grades."""
-    path = Path(path)
-    statements = _read_statements(path)
-    scale = scale or _guess_scale(path, statements)
+def read_judgments(
+    path: str | Path, scale: Scale | None = None, say: Say = lambda _: None
+) -> tuple[Scale, tuple[Judgment, ...]]:
+    """The scale and the judgments of a file.
+
+    scale  of the grades; where None it is guessed from the columns and grades
+    say    is told in a sentence each how the scale was guessed and how odd grades were taken
+    """
+    path, column = Path(path), "grade"
+    statements = _read_statements(path, say)
+    groups = int(max((statement.grades.get(GROUP, 0) for statement in statements), default=0))
+    if groups:
+        statements, scale = (
+            _graded(statements, groups, say),
+            scale or Scale("custom", tuple(map(float, range(groups + 1)))),
+        )
+    if scale is None:
+        scale, column = _guess_scale(path, statements, say)
     judgments = []
     for statement in statements:
-        grade = statement.grades.get(scale.name, statement.grades.get("grade"))
+        grade = statement.grades.get(scale.name, statement.grades.get(column))
         if grade is not None:
-            judgments.append(_judgment(path, statement, scale, grade))
+            judgments.append(_judgment(path, statement, scale, scale.levels[0] if grade == JUNK else grade))
     if statements and not judgments:
         raise _wrong_column(path, statements[0], scale)
     return scale, tuple(judgments)
@@ -89,29 +113,43 @@ def _judgment(path: Path, statement: Statement, scale: Scale, grade: float) -> J
     return Judgment(statement.query, statement.document, grade, statement.assessor, statement.time)
 
 
-def _guess_scale(path: Path, statements: Sequence[Statement]) -> Scale:
-    """The scale that a column is named after, or the smallest of binary, broad and fine that has all grades."""
+def _graded(statements: list[Statement], last: int, say: Say) -> list[Statement]:
+    """The statements with levels in place of groups, of which there are so many."""
+    say(f"groups 1 to {last} of equal relevance: taken as levels {last} to 1, group 1 the most relevant")
+    return [
+        statement._replace(grades={"grade": last + 1 - statement.grades[GROUP]})
+        if GROUP in statement.grades
+        else statement
+        for statement in statements
+    ]
+
+
+def _guess_scale(path: Path, statements: Sequence[Statement], say: Say) -> tuple[Scale, str]:
+    """The scale of the column `fine`, `broad` or `grade`, the first that there is, and that column."""
     columns = {column for statement in statements for column in statement.grades}
-    if columns - {"grade"}:
-        return FINE if "fine" in columns else BROAD
-    scales = [BINARY, BROAD, FINE]
-    for statement in statements:
-        grade = statement.grades["grade"]
-        scales = [scale for scale in scales if grade in scale]
-        if not scales:
-            problem = f"grade {grade:g} is on none of the scales binary, broad and fine"
-            raise FormatError(path, statement.line, f"{problem}, expected a scale in collection.toml")
-    return scales[0] if statements else FINE
+    column = next((name for name in ("fine", "broad") if name in columns), "grade")
+    grades = [statement.grades[column] for statement in statements if column in statement.grades]
+    if not grades:
+        return FINE, column
+    try:
+        scale, sentence = guess_scale({0.0 if grade == JUNK else grade for grade in grades}, column, len(grades))
+    except OffScaleError as error:
+        line = next(one.line for one in statements if one.grades.get(column) == error.grade)
+        raise FormatError(path, line, str(error)) from None
+    say(sentence)
+    return scale, column
 
 
-def _read_statements(path: Path) -> list[Statement]:
+def _read_statements(path: Path, say: Say) -> list[Statement]:
     lines = read_lines(path, FORMS)
     number, first = next(lines)
     lines = chain([(number, first)], lines)
+    if is_xml(first):
+        rows: Iterable[tuple[int, dict[str, str]]] = xml_rows(path, lines)
+        return [_from_row(path, number, row) for number, row in rows if _rests(path, number, row)]
     # An identifier may start with a brace, but a line of qrels ends with a grade.
-    if first.strip().startswith("{") and first.strip().endswith("}"):
-        records = ((number, _json_record(path, number, text)) for number, text in lines)
-        return [_from_json(path, number, record) for number, record in records if _rests(path, number, record)]
+    if first.strip() == "{" or (first.strip().startswith("{") and first.strip().endswith(("}", "{"))):
+        return _from_braces(path, number, first, lines)
     if _is_header(first):
         split = _split_tabs if "\t" in first else partial(_split_commas, path)
         rows = read_rows(path, lines, split, COLUMNS[:2], KNOWN)
@@ -120,7 +158,20 @@ def _read_statements(path: Path) -> list[Statement]:
     if columns not in (4, 3):
         hint = columns_hint(first, "commas or tabs, under a header" if _names_columns(first) else "spaces or tabs")
         raise FormatError(path, number, f"expected {FORMS}, found {columns} columns{hint}")
-    return _read_once(path, lines, columns)
+    return _read_once(path, lines, columns, say)
+
+
+def _from_braces(path: Path, number: int, first: str, lines: Lines) -> list[Statement]:
+    """The statements of JSON: of an object on each line, or of one of queries, documents and grades, as ranx has it."""
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        record = None
+    whole = first.strip().endswith("{") if record is None else any(isinstance(one, dict) for one in record.values())
+    if whole and not (isinstance(record, dict) and "query" in record):
+        return [_from_row(path, number, row) for number, row in ranx_rows(path, lines)]
+    records = ((number, _json_record(path, number, text)) for number, text in lines)
+    return [_from_json(path, number, record) for number, record in records if _rests(path, number, record)]
 
 
 def _is_header(line: str) -> bool:
@@ -132,25 +183,43 @@ def _names_columns(line: str) -> bool:
     return "query" in line.lower() or "document" in line.lower()
 
 
-def _read_once(path: Path, lines: Lines, columns: int) -> list[Statement]:
+def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Statement]:
     """The statements of TREC qrels or of a list of three columns: each pair once."""
+    column = GROUP if path.name.partition(".")[0] == "groups" else "grade"
     seen: dict[Pair, int] = {}
     statements = []
+    odd = Counter[float]()
     for number, text in lines:
         fields = text.split()
         if len(fields) != columns:
             raise FormatError(path, number, f"expected {columns} columns as on the lines above, found {len(fields)}")
-        if not seen and fields == LIST:
+        if not seen and fields in LISTS:
+            column = fields[-1]
             continue
         pair = Pair(fields[0], fields[-2])
         if pair in seen:
             problem = f"query {pair.query} and document {pair.document} are on line {seen[pair]} already"
             raise FormatError(path, number, f"{problem}, expected each pair once")
         seen[pair] = number
-        grade = finite(path, number, "grade", fields[-1])
-        if grade != UNJUDGED:
-            statements.append(Statement(number, *pair, {"grade": grade}))
+        grades = _spelled(path, number, column, fields[-1])
+        odd.update(grade for grade in grades.values() if grade in (UNJUDGED, JUNK))
+        if UNJUDGED not in grades.values():
+            statements.append(Statement(number, *pair, grades))
+    for grade, what in ((UNJUDGED, "unjudged, left out"), (JUNK, "junk, the lowest grade")):
+        if odd[grade]:
+            say(f"{path}: {odd[grade]:,} {'grade' if odd[grade] == 1 else 'grades'} of {grade}: taken as {what}")
     return statements
+
+
+def _spelled(path: Path, number: int, column: str, text: str) -> dict[str, float]:
+    """A grade or group by its column; Evalutron's words are of the column `broad`."""
+    word = WORDS.get(" ".join(text.lower().split()))
+    if word is not None and column in ("grade", "broad"):
+        return {"broad": word}
+    value = finite(path, number, column, text)
+    if column == GROUP and not (value >= 1 and value.is_integer()):
+        raise FormatError(path, number, f"expected a group of 1 or more, found {text}")
+    return {column: value}
 
 
 def _split_tabs(_: int, text: str) -> list[str]:
@@ -166,7 +235,9 @@ def _split_commas(path: Path, number: int, text: str) -> list[str]:
 
 
 def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
-    grades = {name: finite(path, number, name, row[name]) for name in GRADES if row.get(name)}
+    grades: dict[str, float] = {}
+    for name in (*GRADES, GROUP):
+        grades |= _spelled(path, number, name, row[name]) if row.get(name) else {}
     return _statement(path, number, row["query"], row["document"], grades, row.get("assessor", ""), row.get("time", ""))
 
 

@@ -3,7 +3,7 @@
 A file that meets nothing is a mistake, such as identifiers in another case, and not a file without effect.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Names
 from functools import cached_property
 from pathlib import Path
@@ -51,17 +51,22 @@ class Matching:
         line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
         return _checked(line, met or len(own & set(known)), self._documents, known)
 
-    def queries(self, path: Path, known: Names[str]) -> Reading:
+    def queries(self, path: Path, known: Mapping[str, str]) -> Reading:
         """Number of queries of the runs that a queries.tsv names."""
         met = len(self._retrieved.keys() & set(known))
         line = f"{path}: {met} of {_some(len(self._retrieved), 'query')} have a line"
+        if not met and self._retrieved.keys() & set(known.values()):
+            raise InputError(f"{line}, expected some; the columns look swapped")
         return _checked(line, met, self._retrieved, known)
 
-    def systems(self, path: Path, known: Names[str]) -> Reading:
+    def systems(self, path: Path, known: Mapping[str, str]) -> Reading:
         """Number of systems that a systems.tsv names."""
         systems = [run.system for run in self._runs]
         met = len(set(systems) & set(known))
-        return _checked(f"{path}: {met} of {_some(len(systems), 'system')} have a line", met, systems, known)
+        line = f"{path}: {met} of {_some(len(systems), 'system')} have a line"
+        if not met and set(systems) & set(known.values()):
+            raise InputError(f"{line}, expected some; the columns look swapped")
+        return _checked(line, met, systems, known)
 
     def judgments(self, path: Path, judgments: Sequence[Judgment]) -> Reading:
         """Number of judgments of pairs that a system retrieved."""
@@ -69,9 +74,15 @@ class Matching:
         met = sum(judgment.document in self._retrieved.get(judgment.query, nothing) for judgment in judgments)
         line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
         queries = {judgment.query: None for judgment in judgments}
+        if not met and self._swapped(queries, (one.document for one in judgments)):
+            raise InputError(f"{line}, expected some; query and document look swapped")
         if judgments and not self._retrieved.keys() & queries.keys():
             return _checked(line, met, self._retrieved, queries)
         return _checked(line, met or not judgments, self._documents, {one.document: None for one in judgments})
+
+    def _swapped(self, queries: Iterable[str], documents: Iterable[str]) -> bool:
+        """True if some queries are documents of the runs, and some documents are their queries."""
+        return not self._documents.isdisjoint(queries) and not self._retrieved.keys().isdisjoint(documents)
 
     def evidence(self, piece: Evidence) -> Reading:
         """Number of retrieved documents, of retrieved pairs, or of systems that a piece of evidence is about.

@@ -1,6 +1,7 @@
 """The values an evaluation is made of, each with its rules."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -73,12 +74,24 @@ SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
 
 
 def parse_scale(value: str | Sequence[float]) -> Scale:
-    """The scale of a name (`fine`, `broad`, `binary`) or of a list of levels."""
+    """The scale of a name (`fine`, `broad`, `binary`) or of levels: a list, or a text such as "0,1,2,3" or "0-3"."""
     if not isinstance(value, str):
         return Scale("custom", tuple(float(level) for level in value))
-    if value not in SCALES:
-        raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
-    return SCALES[value]
+    if value in SCALES:
+        return SCALES[value]
+    ends = re.fullmatch(r"(\d{1,3})-(\d{1,3})", value.strip())
+    try:
+        levels = range(int(ends[1]), int(ends[2]) + 1) if ends else map(float, value.split(","))
+        return Scale("custom", tuple(map(float, levels)))
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels") from None
+
+
+def as_scale(value: Scale | str | Sequence[float]) -> Scale:
+    """A scale, parsed if it is a name or levels."""
+    return value if isinstance(value, Scale) else parse_scale(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Three forms, told apart by what a file holds; a file has one form throughout.
   its pull request 38). The rank decides nothing, as there; the same rank twice in one ranking is noted.
 - Lists: `system query document`, best first; a first line with just these words is a header.
 - MIREX result files: see `audiosim.corpus.mirex`.
+- JSON as ranx writes it: {"q1": {"d1": 0.9, "d2": 0.4}}, a score by document by query; ordered as TREC runs.
 
 A system is named by its tag. Where several files have one tag for rankings of the same queries, these files name their
 systems, as `system_from="file"` has it throughout: a file's name without `.gz` and without a suffix of letters.
@@ -23,6 +24,7 @@ from typing import Literal, get_args
 from audiosim.corpus.lines import BYTE_ORDER_MARK, Lines, columns_hint, finite, read_lines, write_text
 from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.corpus.model import Run
+from audiosim.corpus.nested_judgments import ranx_values
 from audiosim.errors import FormatError, InputError, quoted
 
 Say = Callable[[str], object]
@@ -40,6 +42,9 @@ class _Ranking:
     query: str
     ranks: set[int] = field(default_factory=set)
     scores: dict[str, float] = field(default_factory=dict)
+    last: tuple[int, float] | None = None
+    rising: int = 0
+    falling: int = 0
 
     def add(self, path: Path, number: int, document: str, rank: str, score: str) -> bool:
         """Take in a line; whether its rank is new."""
@@ -49,7 +54,11 @@ class _Ranking:
             raise FormatError(path, number, f"expected a whole number for the rank, found {quoted(rank)}") from None
         if document in self.scores:
             raise _twice(path, number, self.system, self.query, document)
-        self.scores[intern(document)] = finite(path, number, "score", score)
+        value = self.scores[intern(document)] = finite(path, number, "score", score)
+        if self.last is not None and place > self.last[0]:
+            self.rising += value > self.last[1]
+            self.falling += value < self.last[1]
+        self.last = place, value
         fresh = place not in self.ranks
         self.ranks.add(place)
         return fresh
@@ -141,6 +150,8 @@ def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, 
     (number, first), second = head[0], head[1][1] if len(head) > 1 else ""
     lines = chain(head, lines)
     columns = len(first.split())
+    if first.strip() == "{" or (first.lstrip().startswith("{") and ":" in first and first.rstrip()[-1] in "{}"):
+        return [(number, _read_ranx(path, lines))]
     if "\t" not in first and is_sparse(second):
         return [(number, read_sparse(path, lines, exclusions))]
     if is_numbered(second) and not _is_trec(first):
@@ -149,6 +160,15 @@ def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, 
         hint = columns_hint(first, "tabs or spaces")
         raise FormatError(path, number, f"expected {FORMS}, found {columns} columns{hint}")
     return _read_trec(path, lines, say) if columns == 6 else _read_list(path, lines)
+
+
+def _read_ranx(path: Path, lines: Lines) -> Run:
+    """The run of a JSON file of scores by document by query, as ranx writes it; its file names the system."""
+    rankings: dict[str, _Ranking] = {}
+    system = path.name.removesuffix(".gz").removesuffix(".json")
+    for place, (query, document, score) in enumerate(ranx_values(path, lines)):
+        rankings.setdefault(query, _Ranking(system, query)).add(path, 1, document, str(place), score)
+    return Run(system, {query: ranking.best_first() for query, ranking in rankings.items()})
 
 
 def _is_trec(line: str) -> bool:
@@ -178,6 +198,13 @@ def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
         many = f"{len(repeated)} lines repeat a rank of their ranking"
         said = many if len(repeated) > 1 else "the line repeats a rank of its ranking"
         say(f"{path}:{repeated[0]}: {said}; scores decide, as in trec_eval")
+    for system, number in starts.items():
+        own = [ranking for ranking in rankings.values() if ranking.system == system and ranking.last is not None]
+        if any(one.rising for one in own) and not any(one.falling for one in own):
+            say(
+                f"{path}:{number}: the scores of system {system} rise with the rank, as distances do: the last rank "
+                f"counts as best, as in trec_eval; give similarities, such as negative distances"
+            )
     return _runs(starts, {key: ranking.best_first() for key, ranking in rankings.items()})
 
 
@@ -190,6 +217,8 @@ def _read_list(path: Path, lines: Lines) -> list[tuple[int, Run]]:
             raise _wrong_columns(path, number, LIST, text)
         if not starts and fields == LIST.split():
             continue
+        if not starts and set(fields) == set(LIST.split()):
+            raise FormatError(path, number, f"the columns are {' '.join(fields)}, expected them as {LIST}")
         system, query, document = map(intern, fields)
         starts.setdefault(system, number)
         ranking = rankings.setdefault((system, query), {})

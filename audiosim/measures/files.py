@@ -16,8 +16,9 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.corpus.model import Scale
 from audiosim.corpus.runs import read_runs
+from audiosim.corpus.scale_guess import OffScaleError, guess_scale
 from audiosim.corpus.trec_columns import Columns, Words, changes, hashes
 from audiosim.measures.judged import JudgedRuns, Unjudged, check_unjudged, judged_runs
 
@@ -125,15 +126,23 @@ def _read_judgments(path: Path, scale: Scale | None) -> _Judgments | None:
     if grades is None:
         return None
     levels = set(np.unique(grades).tolist()) - {UNJUDGED}
-    scales = [known for known in ([scale] if scale else [BINARY, BROAD, FINE]) if all(x in known for x in levels)]
+    scale = scale or _guessed(levels)
     queries, query = _query_codes(columns)
     documents = columns.words(2)
     mixed = hashes(documents, query, len(queries) + 1)
     order = np.argsort(mixed, kind="stable")
     mixed = mixed[order]
-    if not scales or not levels or (mixed[1:] == mixed[:-1]).any():
+    if scale is None or not levels or not all(level in scale for level in levels) or (mixed[1:] == mixed[:-1]).any():
         return None
-    return _Judgments(scales[0], queries, query[order], documents[order], mixed, grades[order])
+    return _Judgments(scale, queries, query[order], documents[order], mixed, grades[order])
+
+
+def _guessed(levels: set[float]) -> Scale | None:
+    """The scale that some grades are on; None where it is left to others to complain."""
+    try:
+        return guess_scale(levels)[0] if levels else None
+    except OffScaleError:
+        return None
 
 
 def _query_codes(columns: Columns) -> tuple[dict[str, int], Integers]:

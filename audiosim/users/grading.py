@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -79,8 +80,20 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     return artificial_graded(int(number), source)
 
 
-def on_scale(collection: Collection, name: str | None) -> Collection:
-    """The collection with its judgments read on the artificial scale of a name; None, or its own name, is its own."""
+def is_artificial(name: str | None) -> bool:
+    """True if a scale of a name is one that fine grades are converted to, such as graded-4."""
+    return name is not None and name.startswith(("graded-", "binary-"))
+
+
+def on_scale(collection: str | Path | Collection, name: str | None) -> Collection:
+    """The collection, or that of a folder, with its judgments on the scale of a name; None is its own.
+
+    name  artificial, such as graded-4: the judgments are converted. Any other, such as broad or 0-3, says how the
+          judgments of a folder are to be read
+    """
+    if not isinstance(collection, Collection):
+        read_on = None if name is None or is_artificial(name) else name
+        return on_scale(Collection.load(collection, scale=read_on), None if read_on else name)
     if name in (None, collection.scale.name):
         return collection
     return regrade(collection, find_grading(str(name), collection.scale))

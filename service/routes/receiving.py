@@ -48,6 +48,7 @@ KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing of it is
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 
 ReplaceQuery = Annotated[bool, Query(description="whether a run may replace one that answers many more queries")]
+PartialQuery = Annotated[bool, Query(description="whether a run may answer less than 90 % of the queries")]
 
 router = chapter("arrivals")
 
@@ -159,13 +160,19 @@ async def take_document(
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
 async def take_runs(
-    incoming: IncomingDep, system: NameQuery = None, team: NameQuery = None, replace: ReplaceQuery = False
+    incoming: IncomingDep,
+    system: NameQuery = None,
+    team: NameQuery = None,
+    replace: ReplaceQuery = False,
+    partial: PartialQuery = False,
 ) -> RunsOut:
     """Take in the run of a new system, or of one whose run has changed, while the campaign goes on; judgments stay.
 
     A file of one run or several, in any form that a collection's folder may have it. `system` names the system where
-    the file holds one run, and `team` whose it is. Where a run answers far fewer queries than the one that it takes the
-    place of, it is refused unless `replace` is true.
+    the file holds one run, and `team` whose it is. A run that answers less than 90 % of the queries is refused unless
+    `partial` is true, and one that answers far fewer than the run that it takes the place of unless `replace` is.
     """
     name, text = incoming.collection, incoming.body
-    return await incoming.take(RunsOut, RunsOut.from_domain, lambda to: to.take_runs(name, text, system, team, replace))
+    return await incoming.take(
+        RunsOut, RunsOut.from_domain, lambda to: to.take_runs(name, text, system, team, replace, partial)
+    )

@@ -79,7 +79,7 @@ def test_identifiers_may_hold_spaces_in_tables_and_be_numbers_in_json(tmp_path):
     [
         ("q d 0\nq e 1\n", BINARY),
         ("q d 0\nq e 2\n", BROAD),
-        ("q d 0\nq e 3\n", FINE),
+        ("q d 0\nq e 13\n", FINE),
         ("q d 100\n", FINE),
         ("q 0 d -1\n", FINE),
         ("query,document,grade\n", FINE),
@@ -94,9 +94,9 @@ def test_a_scale_that_is_not_given_is_guessed_from_columns_and_grades(tmp_path, 
 
 @pytest.mark.parametrize("grade", ["0.5", "101", "-3"])
 def test_a_grade_on_no_known_scale_leaves_nothing_to_guess(tmp_path, grade):
-    error = rf":3: grade {grade} is on none of the scales binary, broad and fine, expected a scale in collection.toml$"
+    error = rf":3: grade {grade} is on no usual scale \(.*\), expected a scale in collection.toml or --scale$"
     with pytest.raises(FormatError, match=error):
-        read(tmp_path, f"q d 1\nq e 99\nq f {grade}\nq g 0.7\n")
+        read(tmp_path, f"q d 1\nq e 99\nq f {grade}\n")
 
 
 ERRORS = {
@@ -122,7 +122,7 @@ ERRORS = {
     "q 0 d 1\n\nq 0 d 2\n": r":3: query q and document d are on line 1 already, expected each pair once$",
     "q d 1\nq d 1\n": r":2: query q and document d are on line 1 already, expected each pair once$",
     "q 0 d 3\n": r":1: grade 3 is not on the broad scale \(0 1 2\)$",
-    "q 0 d -2\n": r":1: grade -2 is not on the broad scale \(0 1 2\)$",
+    "q 0 d -3\n": r":1: grade -3 is not on the broad scale \(0 1 2\)$",
     "q 0 d 0.5\n": r":1: grade 0.5 is not on the broad scale \(0 1 2\)$",
     "q 0 d nan\n": r":1: expected a finite number for grade, found 'nan'$",
     "q 0 d inf\n": r":1: expected a finite number for grade, found 'inf'$",

@@ -162,3 +162,13 @@ def test_what_a_trec_run_cannot_say_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(InputError, match=r"^system S retrieves nothing for any query: a TREC run cannot say that$"):
         write_run(tmp_path / "runs.trec", [Run("S", {})])
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_ranx_wrote_is_read_and_called_after_its_file(tmp_path):
+    ranx = pytest.importorskip("ranx")
+    ranx.Run({"q1": {"a": 0.2, "b": 0.9}, "q2": {"a": 1.0, "c": 1.0}}).save(str(tmp_path / "mine.json"))
+    # Of equal scores the greater name is first, as in trec_eval.
+    assert read_runs([tmp_path / "mine.json"]) == (Run("mine", {"q1": ("b", "a"), "q2": ("c", "a")}),)
+    (tmp_path / "broken.json").write_text('{"q1": {"a": "high"}}')
+    with pytest.raises(InputError, match=r"broken.json:1: expected a finite number for score, found 'high'$"):
+        read_runs([tmp_path / "broken.json"])

@@ -40,7 +40,8 @@ def test_folders_of_the_command_line_replace_those_of_the_file(commanded, folder
     [
         (
             {"prot": 8000},
-            "unknown setting 'prot', expected one of collections, model, judgments, system-from, same-artist, db",
+            "unknown setting 'prot', expected one of collections, model, judgments, system-from, same-artist, scale, "
+            "partial, db",
         ),
         ({"collections": "one"}, "collections must be a list"),
         ({"port": [1, 2]}, "port must be one value"),

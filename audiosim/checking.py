@@ -1,0 +1,169 @@
+"""Check of a collection: what was read and taken for what, and what looks like a mistake."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.inspection import inspect
+from audiosim.corpus.model import Scale, retrieved_by
+from audiosim.corpus.run_facts import RunFacts
+from audiosim.showing import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+SHOWN = 3  # names of what is missing
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """Numbers of documents down to the cutoff, those that are queries among them.
+
+    documents  all of them
+    described  with a line in documents.tsv
+    artist     of a known artist
+    genre      of a known genre
+    files      whose sound file is there
+    missing    whose sound file is named and not there
+    indexed    in the index of sounds; None where there is none
+    """
+
+    documents: int
+    described: int
+    artist: int
+    genre: int
+    files: int
+    missing: int
+    indexed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionCheck:
+    """Contents of a collection as they were read, and its likely mistakes.
+
+    collection  its name
+    scale       of the grades
+    cutoff      last rank that counts
+    queries     number of those that at least half of the systems answer
+    runs        facts about each
+    judged      number of retrieved pairs that are judged
+    pool        number of retrieved pairs
+    documents   what is known of them
+    problems    a sentence for each thing that looks wrong
+    notes       a sentence for each thing that was guessed, or that is worth knowing
+    """
+
+    collection: str
+    scale: Scale
+    cutoff: int
+    queries: int
+    runs: tuple[RunFacts, ...]
+    judged: int
+    pool: int
+    documents: DocumentFacts
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        found = f"{len(self.problems)} problems" if self.problems else "nothing looks wrong"
+        counts = f"{len(self.runs)} systems, {self.queries} queries, {self.judged:,} of {self.pool:,} pairs judged"
+        return f"{self.collection}: {counts}; {found}"
+
+    def _repr_html_(self) -> str:
+        """The check as notebooks show it: one line, and the runs as a table."""
+        return notebook_html("; ".join((repr(self), *self.problems)), self.to_frame())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system: queries, others, depth, alone, same_as, judged; see `RunFacts`."""
+        return [asdict(one) for one in self.runs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as plain values, ready for JSON."""
+        return {
+            "collection": self.collection,
+            "scale": {"name": self.scale.name, "levels": list(self.scale.levels)},
+            "cutoff": self.cutoff,
+            "queries": self.queries,
+            "runs": self.rows(),
+            "judged": self.judged,
+            "pool": self.pool,
+            "documents": asdict(self.documents),
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The runs as a pandas table, indexed by system."""
+        return frame_of(self.rows(), index="system")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Number of queries that each system answers; new axes where None."""
+        from audiosim.drawing import draw_bars
+
+        return draw_bars([one.system for one in self.runs], [one.queries for one in self.runs], "queries", axes)
+
+
+def check(collection: str | Path | Collection, *, folder: str | Path | None = None) -> CollectionCheck:
+    """Check a collection: what was read of it, and what looks like a mistake.
+
+    collection  or its folder; a run that answers too few queries is then a problem of the check and no error
+    folder      of a collection that is loaded already; where None its sound files are not looked for
+    """
+    if not isinstance(collection, Collection):
+        folder, collection = collection, Collection.load(collection, partial=True)
+    found = inspect(collection)
+    pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
+    documents, sounds = _documents(collection, {one for _, one in pairs} | _asked(collection), folder)
+    return CollectionCheck(
+        collection=collection.name,
+        scale=collection.scale,
+        cutoff=collection.cutoff,
+        queries=found.queries,
+        runs=found.runs,
+        judged=len(pairs & collection.grades().keys()),
+        pool=len(pairs),
+        documents=documents,
+        problems=(*found.problems, *sounds),
+        notes=(*collection.guesses, *found.notes),
+    )
+
+
+def _asked(collection: Collection) -> set[str]:
+    """The documents that queries are; a query that nothing is known of may be no document."""
+    queries = {query for run in collection.runs for query in run.rankings}
+    own = {collection.query_document(query) for query in queries}
+    return {one for one in own if one in collection.documents or one in collection.query_documents.values()}
+
+
+def _documents(collection: Collection, wanted: set[str], folder: str | Path | None) -> tuple[DocumentFacts, list[str]]:
+    """Facts about documents, and likely mistakes in their sound."""
+    known = [collection.documents[one] for one in wanted if one in collection.documents]
+    named = sorted(one.path for one in known if one.path and "://" not in one.path) if folder is not None else []
+    missing = [path for path in named if not (Path(folder or "") / path).is_file()]
+    indexed = _indexed(collection.sounds, wanted)
+    problems = []
+    if missing:
+        shown = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
+        problems.append(f"documents.tsv: {len(missing)} of {len(named)} sound files are not there: {shown}")
+    if indexed == 0:
+        problems.append("sounds.index: none of the documents is in it; is it another collection's?")
+    facts = DocumentFacts(
+        documents=len(wanted),
+        described=len(known),
+        artist=sum(collection.artist(one.identifier) is not None for one in known),
+        genre=sum(one.genre is not None for one in known),
+        files=len(named) - len(missing),
+        missing=len(missing),
+        indexed=indexed,
+    )
+    return facts, problems
+
+
+def _indexed(sounds: Path | None, wanted: set[str]) -> int | None:
+    if sounds is None:
+        return None
+    from audiosim.audio.later_index import load_all
+
+    return len(wanted.intersection(load_all(sounds)[0].ids))

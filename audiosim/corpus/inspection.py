@@ -1,0 +1,76 @@
+"""Inspection of a collection: what was read, and what looks like a mistake although every file is well formed."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgment_problems import filled_problems, shifted_problems, unanswered_notes
+from audiosim.corpus.model import retrieved_by
+from audiosim.corpus.name_problems import encoding_problems, swapped_problems, value_problems
+from audiosim.corpus.run_facts import (
+    RunFacts,
+    common_queries,
+    run_facts,
+    run_notes,
+    run_problems,
+    spelling_problems,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Findings in a collection.
+
+    runs      facts about each
+    queries   number of those that at least half of the systems answer
+    problems  a sentence for each thing that looks wrong
+    notes     a sentence for each thing that is worth knowing and may well be right
+    """
+
+    runs: tuple[RunFacts, ...]
+    queries: int
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def inspect(collection: Collection) -> Inspection:
+    """Look through a collection: down to its cutoff, by what is in its files alone."""
+    runs, cutoff = collection.runs, collection.cutoff
+    facts, queries = run_facts(runs, cutoff, collection.judgments), len(common_queries(runs))
+    problems = (
+        *run_problems(facts, queries, cutoff),
+        *spelling_problems(runs, cutoff, collection.documents.keys()),
+        *filled_problems(collection.judgments, collection.scale),
+        *shifted_problems(collection.query_documents, _genres(collection), runs, cutoff),
+        *value_problems("genre", (one.genre for one in collection.documents.values())),
+        *value_problems("artist", (collection.artist(name) for name in collection.documents)),
+        *swapped_problems(
+            (one.artist for one in collection.documents.values()),
+            (one.genre for one in collection.documents.values()),
+        ),
+        *encoding_problems(_names(collection)),
+    )
+    unanswered = unanswered_notes(collection.judgments, collection.query_documents, runs)
+    return Inspection(facts, queries, problems, (*run_notes(facts, queries), *unanswered))
+
+
+def _genres(collection: Collection) -> dict[str, str]:
+    return {name: one.genre for name, one in collection.documents.items() if one.genre is not None}
+
+
+def _names(collection: Collection) -> dict[str, Iterable[str]]:
+    """All names in a collection by what they are."""
+
+    def documents() -> Iterator[str]:
+        yield from collection.documents
+        for some in retrieved_by(collection.runs, collection.cutoff).values():
+            yield from some
+
+    values = collection.documents.values()
+    return {
+        "documents": documents(),
+        "artists": (one.artist for one in values if one.artist is not None),
+        "genres": (one.genre for one in values if one.genre is not None),
+        "systems": (run.system for run in collection.runs),
+        "assessors": (judgment.assessor for judgment in collection.judgments),
+    }

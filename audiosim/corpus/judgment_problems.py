@@ -1,0 +1,99 @@
+"""Mistakes in judgments and in queries.tsv that leave every file well formed."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Judgment, Pair, Run, Scale
+
+MANY_LEVELS = 20
+FILLED = 0.25  # share of grades of exactly 0 on many levels, from which they look filled in; 0.08 in MIREX 2011
+OVER_LOW = 3  # times as many as there are other grades in the lowest tenth
+NOTHING_FOUND = 0.2  # share of queries without a grade above 0
+MOST_ZERO = 0.9
+FEWEST = 20  # judgments of which a share says anything
+JUDGED_OF_QUERY = 3
+SHIFTED_OVER = 1.5  # times as many results of the query's genre, were queries.tsv shifted by a line
+
+
+def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str]:
+    """Grades of 0 that look like pairs that nobody judged, filled in by a spreadsheet."""
+    grades = mean_grades(judgments)
+    zeros = sum(grade == 0 for grade in grades.values())
+    if len(grades) < FEWEST or zeros == len(grades) or not zeros:
+        return
+    advice = "if nobody judged these pairs, leave them empty"
+    share = f"{zeros:,} of {len(grades):,} grades are 0"
+    nameless = [judgment.grade for judgment in judgments if not judgment.assessor]
+    named = len(judgments) - len(nameless)
+    low = sum(0 < grade <= scale.maximum / 10 for grade in grades.values())
+    if named and len(nameless) >= FEWEST and not any(nameless):
+        yield f"judgments: all {len(nameless):,} without an assessor are 0: {advice}"
+    elif len(scale.levels) >= MANY_LEVELS and zeros >= max(FILLED * len(grades), OVER_LOW * low):
+        yield f"judgments: {share}, and {low:,} a little above it: {advice}"
+    elif zeros >= MOST_ZERO * len(grades):
+        yield f"judgments: {share}: {advice}"
+    else:
+        yield from _empty_queries(grades, advice)
+
+
+def _empty_queries(grades: Mapping[Pair, float], advice: str) -> Iterator[str]:
+    by_query: dict[str, list[float]] = defaultdict(list)
+    for (query, _), grade in grades.items():
+        by_query[query].append(grade)
+    several = [some for some in by_query.values() if len(some) >= JUDGED_OF_QUERY]
+    empty = sum(not any(some) for some in several)
+    if empty >= max(JUDGED_OF_QUERY, NOTHING_FOUND * len(several)):
+        yield f"judgments: {empty} of {len(several)} queries have no grade above 0: {advice}"
+
+
+def unanswered_notes(
+    judgments: Sequence[Judgment], query_documents: Mapping[str, str], runs: Sequence[Run]
+) -> Iterator[str]:
+    """Queries that are judged or listed, and that no run answers."""
+    answered = {query for run in runs for query in run.rankings}
+    for what, some in (("judgments", {one.query for one in judgments}), ("queries.tsv", set(query_documents))):
+        missing = sorted(some - answered)
+        if missing and len(missing) > (len(some) // 10):
+            yield f"{what}: no run answers {len(missing)} of {len(some)} queries, such as {missing[0]}"
+
+
+def shifted_problems(
+    query_documents: Mapping[str, str], genres: Mapping[str, str], runs: Sequence[Run], cutoff: int
+) -> Iterator[str]:
+    """A queries.tsv whose documents stand a line too high or too low.
+
+    genres  of the documents of which it is known
+
+    Results resemble their query: more of them are of its genre than of the genre of the query on the next line.
+    """
+    queries, documents = list(query_documents), list(query_documents.values())
+    if len(queries) < FEWEST // 2:
+        return
+    found = {
+        shift: _of_genre(dict(zip(queries, _shifted(documents, shift), strict=True)), genres, runs, cutoff)
+        for shift in (0, 1, -1)
+    }
+    best = max(found, key=lambda shift: found[shift])
+    if best and found[best] > SHIFTED_OVER * found[0] and found[best] - found[0] > 1 / len(queries):
+        shares = f"{found[0]:.0%} of the results are of their query's genre, {found[best]:.0%}"
+        way = "down" if best > 0 else "up"
+        yield f"queries.tsv: the documents look shifted by a line: {shares} with the column document moved {way} by one"
+
+
+def _shifted(documents: list[str], shift: int) -> list[str]:
+    return documents[-shift:] + documents[:-shift] if shift else documents
+
+
+def _of_genre(query_documents: Mapping[str, str], genres: Mapping[str, str], runs: Sequence[Run], cutoff: int) -> float:
+    """Share of results that are of their query's genre, of those where both are known."""
+    same = [
+        genres[one] == genres[query_documents[query]]
+        for run in runs
+        for query, documents in run.rankings.items()
+        if query_documents.get(query) in genres
+        for one in documents[:cutoff]
+        if one in genres
+    ]
+    return fmean(same) if same else 0.0

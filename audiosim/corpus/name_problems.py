@@ -1,0 +1,69 @@
+"""Mistakes in names that leave every file well formed: one spelt in two ways, or read in a wrong encoding."""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+SHOWN = 3
+MANY_MORE, MOST_GENRES = 3, 20  # genres than artists, from where on the columns look swapped; 10 and 602 in MIREX 2011
+MISREAD_AS = ("cp1252", "latin-1", "cp437", "mac_roman")
+
+
+def value_problems(kind: str, values: Iterable[str | None]) -> Iterator[str]:
+    """Values of a column of documents.tsv that are one and are spelt in two ways.
+
+    kind    of the column
+    values  of each document, None where unknown
+    """
+    counts = Counter(value for value in values if value is not None)
+    spellings: dict[str, list[str]] = defaultdict(list)
+    for value in counts:
+        spellings[_plain_value(value)].append(value)
+    several = [sorted(alike, key=lambda value: -counts[value]) for alike in spellings.values() if len(alike) > 1]
+    if several:
+        said = "; ".join(", ".join(f"{value} ({counts[value]})" for value in alike) for alike in several[:SHOWN])
+        more = f"; and {len(several) - SHOWN} more" if len(several) > SHOWN else ""
+        yield f"documents.tsv: {kind} spelt in several ways, which count as different: {said}{more}"
+
+
+def swapped_problems(artists: Iterable[str | None], genres: Iterable[str | None]) -> Iterator[str]:
+    """Artists and genres in each other's column: there are many more genres than artists."""
+    counts = Counter(artist for artist in artists if artist), Counter(genre for genre in genres if genre)
+    few, many = map(len, counts)
+    if few and many > MANY_MORE * few and many > MOST_GENRES:
+        yield f"documents.tsv: {few} artists and {many} genres: the columns look swapped"
+
+
+def _plain_value(value: str) -> str:
+    folded = unicodedata.normalize("NFKC", value).casefold()
+    return "".join(letter for letter in folded if letter.isalnum()) or folded.strip()
+
+
+def encoding_problems(names: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Names that were read in a wrong encoding before they were written to a file.
+
+    names  by what they are, such as "artists"
+    """
+    for kind, some in names.items():
+        wrong = {name: meant for name in sorted(set(some)) if (meant := misread(name)) is not None}
+        if wrong:
+            name = next(iter(wrong))
+            should = f", which should be {wrong[name]}" if wrong[name] else ", of which letters are lost"
+            count = "one" if len(wrong) == 1 else f"{len(wrong)}"
+            yield f"{count} of the {kind} in a wrong encoding, such as {name}{should}"
+
+
+def misread(name: str) -> str | None:
+    """A name as it should be where it is UTF-8 that was read as something else; empty where that is lost."""
+    if name.isascii():
+        return None
+    if "\ufffd" in name:
+        return ""
+    for encoding in MISREAD_AS:
+        try:
+            meant = name.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+        if meant != name and meant.isprintable():
+            return meant
+    return None

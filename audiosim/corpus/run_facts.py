@@ -1,0 +1,162 @@
+"""Facts about runs, and mistakes in them that leave every file well formed."""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as Names
+from dataclasses import dataclass
+from statistics import median_low
+
+from audiosim.corpus.model import Judgment, Run
+from audiosim.errors import InputError
+
+LEAST_ANSWERED = 0.9  # of the queries, by a run that is whole
+FEW_OTHERS = 0.1  # as many queries beside the common ones are no other year's
+SPELT_OTHERWISE = 0.1  # of a system's documents, from where on it is no accident
+FEW = 3
+OVERLAPPING = 0.5  # share of its results that a usual system has alone, at most
+SOUND_SUFFIXES = (".wav", ".mp3", ".ogg", ".flac", ".m4a", ".aac", ".aif", ".aiff", ".au", ".opus", ".wma")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """Facts about one run, those on documents down to the cutoff.
+
+    queries  number that it answers of those that at least half of the systems answer
+    others   number that it answers beside
+    depth    median number of results of a query
+    alone    share of its results that no other system has for the query; None of a single system
+    same_as  an earlier system with the same results; None where there is none
+    judged   share of its results that are judged; None where it has none
+    """
+
+    system: str
+    queries: int
+    others: int
+    depth: int
+    alone: float | None
+    same_as: str | None
+    judged: float | None
+
+
+def common_queries(runs: Sequence[Run]) -> frozenset[str]:
+    """Queries that at least half of the systems answer: those that every system was to answer."""
+    answers = Counter(query for run in runs for query in run.rankings)
+    return frozenset(query for query, count in answers.items() if 2 * count >= len(runs))
+
+
+def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
+    """An InputError where a run answers less than 90 % of the queries that it should."""
+    for run in runs:
+        answered = len(run.rankings.keys() & wanted)
+        others = len(run.rankings) - answered
+        if answered < LEAST_ANSWERED * len(wanted):
+            beside = f", and {others} that are not among them" if others else ""
+            found = set[str]().union(*(documents for one in runs for documents in one.rankings.values()))
+            if others and len(found & run.rankings.keys()) > others // 2:
+                beside += ", but documents: query and document look swapped"
+            raise InputError(
+                f"{where}: system {run.system} answers {answered} of the {len(wanted)} queries{beside}, expected 90 % "
+                f"of them; --partial, or partial=true, takes the run as it is"
+            )
+
+
+def run_facts(runs: Sequence[Run], cutoff: int, judgments: Iterable[Judgment] = ()) -> tuple[RunFacts, ...]:
+    """Facts about each run, in their order."""
+    wanted = common_queries(runs)
+    judged = {judgment.pair for judgment in judgments}
+    results = [
+        {(query, one) for query, documents in run.rankings.items() for one in documents[:cutoff]} for run in runs
+    ]
+    finders = Counter(pair for of_run in results for pair in of_run)
+    first: dict[int, list[int]] = defaultdict(list)
+    found = []
+    for place, (run, of_run) in enumerate(zip(runs, results, strict=True)):
+        key = hash(frozenset(of_run))
+        twin = next((other for other in first[key] if _same(run, runs[other], cutoff)), None)
+        first[key].append(place)
+        count = max(len(of_run), 1)
+        found.append(
+            RunFacts(
+                run.system,
+                len(run.rankings.keys() & wanted),
+                len(run.rankings.keys() - wanted),
+                median_low([len(documents) for documents in run.rankings.values()] or [0]),
+                sum(finders[pair] == 1 for pair in of_run) / count if len(runs) > 1 else None,
+                None if twin is None else runs[twin].system,
+                len(of_run & judged) / count if of_run else None,
+            )
+        )
+    return tuple(found)
+
+
+def _same(run: Run, other: Run, cutoff: int) -> bool:
+    mine, theirs = ({query: of[:cutoff] for query, of in one.rankings.items()} for one in (run, other))
+    return mine == theirs
+
+
+def run_problems(facts: Sequence[RunFacts], queries: int, cutoff: int) -> Iterator[str]:
+    """Likely mistakes in runs: parts of them missing, ranks missing, other queries, one run under two names.
+
+    queries  number of those that at least half of the systems answer
+    """
+    deepest = max((one.depth for one in facts), default=0)
+    if deepest < cutoff:
+        yield f"cutoff {cutoff} is deeper than the runs, which have {deepest} results a query"
+    for one in facts:
+        if one.queries < LEAST_ANSWERED * queries:
+            yield f"system {one.system} answers {one.queries} of the {queries} queries"
+        if one.others > FEW_OTHERS * queries:
+            yield f"system {one.system} answers {one.others} queries that fewer than half of the systems answer"
+        if one.depth < min(cutoff, deepest):
+            yield f"system {one.system} has {one.depth} results a query, the cutoff is {cutoff}: missing ranks gain 0"
+        if one.same_as is not None:
+            yield f"systems {one.same_as} and {one.system} have the same results: one run under two names?"
+
+
+def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
+    """Facts about runs that are worth a word and may well be right."""
+    usual = median_low([one.alone or 0.0 for one in facts] or [0.0])
+    for one in facts:
+        if LEAST_ANSWERED * queries <= one.queries < queries:
+            yield f"system {one.system} answers {one.queries} of the {queries} queries"
+        if 0 < one.others <= FEW_OTHERS * queries:
+            yield f"system {one.system} answers {one.others} queries that fewer than half of the systems answer"
+        if one.alone == 1 and usual <= OVERLAPPING:
+            yield f"system {one.system} has no result in common with any other system"
+
+
+def spelling_problems(runs: Sequence[Run], cutoff: int, described: Names[str]) -> Iterator[str]:
+    """Systems whose documents others spell in another way: with a suffix, in other case, composed differently.
+
+    described  identifiers in documents.tsv
+    """
+    own = {run.system: set[str]().union(*(some[:cutoff] for some in run.rankings.values())) for run in runs}
+    finders = Counter(document for documents in own.values() for document in documents)
+    unknown = {
+        system: [document for document in documents if finders[document] == 1 and document not in described]
+        for system, documents in own.items()
+    }
+    suspects = [system for system, some in unknown.items() if len(some) >= _many(own[system])]
+    if not suspects:
+        return
+    spellings: dict[str, set[str]] = defaultdict(set)
+    for document in {*finders, *described}:
+        spellings[plain_identifier(document)].add(document)
+    for system in suspects:
+        others = {one: spellings[plain_identifier(one)] - own[system] for one in sorted(unknown[system])}
+        meant = {document: min(some) for document, some in others.items() if some}
+        if len(meant) >= _many(own[system]):
+            one = next(iter(meant))
+            counts = f"{len(meant)} of its {len(own[system])} documents"
+            yield f"system {system} spells {counts} in its own way: {one} is {meant[one]} elsewhere"
+
+
+def _many(documents: Names[str]) -> float:
+    return max(FEW, SPELT_OTHERWISE * len(documents))
+
+
+def plain_identifier(name: str) -> str:
+    """An identifier without folder, suffix of sound files, case, and the ways to write one letter."""
+    base = unicodedata.normalize("NFKC", name).strip().replace("\\", "/").rpartition("/")[2].casefold()
+    return next((base.removesuffix(suffix) for suffix in SOUND_SUFFIXES if base.endswith(suffix)), base)
