@@ -255,8 +255,8 @@ class Client:
         partial  whether a run may answer less than 90 % of the queries
         key      of this file, so that sending it again changes nothing; made here where None
         """
-        told = {"replace": "true" if replace else None, "partial": "true" if partial else None}
-        query = {name: value for name, value in {"system": system, "team": team, **told}.items() if value is not None}
+        flags = {"replace": "true" if replace else None, "partial": "true" if partial else None}
+        query = {name: value for name, value in {"system": system, "team": team, **flags}.items() if value is not None}
         path, key = path_of(collection, "runs"), key or new_key()
         return self._there.ask("POST", path, RunsOut, query, text.encode(), key, "text/plain")
 
