@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audiosim import Collection
+from audiosim import Collection, estimate
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event
 from audiosim.campaign.archive import back_up, restore
 from audiosim.campaign.event import write_time
@@ -54,9 +55,9 @@ def collections(draw):
     return Collection("any", "any", scale, 4, runs, {name: Document(name) for name in names[2:]}, judgments=own)
 
 
-def play(campaign, collection, steps):
+def play(campaign, collection, steps, pairs=None):
     """Do what the steps say, as far as it may be done; a minute lies between two of them."""
-    pairs = [(q, d) for q, found in collection.runs[0].rankings.items() for d in found]
+    pairs = pairs or [(q, d) for q, found in collection.runs[0].rankings.items() for d in found]
     for minute, (kind, name, number, grade) in enumerate(steps):
         pair, time = pairs[number % len(pairs)], write_time(NOW + timedelta(minutes=minute))
         with suppress(AudiosimError):  # nothing to undo, a pair that is with another, a name that is none
@@ -154,3 +155,28 @@ def test_rows_of_assessors_who_may_not_listen_say_so():
     _, rows = judgment_rows(one.campaign)
     found = {name: {row.get("doubt") for row in rows if row["assessor"] == name} for name in ("ann", "bob")}
     assert found == {"ann": {"median of 0.2 s from one answer to the next"}, "bob": {None}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_estimate_on_an_export_says_what_the_service_says(seed, tmp_path):
+    demo = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
+    collection, rng = replace(Collection.load(demo), judgments=()), np.random.default_rng(seed)
+    one = ServedCollection(collection, None, Judging(settings=CampaignSettings(unasked="mark", batch=10)))
+    pairs = one.campaign.selection.pool.pairs
+    steps = [("ask", "ann", 0, 0.0), ("import", "bob", 1, 40.0)]
+    for _ in range(24):
+        kind = rng.choice(["import", "import", "judge", "undo"])
+        steps.append((kind, rng.choice(["ann", "bob"]), int(rng.integers(len(pairs))), float(rng.integers(100))))
+    play(one.campaign, collection, steps, pairs)
+    path = tmp_path / "judgments.csv"
+    path.write_text("".join(f"{line}\n" for line in csv_lines(judgment_rows(one.campaign)[1])), encoding="utf-8")
+    back = Collection.load(demo, judgments=path)
+    here = estimate(back, measure=str(one.campaign.selection.measure)).system_rows()
+    there = one.verdicts()[1].ranking.system_rows()
+    assert len(back.judgments) == one.campaign.progress.judgments > 5
+    for mine, theirs in zip(here, there, strict=True):
+        assert (mine["system"], mine["expectation"]) == (
+            theirs["system"],
+            pytest.approx(theirs["expectation"], abs=1e-9),
+        )
