@@ -10,6 +10,7 @@ from sqlalchemy import make_url
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, Store
 from audiosim.campaign.engine import database_path
+from audiosim.campaign.event import Clock, utc_now
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.errors import StoreError
@@ -65,6 +66,11 @@ class Judging:
         """Store in which the log of a collection's campaign is kept."""
         return DatabaseStore(self.database, collection.identifier, WAIT_S) if self.database else MemoryStore()
 
+    @staticmethod
+    def clock_of(store: Store) -> Clock:
+        """Clock that a campaign goes by: that of its database, which several servers share."""
+        return store.clock if isinstance(store, DatabaseStore) else utc_now
+
     def measure_of(self, collection: Collection) -> Measure:
         """Measure that the systems of a collection are ranked by."""
         return find_measure(self.measure or f"CG@{collection.cutoff}")
@@ -78,4 +84,6 @@ class Judging:
         withheld   pairs that nobody is to judge
         """
         measure = self.measure_of(collection)
-        return Campaign(collection, estimator, measure, store, self.settings, withheld=withheld)
+        return Campaign(
+            collection, estimator, measure, store, self.settings, clock=self.clock_of(store), withheld=withheld
+        )

@@ -6,7 +6,6 @@ A file that was taken is safe: where the service ends in the middle, it goes on 
 import secrets
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from weakref import finalize
 import sqlalchemy as sql
 from sqlalchemy import exc
 
+from audiosim.campaign.clock import DatabaseClock
 from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
@@ -81,6 +81,7 @@ class ImportStore:
         finalize(self, self._engine.dispose)
         if self._own is not None:
             finalize(self, shutil.rmtree, self._own, ignore_errors=True)
+        self._clock = DatabaseClock()
         self._worker = secrets.token_hex(8)
         self._there = False
         self.came = Event()  # set when a file came to this process
@@ -155,7 +156,7 @@ class ImportStore:
         """The first file that nobody works on, and what it holds; from now on it is this process's. None for none."""
         if not self._is_there():
             return None
-        now = time.time()
+        now = self._now()
         silent = (IMPORTS.c.seen < now - SILENT_S) | (IMPORTS.c.seen > now + SILENT_S)  # a clock may go back
         free = (IMPORTS.c.worker == self._worker) | silent
         first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
@@ -171,7 +172,7 @@ class ImportStore:
 
     def note(self, number: int, **now: Any) -> None:
         """Write down how far a file is, and that somebody is at it."""
-        self._change(number, {**now, "seen": time.time()})
+        self._change(number, {**now, "seen": self._now()})
 
     def end(self, number: int, status: str, problem: str = "") -> None:
         """Write down that a file is done, or has failed, and why; what it holds is let go."""
@@ -182,6 +183,12 @@ class ImportStore:
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def _now(self) -> float:
+        """Seconds since 1970 by the clock that all servers of the database go by."""
+        with reporting(self._engine), self._engine.connect() as connection:
+            self._clock.ask(connection)
+        return self._clock().timestamp()
 
     def _make(self) -> None:
         if self._own is not None:

@@ -27,6 +27,7 @@ REST = 3.0  # times as long as it took to count what was new, until that is done
 LONGEST_REST_S = 2.0
 LOOK_S = 5.0  # between two looks for files that another service has left
 IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
+PROBE_S = 5.0  # between two times that it is found out whether the logs can be written
 FOLD_S = 5.0  # between two times that this is begun under a load that never ends
 
 
@@ -39,6 +40,7 @@ class Keeper:
     def __init__(self, served: Served, access: Access, imports: ImportStore) -> None:
         self._served, self._access, self._imports = served, access, imports
         self._learner: Learner | None = None
+        self._probe = 0.0  # when it is next found out whether the logs can be written
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
         self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
         self._teaching = Loop("teaching the models", self._teach)
@@ -80,7 +82,17 @@ class Keeper:
                 one.campaign.sync()
                 if isinstance(one.store, DatabaseStore):
                     one.store.fold(IDLE_S, FOLD_S)
+        if began >= self._probe:
+            self._probe_writing()
+            self._probe = time.monotonic() + (0.0 if any(self._following.reasons()) else PROBE_S)
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
+
+    def _probe_writing(self) -> None:
+        """Find out whether judgments could be written, before somebody's cannot."""
+        for name, one in list(self._served.collections.items()):
+            if isinstance(one.store, DatabaseStore):
+                with self._following.attempt(f"{name}: writing"):
+                    one.store.check_writable()
 
     def _read_tokens(self) -> float:
         if self._access.stale:

@@ -13,7 +13,8 @@ from sqlalchemy import exc
 
 import audiosim
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.engine import DatabaseFile, failure, open_engine, open_existing, reporting
+from audiosim.campaign.clock import DatabaseClock
+from audiosim.campaign.engine import DatabaseFile, check_writable, failure, open_engine, open_existing, reporting
 from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import layout_in, opened, prepare_tables
 from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
@@ -69,9 +70,12 @@ class DatabaseStore:
         finalize(self, self._engine.dispose)
         self._head, self._lock = Head(0, FIRST), Lock()
         self._written, self._folded = -float("inf"), time.monotonic()
+        self.clock = DatabaseClock()
         with reporting(self._engine):
             self._layout = layout_in(self._engine) if reading else prepare_tables(self._engine).layout
             self._file = DatabaseFile(self._engine)
+            with self._engine.connect() as connection:
+                self.clock.ask(connection)
 
     @property
     def head(self) -> Head:
@@ -123,6 +127,7 @@ class DatabaseStore:
             self._file.check()
             with self._engine.connect() as connection:
                 least = self._last(connection) if since == 0 else since  # before the lines, which may grow
+                self.clock.ask(connection)
                 rows = connection.execute(read, {"of": self._collection, "since": since}).all()
         events = list(self._checked(rows, since, known))
         if since == 0 and len(events) < least:
@@ -143,6 +148,12 @@ class DatabaseStore:
             self._folded = now
             with reporting(self._engine):
                 self._file.fold(self._engine, idle)
+
+    def check_writable(self) -> None:
+        """An error where nothing could be written now: asked before somebody's judgment finds out."""
+        with reporting(self._engine):
+            self._file.check()
+            check_writable(self._engine, self._file.path)
 
     def rescue(self) -> Path | None:
         """Keep what was written where the file is gone, as long as this process still has it open; where it is kept."""

@@ -1,5 +1,6 @@
 """The way to a database, SQLite or PostgreSQL by its URL: waits for the disk, and for nothing else without end."""
 
+import os
 import re
 import time
 from collections.abc import Generator, Iterator
@@ -208,6 +209,21 @@ def reporting(engine: sql.Engine) -> Iterator[None]:
         raise
     except exc.SQLAlchemyError as error:
         raise failure(engine, error) from error
+
+
+def check_writable(engine: sql.Engine, path: Path | None) -> None:
+    """A StoreError where a database may be read and not written to.
+
+    path  of an SQLite file; None for others
+    """
+    shown = f"database {engine.url.render_as_string()}"
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            if path is not None and not all(os.access(one, os.W_OK) for one in (path, path.parent)):
+                raise StoreError(f"{shown}: {path} or its folder may be read and not written to")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # ended by giving the connection back; nothing is written
+        elif connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
+            raise StoreError(f"{shown}: it may be read and not written to: a replica, or set to be read alone")
 
 
 class DatabaseFile:

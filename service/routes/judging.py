@@ -7,7 +7,7 @@ import msgspec
 from fastapi import Body, Header, HTTPException, Query, Request, Response
 
 from audiosim.campaign import Record
-from audiosim.campaign.event import RUSHED, Event, utc_now
+from audiosim.campaign.event import RUSHED, Event
 from audiosim.errors import InputError
 from service.access import address_of
 from service.callers import ANYONE, ASSESSOR, Caller, CallerDep
@@ -143,7 +143,9 @@ def add_judgment(
     caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
     """Take in what an assessor says of a pair; what they said of it before is kept, and no longer counts."""
-    event = said.to_domain(named_assessor(caller, one, said.assessor), key, utc_now, one.questions)
+    event = said.to_domain(
+        named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
+    )
     return written(one.campaign.tell(_rushed(one, event)), response)
 
 

@@ -236,12 +236,20 @@ def test_a_full_disk_is_answered_with_503_and_the_server_recovers_by_itself(comm
         assert [row["key"] for row in log_of(server)] == ["first", "second"]
 
 
-def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, folders, coarse, tmp_path):
+def why_not_ready(server):
+    with server.client() as client:
+        answer = client.get("/health/ready")
+    return answer.status_code, " ".join(answer.json().get("reasons", []))
+
+
+def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, folders, coarse, tmp_path, wait_until):
     path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
     with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", f"sqlite:///{path}") as server:
         judged(server, "first", 201, pairs[0])
     url = f"sqlite:///file:{path}?mode=ro&uri=true"
     with commanded(folders[1:], tmp_path / "log", "--db", url) as server:
+        wait_until(lambda: why_not_ready(server)[0] == 503)  # before anybody's judgment finds out
+        assert "attempt to write a readonly database" in why_not_ready(server)[1]
         problem = judged(server, "second", 503, pairs[1])
         assert problem["detail"].endswith("attempt to write a readonly database")
         assert [row["key"] for row in log_of(server)] == ["first"]
@@ -252,7 +260,7 @@ def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, fol
 
 
 def test_a_database_that_becomes_read_only_while_serving_is_answered_with_503_and_still_read(
-    commanded, folders, coarse, tmp_path, cluster
+    commanded, folders, coarse, tmp_path, cluster, wait_until
 ):
     """As after a failover to a replica: sessions may read and not write."""
     pairs = build_pool(coarse).pairs
@@ -271,6 +279,7 @@ def test_a_database_that_becomes_read_only_while_serving_is_answered_with_503_an
     with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", cluster.url) as server:
         judged(server, "first", 201, pairs[0])
         turn("on")
+        wait_until(lambda: "it may be read and not written to: a replica" in why_not_ready(server)[1])
         problem = judged(server, "second", 503, pairs[1])
         assert "read-only transaction" in problem["detail"]
         with server.client() as client:
@@ -280,6 +289,7 @@ def test_a_database_that_becomes_read_only_while_serving_is_answered_with_503_an
             refused = client.post(f"{COARSE}/judgments/import", content=f"{pairs[2].query} 0 {pairs[2].document} 1\n")
             assert refused.status_code == 503
         turn("off")
+        wait_until(lambda: why_not_ready(server)[0] == 200)
         assert judged(server, "second", 201, pairs[1])["number"] == 2
         assert [row["key"] for row in log_of(server)] == ["first", "second"]
 
