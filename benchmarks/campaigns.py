@@ -25,8 +25,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_check import MOST
-from audiosim.relevance.prequential import Prequential
+from audiosim.relevance.model_check import MOST, check_model
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation import draw_parts, synthetic_collection
@@ -62,7 +61,7 @@ class Played:
     judged    (m,) numbers of judgments
     stated    (m, f) mean confidence with deviations so many times as large as stated: WIDER
     accuracy  (m,) how right the order of the systems was
-    chances, before, lean  (k,) of the judgments, see `Prequential`, by the belief as it was at the end
+    e_values  (k,) evidence against the model after each judgment, by the belief as it was at the end
     order     places of the judged pairs, in their order
     query, genre  (k,) of the judged pairs, as codes
     found     (k, s) which systems retrieved them
@@ -80,9 +79,7 @@ class Played:
     judged: np.ndarray
     stated: np.ndarray
     accuracy: np.ndarray
-    chances: np.ndarray
-    before: np.ndarray
-    lean: np.ndarray
+    e_values: np.ndarray
     order: np.ndarray
     query: np.ndarray
     genre: np.ndarray
@@ -114,18 +111,18 @@ def play(start: Selection, grades: np.ndarray, most: int) -> Played:
     """Play a campaign with known grades (n,)."""
     scores, rows, moments, checked = true_scores(start, grades), [], [], []
     for state in selections(start, grades):
-        ranking = state.ranking
+        ranking = state.believed
         stated = confidences(ranking)
         rows.append((state.judged, *stated, right(ranking, scores).mean()))
         if state.judged % EVERY == 0 or state.judged in MOMENTS:
             moments.append((state.judged, ranking.scores.mean.astype("f4"), ranking.scores.covariance.astype("f4")))
         if state.judged in MOMENTS:
-            found = state.checked
+            found = state.ranking
             checked.append((state.judged, found.check.verdict == "FAIL", found.scores.mean, found.scores.covariance))
         if state.judged >= most or (stated[WIDER.index(UNTIL_AT)] >= UNTIL and state.judged >= MOMENTS[0]):
             break
     table, order = np.array(rows), np.array(state.order)
-    seen = Prequential.of(state.belief, order[:MOST], np.random.default_rng(0))
+    seen = check_model(state.estimator, state.belief, order, state.pool)
     at, mean, covariance = map(np.array, zip(*moments, strict=True))
     checked_at, failed, checked_mean, checked_covariance = map(np.array, zip(*checked, strict=True))
     pool, order = state.pool, order[:MOST]
@@ -133,9 +130,7 @@ def play(start: Selection, grades: np.ndarray, most: int) -> Played:
         judged=table[:, 0],
         stated=table[:, 1:-1],
         accuracy=table[:, -1],
-        chances=seen.chances,
-        before=seen.before,
-        lean=seen.lean,
+        e_values=seen.e_values,
         order=order,
         query=pool.query[order],
         genre=pool.genre[order],

@@ -11,8 +11,7 @@ from scipy.stats import beta
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.model_check import ALARM, MOST, ModelCheck
-from audiosim.relevance.prequential import Grouping
+from audiosim.relevance.model_check import ALARM
 from audiosim.simulation.replay import right
 from audiosim.stats.multivariate import Moments
 
@@ -21,20 +20,6 @@ LOOKS = (100, 200, 400)  # judgments after which statements are looked at
 BINS = (0.0, 0.02, 0.1, 0.3, 0.6, 0.9, 1.0)
 TOP = 3
 ROUNDING = 1e-9  # of scores that are equal
-
-
-def check_of(one: Played) -> ModelCheck:
-    """Check of the model of a campaign, at its end."""
-    groups = []
-    chosen = slice(0, MOST)
-    for kind, code in (("query", one.query[chosen]), ("genre", one.genre[chosen])):
-        there = np.unique(code[code >= 0])
-        groups.append(Grouping(kind, tuple(map(str, there)), code[:, None] == there, True))
-    seen = one.found[chosen]
-    there = np.flatnonzero(seen.any(axis=0))
-    groups.append(Grouping("system", tuple(map(str, there)), seen[:, there], False))
-    large = tuple(of for of in groups if len(of.names) > 1)
-    return ModelCheck(one.chances[chosen], large, one.before[chosen], one.lean[chosen])
 
 
 def share_interval(count: int, of: int) -> tuple[float, float]:
@@ -48,8 +33,7 @@ def fit(found: Kinds, figures: Figures) -> None:
     """Campaigns of which the model was refused, and after how many judgments."""
     rows = []
     for name, some in found.items():
-        checks = [check_of(one) for one in some]
-        at = [1 + int(np.argmax(of.e_values >= ALARM)) for of in checks if of.verdict == "FAIL"]
+        at = [1 + int(np.argmax(one.e_values >= ALARM)) for one in some if one.e_values.max() >= ALARM]
         soon = sum(place <= 200 for place in at)
         rows.append([name, len(some), len(at), soon, round(float(np.median(at))) if at else None])
     figures.table("fit", ["", "campaigns", "refused", "within 200 judgments", "median judgments then"], rows)

@@ -10,7 +10,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.model_check import Reserved
+from audiosim.relevance.model_check import Reserved, Unlearned
 from audiosim.relevance.relearning import relearned
 
 KEPT = 2
@@ -38,6 +38,10 @@ class Remembering:
     def in_reserve(self) -> RelevanceEstimator | None:
         """The estimator in reserve for where this one does not fit; None where there is none."""
         return self._estimator.in_reserve() if isinstance(self._estimator, Reserved) else None
+
+    def unlearned(self) -> RelevanceEstimator:
+        """The estimator as it was when nothing was judged; itself where it does not say."""
+        return self._estimator.unlearned() if isinstance(self._estimator, Unlearned) else self._estimator
 
     def relearned(self, grades: Array) -> "Remembering":
         """The estimator that has learned from these judgments, the same object for the same ones.

@@ -192,6 +192,7 @@ class JointEstimator:
         self._model, self._models, self._pool = model, models, pool
         self._taught: Array | None = None
         self._reserve: JointEstimator | None = None
+        self._first = self  # of those that learn from it, too: they are copies
         carried = carried_to(pool, model)
         sound = SOUND in components and (carried == 1 or pool.sounds is not None)
         if model.between is None or carried > 0:
@@ -305,6 +306,10 @@ class JointEstimator:
         other = self._having(grades, learned["standard_deviations"])
         other._start = other._start.using(other._start.use.resumed(learned))
         return other
+
+    def unlearned(self) -> "JointEstimator":
+        """The estimator as it was when nothing was judged."""
+        return self._first
 
     def in_reserve(self) -> "JointEstimator | None":
         """Estimator for where this one does not fit: nothing known of documents, and a collection like any other.

@@ -1,7 +1,6 @@
-"""Sequential test of a belief: do judgments come out as it predicted them, each given those before it?"""
+"""Sequential test of a belief: are sums of judged gains as far from what was stated of them as was said?"""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -13,24 +12,17 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.prequential import Grouping, Prequential, groupings
+from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning
+from audiosim.relevance.relearning import FIRST_LEARNING
+from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spread, of_sums, of_systems
 
 LEAST = 50  # judgments that a verdict needs
 ALARM = 20.0  # an e-value that a true model reaches once in so many campaigns at most
 MOST = 250  # judgments that are looked at, the first ones: enough of them speak against any model of real grades
-EARLY = 200  # judgments that are held against what was predicted before the scale's use was learned
 NOTABLE = 1.005  # times as wide, from which it is said
-IMPOSSIBLE = 1e-6  # a chance counts as no less: a single grade that was held impossible decides nothing
-SHIFTS = (-0.9, -0.6, -0.3, 0.3, 0.6, 0.9)
-SPREADS = (-0.8, -0.4, 0.4, 0.8, 1.6)
-LEANS = (-0.9, -0.5, 0.5)
-TAIL, OUTLYING = (
-    0.05,
-    0.1,
-)  # share of the chances at both ends together, and of the judgments that are far off beyond it
-OF_EACH = (-0.6, -0.3, 0.3, 0.6)  # shifts of each group by itself
-OF_ONE = ((-0.6, 0.0), (0.6, 0.0), (0.0, -0.4), (0.0, 0.8))  # shift and spread of a group among others
-LARGEST = 700.0  # logarithm of the largest evidence that is told from others
+IMPOSSIBLE = 1e-6  # a chance counts as no less
+TAIL = 0.05  # share of the chances at both ends together
+KINDS = 5  # of evidence, which have the same weight
 
 
 @runtime_checkable
@@ -42,59 +34,44 @@ class Reserved(Protocol):
         ...
 
 
+@runtime_checkable
+class Unlearned(Protocol):
+    """An estimator that can tell what it was before it learned from a campaign, such as a joint model."""
+
+    def unlearned(self) -> RelevanceEstimator:
+        """The estimator as it was when nothing was judged."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class ModelCheck:
     """Verdict on a model from the judgments of a campaign, valid at any moment at which one looks.
 
-    chances  (k,) where each judgment fell in its predictive distribution given those before it, in [0, 1], in the
-             order in which they were made; uniform and independent if the model is right. Empty where a model cannot
-             be checked so.
-    groups   of the judgments, in which they may be off together
-    before   (k,) chances before the model learned how the scale is used; None where that is not looked at
-    lean     (k,) how high each prediction was beside earlier ones, in [-1, 1]; None where that is not looked at
-    instead  check of what is stated instead, where that is of another belief; None where it is of the same one
+    chances   (k,) where each judgment fell in its predictive distribution given those before it, in [0, 1], in the
+              order in which they were made: Dawid (1984), doi:10.2307/2981683, randomised within a level. To look at;
+              empty where a model cannot be checked
+    groups    of the judgments, in which they may be off together: to look at
+    evidence  against the model, of several kinds; none where a model cannot be checked
+    off       how much further off sums and single judgments were than stated, at least 1
+    instead   check of what is stated instead, where that is of another belief; None where it is of the same one
 
-    The probability integral transform of Dawid (1984), doi:10.2307/2981683, randomised within a level. Against it stand
-    densities 1 + a (2 u - 1), off to one side, 1 + b (6 u^2 - 6 u + 1), too sure or too unsure, 1 + c lean (2 u - 1),
-    where high and low are mistaken, and one with more in the tails. A quarter of the weight is on all judgments, one on
-    their groups: each query or genre shifted by itself, or one query, genre or system off; and half on the first EARLY
-    judgments before the scale's use was learned, which is where a collection unlike others shows. The weighted mean of
-    the likelihood ratios is a test martingale: a right model ever exceeds ALARM with a probability of at most 1 / ALARM
-    (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020).
+    The weighted mean of the e-values is a test martingale: a right model ever exceeds ALARM with a probability of at
+    most 1 / ALARM (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020), as far as sums of its errors are normal. See
+    `sums_check`. A refusal is for overconfidence alone.
     """
 
     chances: Array
     groups: tuple[Grouping, ...] = ()
-    before: Array | None = None
-    lean: Array | None = None
+    evidence: tuple[Misfit, ...] = ()
+    off: float = 1.0
     instead: "ModelCheck | None" = None
-
-    @cached_property
-    def evidence(self) -> dict[str, tuple[float, Array]]:
-        """Test martingales by kind of evidence: its weight, and the (k,) likelihood ratios after each judgment."""
-        kinds = [_of_all(self.chances, self.lean)]
-        if self.groups:
-            kinds.append({said: one for grouping in self.groups for said, one in _of_groups(self.chances, grouping)})
-        share = 1.0
-        found = {}
-        if self.before is not None:
-            share = 0.5
-            early = _of_all(self.before[:EARLY], None if self.lean is None else self.lean[:EARLY])
-            rest = max(0, len(self.before) - EARLY)
-            found = {
-                f"early on, {said}": (0.5 / len(early), _exp(np.pad(one, (0, rest), "edge")))
-                for said, one in early.items()
-            }
-        for kind in kinds:
-            found |= {said: (share / len(kinds) / len(kind), _exp(one)) for said, one in kind.items()}
-        return found
 
     @cached_property
     def e_values(self) -> Array:
         """(k,) evidence against the model after each judgment: 1 is none."""
-        if not len(self.chances):
+        if not self.evidence:
             return np.empty(0)
-        return np.asarray(sum(weight * ratios for weight, ratios in self.evidence.values()))
+        return np.asarray(sum(one.values for one in self.evidence))
 
     @property
     def verdict(self) -> str:
@@ -103,30 +80,31 @@ class ModelCheck:
             return "FAIL"
         return "PASS" if len(self.chances) >= LEAST else "NOT CHECKED"
 
-    @cached_property
+    @property
     def factor(self) -> float:
         """Widening of intervals, at least 1: how much further off judgments were than what is stated instead has them.
 
-            sqrt(mean z^2),  z the normal quantiles of the chances
-
-        1 unless the verdict is FAIL.
+        `off` of what is stated; 1 unless the verdict is FAIL.
         """
         if self.verdict != "FAIL":
             return 1.0
-        stated = self if self.instead is None else self.instead
-        return max(1.0, math.sqrt(float(np.mean(stated._quantiles**2))))
+        return self.off if self.instead is None else self.instead.off
 
     @property
     def _quantiles(self) -> Array:
         return np.asarray(ndtri(np.clip(self.chances, IMPOSSIBLE, 1 - IMPOSSIBLE)))
 
     @property
+    def failed_after(self) -> int:
+        """Number of judgments after which the model was refused; 0 where it was not."""
+        return 1 + int(np.argmax(self.e_values >= ALARM)) if self.verdict == "FAIL" else 0
+
+    @property
     def against(self) -> str:
         """The strongest of what speaks against the model when it failed, in words; empty unless it did."""
         if self.verdict != "FAIL":
             return ""
-        at, found = int(np.argmax(self.e_values >= ALARM)), self.evidence
-        return max(found, key=lambda said: found[said][0] * float(found[said][1][at]))
+        return max(self.evidence, key=lambda one: float(one.values[self.failed_after - 1])).said
 
     @property
     def sentence(self) -> str:
@@ -136,11 +114,10 @@ class ModelCheck:
             return f"Model check: {count} of the {LEAST} judgments it needs."
         if self.verdict == "PASS":
             return f"Model check passed: {count} judgments came out as predicted."
-        at = 1 + int(np.argmax(self.e_values >= ALARM))
         changes = [] if self.instead is None else ["Metadata are now ignored."]
         if self.factor >= NOTABLE or not changes:
             changes.append(f"Intervals are now {self.factor:.2f} times as wide.")
-        return f"Model check failed after {at} judgments: {self.against}. {' '.join(changes)}"
+        return f"Model check failed after {self.failed_after} judgments: {self.against}. {' '.join(changes)}"
 
     def group_rows(self) -> list[dict[str, Any]]:
         """One row for all judgments and one for each group: kind, group, judged, bias, spread and tails.
@@ -180,45 +157,6 @@ class ModelCheck:
 NOT_CHECKED = ModelCheck(np.empty(0))
 
 
-def _exp(logarithms: Array) -> Array:
-    return np.asarray(np.exp(np.minimum(logarithms, LARGEST)))
-
-
-def _mixed(values: Array, shares: tuple[float, ...]) -> Array:
-    """(k,) logarithm of the mean of the products of 1 + share x value so far, over the shares."""
-    products = np.cumsum(np.log1p(np.outer(values, shares)), axis=0)
-    return np.asarray(np.logaddexp.reduce(products, axis=1) - math.log(len(shares)))
-
-
-def _of_all(chances: Array, lean: Array | None) -> dict[str, Array]:
-    """(k,) logarithms of the likelihood ratios of all judgments together, by what they speak for."""
-    shifted, curved = 2 * chances - 1, 6 * chances**2 - 6 * chances + 1
-    outside = np.abs(chances - 0.5) > (1 - TAIL) / 2
-    found = {
-        "grades are lower than predicted": _mixed(shifted, SHIFTS[:3]),
-        "grades are higher than predicted": _mixed(shifted, SHIFTS[3:]),
-        "grades are closer to the predictions than it claimed": _mixed(curved, SPREADS[:2]),
-        "grades are further from the predictions than it claimed": _mixed(curved, SPREADS[2:]),
-        "too many grades are far from the predictions": np.cumsum(np.log(1 - OUTLYING + OUTLYING / TAIL * outside)),
-    }
-    if lean is not None:
-        found["grades vary differently from the predictions"] = _mixed(lean * shifted, LEANS)
-    return found
-
-
-def _of_groups(chances: Array, grouping: Grouping) -> Iterator[tuple[str, Array]]:
-    """(k,) logarithms of the likelihood ratios of groups that are off, by what they speak for."""
-    shifted, curved = 2 * chances - 1, 6 * chances**2 - 6 * chances + 1
-    member = grouping.member
-    if grouping.disjoint:
-        each = [np.cumsum(np.log1p(a * shifted)[:, None] * member, axis=0) for a in OF_EACH]
-        together = np.logaddexp.reduce(each, axis=0) - math.log(len(OF_EACH))
-        yield f"grades are off, {grouping.kind} by {grouping.kind}", together.sum(axis=1)
-    one = [np.cumsum(np.log1p(a * shifted + b * curved)[:, None] * member, axis=0) for a, b in OF_ONE]
-    any_of = np.logaddexp.reduce(np.logaddexp.reduce(one, axis=0), axis=1)
-    yield f"grades of one {grouping.kind} are off", any_of - math.log(len(OF_ONE) * len(grouping.names))
-
-
 def check_model(
     estimator: RelevanceEstimator,
     belief: Belief,
@@ -230,12 +168,13 @@ def check_model(
 
     belief  of the estimator, given the judgments
     order   (k,) places of the judged pairs, in the order in which they were judged
-    pool    of which the groups are: queries, genres where they are known, and systems; None for no groups
+    pool    of which the sums are over systems and their pairs, and the groups that are looked at; None for neither
     rng     of the places within a level; seeded with 0 where None
 
     An estimator whose marginals read the judgments cannot be checked so: they would have read later ones. Those of
     correlated gains do not, by contract; any other is asked once what it predicts with nothing judged. What the
-    estimator has learned from these judgments, such as variance components, it knows throughout.
+    estimator has learned from these judgments, such as variance components, it knows throughout; the first ones, of
+    which it had not learned yet, are also held against what it was then, if it says so: see `Unlearned`.
     """
     if not len(order):
         return NOT_CHECKED
@@ -243,7 +182,44 @@ def check_model(
         before = estimator.predict(np.full(len(belief.grades), np.nan))
         if not np.array_equal(before.marginals, belief.marginals):
             return NOT_CHECKED
-    order = order[:MOST]
-    seen = Prequential.of(belief, order, np.random.default_rng(0) if rng is None else rng)
+    order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
+    seen = Prequential.of(belief, order, rng)
+    first, sums = _first_errors(estimator, belief, seen, order), _sums_over_systems(pool, order)
+    singles = math.sqrt(float(np.mean(seen.standardised**2)))
+    off = max(1.0, singles, further_off(sums, seen.error, seen.deviation))
     groups = () if pool is None else groupings(pool, order)
-    return ModelCheck(seen.chances, groups, seen.before, seen.lean)
+    return ModelCheck(seen.chances, groups, tuple(_evidence(seen, first, sums)), off)
+
+
+def _first_errors(estimator: RelevanceEstimator, belief: Belief, seen: Prequential, order: Integers) -> Array:
+    """Standardised errors of the judgments made before the estimator first learned, by what it was then."""
+    if not isinstance(estimator, Unlearned):
+        return seen.standardised[:FIRST_LEARNING]
+    start = estimator.unlearned().predict(belief.grades)
+    return Prequential.of(start, order[:FIRST_LEARNING], np.random.default_rng(0)).standardised
+
+
+def _sums_over_systems(pool: Pool | None, order: Integers) -> tuple[Array, ...]:
+    if pool is None:
+        return ()
+    systems = of_systems(pool, order)
+    return systems, of_pairs(systems)
+
+
+def _evidence(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> list[Misfit]:
+    """Evidence of each kind; where nothing is known of systems, their share is that of the sum of all."""
+    count = len(seen.error)
+    every, leans = np.ones((1, count)), leaning(seen.mean)[None]
+    side = "higher" if seen.error.sum() > 0 else "lower"
+    of_all = of_sums(every, seen.error, seen.deviation)
+    of_each = [of_sums(weights, seen.error, seen.deviation) for weights in sums] or [of_all, of_all]
+    words = (
+        "systems are further from what was stated than it said",
+        "differences of systems are further off than said",
+    )
+    return [
+        Misfit(f"grades are {side} than predicted", 1 / KINDS, of_all),
+        Misfit("grades do not differ as predicted", 1 / KINDS, of_sums(leans, seen.error, seen.deviation)),
+        Misfit("early grades were further off than predicted", 1 / KINDS, of_spread(first, count)),
+        *(Misfit(said, 1 / KINDS, found) for said, found in zip(words, of_each, strict=True)),
+    ]

@@ -1,6 +1,6 @@
 """Judgments beside what was predicted for each from those before it, and groups that may be off together."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -18,17 +18,19 @@ ROUNDING = 1e-6  # a spread of predictions below this is none
 
 @dataclass(frozen=True, eq=False)
 class Prequential:
-    """Place of each of k judgments in its predictive distribution given those before it.
+    """Judgments beside what was predicted for each from those before it.
 
-    chances  (k,) in [0, 1], drawn within a level; uniform and independent if the belief is right
-    before   (k,) the same with levels as frequent as the marginals have them: before the belief learned how these
-             assessors use the scale
-    lean     (k,) how high the prediction was beside those before it, in [-1, 1]
+    chances     (k,) place in the predictive distribution of the grade, in [0, 1], drawn within a level; uniform and
+                independent if the belief is right
+    mean        (k,) predicted gain
+    error       (k,) gain less what was predicted
+    deviation   (k,) standard deviation of the predicted gain
     """
 
     chances: Array
-    before: Array
-    lean: Array
+    mean: Array
+    error: Array
+    deviation: Array
 
     @classmethod
     def of(cls, belief: Belief, order: Integers, rng: np.random.Generator) -> "Prequential":
@@ -38,18 +40,19 @@ class Prequential:
         rng    of the places within a level
         """
         if not len(order):
-            return cls(np.empty(0), np.empty(0), np.empty(0))
-        mean, deviation = _predictions(belief, order)
+            return cls(*(np.empty(0) for _ in range(4)))
+        mean, deviation = predictions(belief, order)
         within = rng.random(len(order))
         level = nearest_level(belief.levels, belief.grades[order])
+        reached = _reached(belief, order, mean, deviation, belief.use)
+        low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
+        error = belief.grades[order] / belief.maximum - mean
+        return cls(np.asarray(low + within * (high - low)), mean, error, deviation)
 
-        def places(use: Levels) -> Array:
-            reached = _reached(belief, order, mean, deviation, use)
-            low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
-            return np.asarray(low + within * (high - low))
-
-        # No width and no worth: these would forgive a field that is wrong about which pairs are alike.
-        return cls(places(replace(belief.use, width=1.0)), places(Levels()), leaning(mean))
+    @property
+    def standardised(self) -> Array:
+        """(k,) errors in predicted deviations; 0 where the gain was certain."""
+        return np.divide(self.error, self.deviation, out=np.zeros(len(self.error)), where=self.deviation > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +90,13 @@ def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
 
 
 def leaning(mean: Array) -> Array:
-    """(k,) tanh of how many standard deviations each lies above the mean of those before it; 0 for the first two."""
+    """(k,) by how much each prediction lies above the mean of those before it; 0 for the first two."""
     before = np.arange(len(mean))
-    sums, squares = np.cumsum(mean) - mean, np.cumsum(mean**2) - mean**2
-    average = np.divide(sums, before, out=np.zeros(len(mean)), where=before > 1)
-    spread = np.sqrt(np.maximum(0, np.divide(squares, before, out=np.zeros(len(mean)), where=before > 1) - average**2))
-    estimable = (before > 1) & (spread > ROUNDING)
-    return np.where(estimable, np.tanh((mean - average) / np.where(estimable, spread, 1)), 0)
+    average = np.divide(np.cumsum(mean) - mean, before, out=np.zeros(len(mean)), where=before > 1)
+    return np.where(before > 1, mean - average, 0)
 
 
-def _predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
+def predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
     """(k,) mean and (k,) standard deviation of the gain of each judged pair given the judgments before it."""
     if not belief.prior.correlated:
         return belief.prior.mean[order], np.sqrt(belief.prior.variance[order])

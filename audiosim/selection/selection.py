@@ -79,6 +79,7 @@ class Selection:
         learns: bool = True,
         distribution: DifferenceDistribution = "t",
         about: About = THESE,
+        checks: bool = True,
     ) -> "Selection":
         """The selection after these judgments; those of pairs outside the pool are left out.
 
@@ -89,6 +90,7 @@ class Selection:
         learns   whether it learns anew by itself as it goes on
         distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
         about    which queries the ranking is about
+        checks   whether the model is held against the judgments; as published it never was
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -114,6 +116,7 @@ class Selection:
             learns=learns,
             distribution=distribution,
             about=about,
+            checks=checks,
         )
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,23 +15,10 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, estimator_of, uniform
 from audiosim.relevance.level_use import Levels
-from audiosim.relevance.model_check import (
-    ALARM,
-    EARLY,
-    LEANS,
-    LEAST,
-    NOT_CHECKED,
-    OF_EACH,
-    OF_ONE,
-    OUTLYING,
-    SHIFTS,
-    SPREADS,
-    TAIL,
-    ModelCheck,
-    check_model,
-)
-from audiosim.relevance.prequential import Grouping, groupings, leaning
+from audiosim.relevance.model_check import ALARM, LEAST, NOT_CHECKED, ModelCheck, check_model
+from audiosim.relevance.prequential import Prequential, groupings, leaning
 from audiosim.relevance.published import load_model
+from audiosim.relevance.sums_check import DRIFT, FARTHEST, FURTHER, further_off, of_pairs, of_spread, of_sums
 from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
@@ -71,83 +59,81 @@ def checked(estimator, truth, count, rng, pool=None):
     return check_model(estimator, estimator.predict(grades), order, pool)
 
 
-def test_the_densities_against_the_model_are_densities():
-    for a, b in [*((a, 0) for a in SHIFTS + LEANS + OF_EACH), *((0, b) for b in SPREADS), *OF_ONE]:
-        assert quad(lambda u, a=a, b=b: 1 + a * (2 * u - 1) + b * (6 * u**2 - 6 * u + 1), 0, 1)[0] == pytest.approx(1)
-        assert min(1 + a * (2 * u - 1) + b * (6 * u**2 - 6 * u + 1) for u in np.linspace(0, 1, 101)) > 0
-    tails = (1 - OUTLYING) * (1 - TAIL) + (1 - OUTLYING + OUTLYING / TAIL) * TAIL
-    assert tails == pytest.approx(1)
-
-
-def ratio(u, a, b=0.0):
-    return np.prod(1 + a * (2 * u - 1) + b * (6 * u**2 - 6 * u + 1))
-
-
-def of_all(u, lean=None):
-    """Means of what speaks for lower, higher, nearer, further, more in the tails, and for high taken for low."""
-    shifts, spreads = [ratio(u, a) for a in SHIFTS], [ratio(u, 0, b) for b in SPREADS]
-    tails = np.prod(1 - OUTLYING + OUTLYING / TAIL * (np.abs(u - 0.5) > (1 - TAIL) / 2))
-    found = [np.mean(shifts[:3]), np.mean(shifts[3:]), np.mean(spreads[:2]), np.mean(spreads[2:]), tails]
-    leans = [] if lean is None else [np.mean([np.prod(1 + c * lean * (2 * u - 1)) for c in LEANS])]
-    return np.mean(found + leans)
-
-
-def test_evidence_is_the_mean_likelihood_ratio_so_far():
-    u = np.random.default_rng(0).random(30)
-    assert ModelCheck(u).e_values[-1] == pytest.approx(of_all(u))
-
-
-def test_a_part_of_the_evidence_is_of_groups_each_or_one_of_which_is_off():
-    u = np.random.default_rng(0).random(30)
-    query, system = np.arange(30) % 3, np.random.default_rng(1).random((30, 2)) < 0.5
-    groups = (
-        Grouping("query", ("q0", "q1", "q2"), query[:, None] == np.arange(3), True),
-        Grouping("system", ("A", "B"), system, False),
-    )
-    each = np.prod([np.mean([ratio(u[query == code], a) for a in OF_EACH]) for code in range(3)])
-    one = [np.mean([ratio(u[query == code], *of) for code in range(3) for of in OF_ONE])]
-    one += [np.mean([ratio(u[system[:, code]], *of) for code in range(2) for of in OF_ONE])]
-    assert ModelCheck(u, groups).e_values[-1] == pytest.approx((of_all(u) + np.mean([each, *one])) / 2)
-
-
-def test_half_of_the_evidence_is_of_the_first_judgments_before_the_use_of_the_scale_was_learned():
+# Robbins (1970): the mixture over a normal drift, by numerical integration of the likelihood ratios themselves.
+def test_the_evidence_of_a_sum_is_the_likelihood_ratio_averaged_over_a_normal_drift():
     rng = np.random.default_rng(0)
-    u, before, lean = rng.random(EARLY + 10), rng.random(EARLY + 10), rng.uniform(-1, 1, EARLY + 10)
-    expected = (of_all(u, lean) + of_all(before[:EARLY], lean[:EARLY])) / 2
-    assert ModelCheck(u, (), before, lean).e_values[-1] == pytest.approx(expected)
+    error, deviation, weight = rng.normal(size=12), rng.uniform(0.5, 2, 12), rng.normal(size=12)
+    found = of_sums(weight[None], error, deviation)
+    total, variance = np.cumsum(weight * error), np.cumsum((weight * deviation) ** 2)
+    tilt = norm(scale=1 / np.sqrt(DRIFT * variance[-1]))  # of exp(t S - t^2 V / 2)
+    for s, v, logarithm in zip(total, variance, found, strict=True):
+        mixed = quad(lambda t, s=s, v=v: tilt.pdf(t) * np.exp(t * s - t**2 * v / 2), -20, 20, points=[0], limit=200)[0]
+        assert np.exp(logarithm) == pytest.approx(mixed, rel=1e-6)
 
 
-def test_a_prediction_leans_by_how_many_deviations_it_lies_above_those_before():
+def test_the_evidence_of_several_sums_is_the_mean_of_theirs():
+    rng = np.random.default_rng(1)
+    error, deviation, weights = rng.normal(size=9), rng.uniform(0.5, 2, 9), rng.normal(size=(4, 9))
+    each = [np.exp(of_sums(row[None], error, deviation)) for row in weights]
+    np.testing.assert_allclose(np.exp(of_sums(weights, error, deviation)), np.mean(each, axis=0))
+    np.testing.assert_allclose(
+        of_sums(np.vstack([weights, np.zeros(9)]), error, deviation), np.log(np.mean(each, axis=0))
+    )
+    assert of_sums(np.zeros((1, 9)), error, deviation).tolist() == [0] * 9
+
+
+def test_the_evidence_of_the_spread_is_the_ratio_of_normal_densities():
+    z = np.array([0.3, -1.2, 2.5, 0.1])
+    ratios = norm.logpdf(z, scale=np.sqrt(FURTHER)) - norm.logpdf(z)
+    np.testing.assert_allclose(of_spread(z, 6), [*np.cumsum(ratios), np.sum(ratios), np.sum(ratios)])
+    np.testing.assert_allclose(of_spread(np.array([99.0]), 1), of_spread(np.array([FARTHEST]), 1))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7])
+def test_few_systems_have_all_their_pairs(count):
+    systems = np.eye(count)
+    found = {tuple(sorted(map(int, np.flatnonzero(row)))) for row in of_pairs(systems)}
+    assert found == set(combinations(range(count), 2))
+    assert len(of_pairs(np.eye(1))) == 0
+    assert len(of_pairs(np.ones((3000, 2)))) == 3000
+
+
+def test_sums_twice_as_far_off_are_told_so():
+    rng = np.random.default_rng(2)
+    deviation, weights = rng.uniform(0.5, 2, 400), rng.random((900, 400)) < 0.5
+    errors = 2 * deviation * rng.normal(size=(300, 400))
+    squares = [further_off([weights.astype(float)], error, deviation) ** 2 for error in errors]
+    assert np.mean(squares) == pytest.approx(4, rel=0.15)  # the sums overlap: a standard error of .07 of it
+    assert further_off([], np.ones(3), np.ones(3)) == 1
+
+
+def test_a_prediction_leans_by_how_much_it_lies_above_those_before():
     found = leaning(np.array([0.2, 0.4, 0.5, 0.5, 0.1]))
-    assert found[:2].tolist() == [0, 0]
-    assert found[2] == pytest.approx(np.tanh((0.5 - 0.3) / 0.1))
-    assert found[4] == pytest.approx(np.tanh((0.1 - 0.4) / np.std([0.2, 0.4, 0.5, 0.5])))
-    assert leaning(np.full(9, 0.3)).tolist() == [0] * 9
+    np.testing.assert_allclose(found, [0, 0, 0.2, 0.5 - 1.1 / 3, 0.1 - 0.4])
+    np.testing.assert_allclose(leaning(np.full(9, 0.3)), np.zeros(9), atol=1e-15)
 
 
-def test_queries_that_are_off_each_in_its_own_way_are_noticed_though_all_together_look_right(pool):
-    # Of a third of the queries all grades are high, of a third low: their chances are uniform when put together.
-    rng, order = np.random.default_rng(3), np.random.default_rng(4).permutation(len(pool.pairs))[:200]
-    side = pool.query[order] % 3
-    u = (side + rng.random(200)) / 3
-    check = ModelCheck(u, groupings(pool, order))
-    assert ModelCheck(u).verdict == "PASS"
-    assert check.verdict == "FAIL"
-    assert check.against == "grades are off, query by query"
-    assert "after" in check.sentence
-    row = next(row for row in check.group_rows() if row["group"] == pool.queries[pool.query[order[0]]])
-    assert row["judged"] == np.sum(pool.query[order] == pool.query[order[0]])
-    assert np.sign(row["bias"]) == [-1, 0, 1][side[0]] or side[0] == 1
+def test_errors_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
+    rng = np.random.default_rng(4)
+    belief = estimator.predict(np.full(len(pool.pairs), np.nan))
+    truth, order = drawn(belief, rng), rng.permutation(len(pool.pairs))[:25]
+    grades = np.full(len(truth), np.nan)
+    grades[order] = truth[order]
+    found = Prequential.of(estimator.predict(grades), order, rng)
+    for place, mean, error, deviation in zip(order.tolist(), found.mean, found.error, found.deviation, strict=True):
+        assert mean == pytest.approx(belief.gains.mean[place])
+        assert error == pytest.approx(truth[place] / belief.maximum - belief.gains.mean[place])
+        assert deviation == pytest.approx(np.sqrt(belief.gains.variance[place]))
+        belief = belief.condition(place, float(truth[place]))
 
 
-def test_one_system_that_is_off_is_noticed_and_all_its_judgments_are_its_row(pool):
+def test_groups_that_are_off_have_rows_to_look_at(pool):
     order = np.random.default_rng(4).permutation(len(pool.pairs))[:200]
     groups = groupings(pool, order)
     system = groups[-1].member[:, 0]
     u = np.random.default_rng(0).random(200)
     u[system] = np.maximum(u[system] ** 3, 1e-6)
     check = ModelCheck(u, groups)
-    assert check.verdict == "FAIL"
     row = next(row for row in check.group_rows() if (row["kind"], row["group"]) == ("system", groups[-1].names[0]))
     assert row["judged"] == system.sum()
     assert row["bias"] == pytest.approx(norm.ppf(u[system]).mean())
@@ -156,7 +142,7 @@ def test_one_system_that_is_off_is_noticed_and_all_its_judgments_are_its_row(poo
 
 def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     rng = np.random.default_rng(4)
-    start = estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels())
+    start = estimator.predict(np.full(len(pool.pairs), np.nan))
     truth, order = drawn(start, rng), rng.permutation(len(pool.pairs))[:25]
     grades = np.full(len(truth), np.nan)
     grades[order] = truth[order]
@@ -180,9 +166,10 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
 
 
 @pytest.mark.parametrize("kind", ["capricious", "harsh", "shuffled", "all or nothing"])
-def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, estimator, kind):
+def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, kind):
     rng = np.random.default_rng(6)
-    # Grades as frequent as they usually are: those of some collection, not of any.
+    # A model at home, which is sure of the level of grades: away from home any level is allowed for.
+    estimator = estimator_of(pool, replace(load_model("joint-fine"), between=None))
     right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels()), rng)
     truth = {
         "capricious": rng.integers(0, 101, len(right)).astype(float),
@@ -194,24 +181,40 @@ def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(p
     assert verdicts.count("FAIL") >= 18
 
 
-def test_a_model_that_is_too_sure_is_widened_by_as_much():
-    # A normal chance of a deviation that is truly twice as large: its normal quantiles have a deviation of 2.
-    u = norm.cdf(2 * norm.ppf((np.arange(400) + 0.5) / 400))
-    check = ModelCheck(np.random.default_rng(1).permutation(u))
+def test_a_model_that_is_too_sure_is_widened_by_as_much(pool):
+    # Gains of which each deviates twice as much as it was believed to.
+    rng = np.random.default_rng(1)
+    mean, spread = np.full(len(pool.pairs), 0.5), np.full(len(pool.pairs), 0.0025)
+    levels = np.linspace(0, 100, 101)
+    chances = np.diff(norm.cdf((np.arange(102) - 0.5) / 100, mean[0], np.sqrt(spread[0])))
+    chances = np.tile(chances / chances.sum(), (len(mean), 1))
+    belief = Belief.independent(levels, chances, np.full(len(mean), np.nan), 100.0, ("made",))
+    truth = np.clip(np.round(100 * (mean + 2 * np.sqrt(spread) * rng.normal(size=len(mean)))), 0, 100)
+    check = checked(Fixed(belief), truth, 200, rng, pool)
     assert check.verdict == "FAIL"
-    assert check.factor == pytest.approx(2, abs=0.05)  # of 400 quantiles
+    assert check.factor == pytest.approx(2, abs=0.4)  # of 200 judgments, and of sums that overlap
     assert re.match(
         r"Model check failed after \d+ judgments: .* Intervals are now [12]\.\d\d times as wide\.$", check.sentence
     )
 
 
-def test_few_judgments_check_nothing():
-    check = ModelCheck(np.random.default_rng(0).permutation(np.linspace(0.01, 0.99, LEAST - 1)))
+def test_a_model_that_is_too_modest_is_not_refused(pool):
+    rng = np.random.default_rng(1)
+    levels, chances = np.linspace(0, 100, 11), np.full((len(pool.pairs), 11), 1 / 11)
+    belief = Belief.independent(levels, chances, np.full(len(pool.pairs), np.nan), 100.0, ("made",))
+    check = checked(Fixed(belief), 50 + 10 * rng.integers(-1, 2, len(pool.pairs)).astype(float), 250, rng, pool)
+    assert check.verdict == "PASS"
+    assert check.e_values.max() < 2
+
+
+def test_few_judgments_check_nothing(pool, estimator):
+    truth = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)), np.random.default_rng(0))
+    check = checked(estimator, truth, LEAST - 1, np.random.default_rng(0), pool)
     assert (check.verdict, check.factor) == ("NOT CHECKED", 1.0)
     nothing = {"fit": "NOT CHECKED", "fit_evidence": 1.0, "fit_against": "", "fit_instead": "", "widened": 1.0}
     nothing["fit_sentence"] = f"Model check: 0 of the {LEAST} judgments it needs."
     assert NOT_CHECKED.to_dict() == nothing
-    assert ModelCheck(np.random.default_rng(0).permutation(np.linspace(0.01, 0.99, LEAST))).verdict == "PASS"
+    assert checked(estimator, truth, LEAST, np.random.default_rng(0), pool).verdict == "PASS"
 
 
 def test_a_model_that_reads_judgments_is_not_checked(pool):
