@@ -7,6 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_S = 10
 MOST_HEAD_BYTES = 64 * 2**10
+CROWDED = 800  # connections; from then on each new one takes the place of the one that has asked nothing for longest
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
@@ -23,12 +24,25 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._head_bytes = 0
         self._patience: asyncio.TimerHandle | None = None
+        self._asked = 0.0  # when it last asked for anything, or came
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # The other end of it, whatever headers say of who asks.
         self.app_state = {**self.app_state, "peer": self.client[0] if self.client else ""}
         self._patience = self.loop.call_later(self.head_s, self._give_up)
+        self._asked = self.loop.time()
+        if len(self.connections) > CROWDED:
+            idle = (one for one in self.connections if isinstance(one, Connection) and one.is_idle and one is not self)
+            longest = min(idle, key=lambda one: one._asked, default=None)
+            if longest is not None:
+                longest._end(b"")
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing is being answered on it."""
+        closing = self.transport is None or self.transport.is_closing()
+        return not closing and (self.cycle is None or self.cycle.response_complete)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._calm()
@@ -42,6 +56,7 @@ class Connection(HttpToolsProtocol):
         if self._head_bytes > MOST_HEAD_BYTES:
             self._end(TOO_LARGE)
         elif not waits:
+            self._asked = self.loop.time()
             self._calm()
         elif self._patience is None:
             self._patience = self.loop.call_later(self.head_s, self._give_up)

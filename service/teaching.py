@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -112,11 +113,22 @@ def _environment(known: Mapping[str, str]) -> dict[str, str]:
 def _learn(source: BinaryIO, target: BinaryIO) -> None:
     os.nice(NICENESS)
     lesson, arrays = receive(source)
+    threading.Thread(target=_end_with_service, args=[source.fileno()], daemon=True).start()
     wrap(lesson.learned(), arrays).write(target)
+
+
+def _end_with_service(source: int) -> None:
+    """End when the service does, which holds the other end: nobody waits for the answer then."""
+    while os.read(source, 1):
+        pass
+    os._exit(1)
 
 
 if __name__ == "__main__":
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a plugin prints is no answer
-    with answer:
-        _learn(sys.stdin.buffer, answer)
+    try:
+        with answer:
+            _learn(sys.stdin.buffer, answer)
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the service was killed: there is nobody to tell
+        os._exit(1)

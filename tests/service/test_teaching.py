@@ -1,6 +1,9 @@
 """Learning in a process of its own: it gives what learning here gives, and what both have is not sent twice."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 import tracemalloc
 
@@ -11,7 +14,7 @@ from audiosim.campaign import Lesson
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
-from service.teaching import Learner, receive, wrap
+from service.teaching import Learner, _environment, receive, wrap
 
 
 @pytest.fixture
@@ -62,3 +65,20 @@ def test_a_process_that_is_ended_while_it_learns_is_said(lesson):
     time.sleep(0.05)
     with pytest.raises(ServiceError, match="^the process that learns ended with status -9$"):
         learner.learned()
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, tmp_path):
+    sent = tmp_path / "sent"
+    with sent.open("wb") as target:
+        wrap(lesson).write(target)
+    text = sent.read_bytes()
+    command = [sys.executable, "-m", "service.teaching"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(os.environ)
+    ) as process:
+        process.stdin.write(text[: int(share * len(text))])
+        process.stdin.close()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
