@@ -7,6 +7,7 @@ import pytest
 
 from audiosim.corpus.model import BROAD, Document
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.estimation import estimate
 from audiosim.relevance.content import KEPT, Sketch, documents_of, places_of
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import carried_to
@@ -179,6 +180,19 @@ def test_kin_have_the_variance_that_does_not_carry_over_about_what_was_learned(k
     own = max(0.2, error / size)
     assert kin.spread["query"] ** 2 == pytest.approx(own**2 + left * model.between.standard_deviations["query"][1] ** 2)
     assert kin.centre["query"] == size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 3, 6, 12])
+def test_intervals_of_a_few_systems_hold_what_all_judgments_say(mirex2011, count):
+    # With few systems nothing tells how good what they share is: 1 of 1 found it, or 1 of 18 would have.
+    some = tuple(mirex2011.runs[place] for place in np.random.default_rng(0).permutation(18)[:count])
+    true = estimate(replace(mirex2011, runs=some)).scores.mean
+    found = estimate(replace(mirex2011, runs=some, judgments=()))
+    low, high = found.interval()
+    assert np.all((low <= true) & (true <= high))
+    whole = estimate(replace(mirex2011, judgments=()))
+    assert found.scores.variance.mean() > 2 * whole.scores.variance.mean()
 
 
 @pytest.mark.slow
