@@ -46,7 +46,7 @@ from audiosim.stats.threads import one_thread
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 # Standard deviation of the constant for each unit between logarithms of numbers of systems. Of random 3, 6, 9, 12 of
-# the 18 of MIREX 2011, 1.8, 1.1, .7, .4 units less, scores are off by .17, .09, .05, .03; of one, 2.9 units less, by .36.
+# the 18 of MIREX 2011, 1.8, 1.1, .7, .4 units less, scores are off by .17, .09, .05, .03; of one, 2.9 less, by .36.
 OF_FEWER = 0.75
 LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
 FLOOR = 0.6  # of the mean standard deviation, that no pair falls below: no ordinal model is as sure as its ends
