@@ -18,180 +18,26 @@ a prior is held, and documents that are alike in it share an effect; see `eviden
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.errors import InputError
 from audiosim.features.registry import FEATURES
-from audiosim.features.table import needs_judgments
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.between import TREND, Between
-from audiosim.relevance.consensus import covariates
 from audiosim.relevance.evidence_effects import EvidenceEffects
+from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
 from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, panel_model
 from audiosim.relevance.judges import Panel, PanelModel
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
-from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import Model, Trend, usual_model
-from audiosim.relevance.random_effects import SOUND, layout_of
+from audiosim.relevance.published import Model, usual_model
+from audiosim.relevance.random_effects import SOUND
 from audiosim.relevance.speaking import kinds_of
-from audiosim.stats.layout import REST, Layout
+from audiosim.stats.layout import Layout
 from audiosim.stats.threads import one_thread
-
-VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
-# Standard deviation of the constant for each unit between logarithms of numbers of systems. Of random 3, 6, 9, 12 of
-# the 18 of MIREX 2011, 1.8, 1.1, .7, .4 units less, scores are off by .17, .09, .05, .03; of one, 2.9 less, by .36.
-OF_FEWER = 0.75
-LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
-FLOOR = 0.6  # of the mean standard deviation, that no pair falls below: no ordinal model is as sure as its ends
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """Prior of the pairs of a pool before anything is judged, except for the variance components.
-
-    ordinal   belief by the ordinal models
-    layout    of the components; constant, system agreement, consensus and repetition are its trend
-    mean      (n,) expected grade as a share of the highest
-    informed  (n,) whether the ordinal model knows anything of the pair
-    systems   number of systems of the pool
-    """
-
-    ordinal: Belief
-    layout: Layout
-    mean: Array
-    informed: Booleans
-    systems: int
-
-    @classmethod
-    def of(cls, pool: Pool, models: tuple[Model, ...], sound: bool, metadata: bool = True) -> "Prior":
-        """The prior of some models, in order of preference as of `OrdinalEstimator`.
-
-        sound     whether recordings that sound alike have something in common
-        metadata  whether documents of a genre or an artist have
-        """
-        readers = [name for model in models for name in model.features if needs_judgments([name])]
-        if readers:
-            raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
-        ordinal = OrdinalEstimator(pool, models).predict(np.full(len(pool.pairs), np.nan))
-        scale, mean = np.sqrt(ordinal.prior.variance), ordinal.prior.mean
-        scale = np.maximum(max(LEAST, FLOOR * float(scale[pool.found].mean())), scale)
-        trend = np.column_stack([np.ones(len(mean)), *covariates(pool)]) * scale[:, None]
-        layout = replace(layout_of(pool, scale, sound, metadata), trend=trend)
-        informed = np.array([bool(model.terms) for model in models])[ordinal.model]
-        return cls(ordinal, layout, mean, informed, len(pool.systems))
-
-    def fewer(self, model: Model) -> float:
-        """Distance of the logarithm of the number of systems from that of a collection which a model was fitted to.
-
-        0 where the model does not say: it was not fitted here.
-        """
-        known = () if model.training is None else model.training.collections
-        return min((abs(float(np.log(self.systems / source.systems))) for source in known), default=0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """Prior uncertainty about the trend and the variance components, before a judgment of the collection is seen.
-
-    mean        (n,) expected grade as a share of the highest, trend included
-    covariance  (f, f) of the trend's coefficients
-    centre      standard deviations, by component
-    spread      standard deviations of their logarithms
-    away        whether this is another collection than the model was learned on
-    """
-
-    mean: Array
-    covariance: Array
-    centre: Mapping[str, float]
-    spread: Mapping[str, float]
-    away: bool
-
-    @classmethod
-    def at_home(cls, prior: Prior, model: Model, carried: float = 1.0) -> "Uncertainty":
-        """Prior uncertainty of the collection which the model was learned on: its own estimates, as sure as they are.
-
-        carried  share of what the model learned that carries over, see `kinship`: 1 at home, less for its kin
-
-        The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY. Kin differ
-        besides, by (1 - carried) of the variance between collections. Of fewer systems the constant is less sure: what
-        a share of them is worth, from which the ordinal model reads it, depends on how many there are.
-        """
-        trend, components = _parts(model)
-        centre = {name: components[name][0] for name in prior.layout.names}
-        spread = {
-            name: max(VARIETY, min(1.0, (components[name][1] or np.inf) / max(size, SMALL)))
-            for name, size in centre.items()
-        }
-        covariance = np.array(trend.covariance)
-        covariance[0, 0] += (OF_FEWER * prior.fewer(model)) ** 2
-        if model.between is not None and carried < 1:
-            left = np.sqrt(1 - carried)
-            covariance += (left * model.between.trend_deviations) ** 2
-            spread = {name: float(np.hypot(of, left * model.between.spread(name))) for name, of in spread.items()}
-        mean = prior.mean + prior.layout.fixed @ list(trend.coefficients.values())
-        return cls(mean, covariance, centre, spread, False)
-
-    @classmethod
-    def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
-        """Prior uncertainty of any other collection.
-
-        Pairs of which something is known are expected as the model has them; others as collections are on average.
-        Query, retrievers and rest are as large as the model has them where most pairs are known, all else is as
-        collections have it, but for what only known documents share.
-        """
-        trend, components = _parts(model)
-        usual = np.array([between.trend[name][0] for name in TREND])
-        own_trend = np.array([trend.coefficients[name] for name in TREND])
-        coefficients = np.where(prior.informed[:, None], own_trend, usual)
-        known = prior.informed.mean() > 1 / 2
-        centre, spread = {}, {}
-        for name in prior.layout.names:
-            own = known and name in {"query", "retrievers", "rest"}
-            usual_size = between.standard_deviations.get(name, components[name])[0]
-            centre[name] = max(components[name][0], SMALL) if own else usual_size
-            spread[name] = between.spread(name)
-        mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
-        return cls(mean, between.trend_deviations**2, centre, spread, True)
-
-    def with_evidence(self, effects: EvidenceEffects, layout: Layout) -> "Uncertainty":
-        """The same with a slope for each piece of evidence, and standard deviations of the effects that it adds.
-
-        layout  to which the effects are added
-
-        What likenesses explain is taken out of `rest`, half of whose deviation is left at least.
-        """
-        columns, (centre, spread) = effects.columns * layout.scale[:, None], effects.slopes.T
-        added = {name: size for name, size in effects.standard_deviations.items() if name not in layout.kernels}
-        taken = sum(size**2 for size, _ in added.values())
-        rest = np.sqrt(max((self.centre[REST] / 2) ** 2, self.centre[REST] ** 2 - taken))
-        return replace(
-            self,
-            mean=self.mean + columns @ centre,
-            covariance=block_diag(self.covariance, np.diag(spread**2)),
-            centre={**self.centre, **{name: size for name, (size, _) in added.items()}, REST: float(rest)},
-            spread={**self.spread, **{name: unsure for name, (_, unsure) in added.items()}},
-        )
-
-    def standard_deviations(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
-        """Standard deviations to predict with: away from home each root mean square of its log-normal distribution.
-
-        found   medians
-        spread  standard deviations of the logarithms
-        """
-        return {name: float(size * np.exp(spread[name] ** 2 if self.away else 0)) for name, size in found.items()}
-
-
-def _parts(model: Model) -> tuple[Trend, Mapping[str, tuple[float, float | None]]]:
-    if model.components is None or model.trend is None:
-        raise InputError(f"model {model.name} has no components: train it with --features joint")
-    return model.trend, model.components
 
 
 class JointEstimator:
@@ -203,7 +49,7 @@ class JointEstimator:
         models  in order of preference, as of `OrdinalEstimator`; the first has components
         """
         model = models[0]
-        components = _parts(model)[1]
+        components = components_of(model)[1]
         self._model, self._models, self._pool = model, models, pool
         self._taught: Array | None = None
         self._reserve: JointEstimator | None = None

@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
-from audiosim.relevance.joint import Prior
+from audiosim.relevance.joint_prior import Prior
 from audiosim.relevance.published import usual_model
 from audiosim.stats.components import estimate_components
 

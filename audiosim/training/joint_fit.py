@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.between import TREND, Between
-from audiosim.relevance.joint import Prior
+from audiosim.relevance.joint_prior import Prior
 from audiosim.relevance.published import Model, Trend, fallbacks, load_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.components import Components, estimate_components

@@ -10,7 +10,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint import FLOOR
+from audiosim.relevance.joint_prior import FLOOR
 from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.published import load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
