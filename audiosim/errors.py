@@ -11,7 +11,14 @@ MOST_COMPARED = 2000  # names: a comparison takes microseconds
 
 
 class AudiosimError(Exception):
-    """The common ancestor: catch this to catch all that audiosim raises on purpose."""
+    """The common ancestor: catch this to catch all that audiosim raises on purpose.
+
+    Its words are one line whatever they quote: a character that cannot be shown stands as its code.
+    """
+
+    def __str__(self) -> str:
+        words = super().__str__()
+        return words if words.isprintable() else "".join(map(_shown, words))
 
 
 class InputError(AudiosimError, ValueError):
@@ -70,6 +77,10 @@ class ClosedError(InputError):
 def printable(text: str) -> str:
     """Text in which signs that cannot be shown, or cannot be written as UTF-8, are written as escapes."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def _shown(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
 
 
 def one_line(error: Exception) -> str:

@@ -6,6 +6,7 @@ as a whole, an InputError that starts with its path.
 
 from pathlib import Path
 
+from audiosim.corpus.array_files import check_regular
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.errors import InputError, nearest_name
@@ -32,9 +33,14 @@ def open_folder(folder: str | Path) -> Path:
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """The one file in a folder that has one of the names, or one of them and `.gz`; None where there is none."""
+    """The one file in a folder that has one of the names, or one of them and `.gz`; None where there is none.
+
+    A device, a pipe or a link to nothing under such a name is an InputError: it would count as absent.
+    """
     paths = [folder / f"{name}{suffix}" for name in names for suffix in ("", ".gz")]
-    found = [path for path in paths if path.is_file()]
+    found = [path for path in paths if path.is_symlink() or path.exists()]
+    for path in found:
+        check_regular(path)
     if len(found) > 1:
         raise InputError(f"{found[0]}: there is {found[1].name} too, expected one of them")
     return found[0] if found else None
@@ -54,8 +60,7 @@ def find_runs(folder: Path) -> list[Path]:
     if not paths:
         raise InputError(f"{many}: holds no file, expected at least one run")
     for path in paths:
-        if not path.is_file():
-            raise InputError(f"{path}: is a folder, expected a run")
+        check_regular(path)
         find_file(many, path.name)
     return paths
 

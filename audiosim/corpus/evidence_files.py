@@ -20,11 +20,11 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Literal, get_args
-from zipfile import BadZipFile
 
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.corpus.array_files import check_regular, read_npy, read_npz, read_parquet
 from audiosim.corpus.lines import columns_hint, finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier
 from audiosim.errors import FormatError, InputError, repeated
@@ -146,13 +146,15 @@ def read_evidence(folder: Path, named: Mapping[str, str] | None = None) -> tuple
     others = sorted(place.iterdir()) if place.is_dir() else []
     found: list[tuple[Path, Evidence]] = []
     for name, path in files.items():
-        if not path.is_file():
+        if not path.exists():
             raise InputError(f"{path}: no such file, expected evidence {name} as collection.toml says")
+        check_regular(path)
         found += [(path, _renamed(piece, _without_gz(path).stem, name)) for piece in _read_file(path)]
     for path in others:
         if path.suffix == ".ids" and not path.with_suffix(".npy").exists():
             raise InputError(f"{path}: expected the vectors of these documents in {path.stem}.npy beside it")
         if not path.name.startswith(".") and path.suffix != ".ids" and path.resolve() not in taken:
+            check_regular(path)
             found += [(path, piece) for piece in _read_file(path)]
     first: dict[str, Path] = {}
     for path, piece in found:
@@ -208,15 +210,15 @@ def _read_npy(path: Path) -> Iterator[Evidence]:
     if not ids.is_file():
         raise InputError(f"{path}: expected its documents, one per line, in {ids.name} beside it")
     keys = [text.strip() for _, text in read_lines(ids, "a document per line")]
-    yield _made(path, path.stem, "document", keys, _loaded(path)[path.stem])
+    yield _made(path, path.stem, "document", keys, read_npy(path))
 
 
 def _read_npz(path: Path) -> Iterator[Evidence]:
-    arrays = _loaded(path)
+    arrays, all_names = read_npz(path, {"vector", "value", *(name for names in KEYS for name in names)})
     column = next((name for name in ("vector", "value") if name in arrays), None)
     named = next((names for names in KEYS if set(names) <= set(arrays)), None)
     if column is None or named is None:
-        found = ", ".join(sorted(arrays)) or "none"
+        found = ", ".join(all_names) or "none"
         raise InputError(f"{path}: expected arrays `document` and `vector` or `value`, found {found}")
     for name in named:
         if arrays[name].ndim != 1 or len(arrays[name]) != len(arrays[named[0]]):
@@ -229,22 +231,11 @@ def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:
     return list(columns[0]) if len(columns) == 1 else list(zip(columns[0], columns[1], strict=True))
 
 
-def _loaded(path: Path) -> dict[str, Array]:
-    """The arrays of a file of NumPy by their names; that of npy is called after the file."""
-    try:
-        with path.open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            return dict(found) if path.suffix == ".npz" else {path.stem: found}
-    except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
-        problem = "it is no file of NumPy, or has Python objects in it" if "pickle" in str(error) else str(error)
-        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {problem}") from None
-
-
 def _read_table(path: Path) -> Iterator[Evidence]:
     """The pieces of a CSV or TSV file; an empty field is unknown."""
     text = list(read_lines(path, "a header with document, query and document, or system"))
     separator, lines = SEPARATOR[_without_gz(path).suffix], [number for number, _ in text]
-    rows = list(csv.reader((line for _, line in text), delimiter=separator))
+    rows = [_record(path, number, line, separator) for number, line in text]
     header = [name.strip() for name in rows[0]]
     hint = columns_hint(text[0][1], "commas" if separator == "," else "tabs") if len(header) == 1 else ""
     named, about = _keys_of(path, header, hint)
@@ -265,6 +256,13 @@ def _read_table(path: Path) -> Iterator[Evidence]:
     yield from _pieces(path, about, keys, table, lines[1:])
 
 
+def _record(path: Path, number: int, line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise FormatError(path, number, f"not a row of a table: {error}, expected one record per line") from None
+
+
 def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], EvidenceOf]:
     if (twice := repeated(header)) is not None:
         raise FormatError(path, 1, f"the header names column {twice} twice, expected it once")
@@ -281,7 +279,7 @@ def _pieces(
     path: Path,
     about: EvidenceOf,
     keys: Sequence[Key],
-    table: Mapping[str, Sequence[float]],
+    table: Mapping[str, Sequence[float] | Array],
     lines: Sequence[int] | None = None,
 ) -> Iterator[Evidence]:
     """One vector where the columns are numbered, else a piece for each column."""
@@ -304,25 +302,18 @@ def _numbered(names: Sequence[str]) -> bool:
 
 
 def _read_parquet(path: Path) -> Iterator[Evidence]:
-    import pandas as pd
-
-    try:
-        frame = pd.read_parquet(path)
-    except ImportError:
-        raise InputError(f'{path}: reading Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
-    except Exception as error:  # of three libraries, with errors of their own
-        raise InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())}") from None
-    named, about = _keys_of(path, list(map(str, frame.columns)))
+    columns = read_parquet(path, KEYS)
+    named, about = _keys_of(path, list(columns))
     for name in named:
-        if (unnamed := frame[name].isna()).any():
-            raise InputError(f"{path}: row {int(unnamed.argmax())} has no {name}, expected an identifier")
-    keys = _joined([frame[name].astype(str).tolist() for name in named])
-    rest = [name for name in frame.columns if name not in named]
+        if None in columns[name]:
+            raise InputError(f"{path}: row {columns[name].index(None)} has no {name}, expected an identifier")
+    keys = _joined([list(map(str, columns[name])) for name in named])
+    rest = [name for name in columns if name not in named]
     if about == "document" and rest == ["vector"]:
-        yield _made(path, path.stem, about, keys, _stacked(path, frame["vector"].tolist()))
+        yield _made(path, path.stem, about, keys, _stacked(path, columns["vector"]))
         return
     try:
-        table = {str(name): frame[name].astype(float).tolist() for name in rest}
+        table = {name: np.asarray(columns[name], dtype=np.float64) for name in rest}
     except (ValueError, TypeError) as error:
         raise InputError(f"{path}: expected columns of numbers: {error}") from None
     yield from _pieces(path, about, keys, table)

@@ -27,8 +27,8 @@ def every_line(path: Path) -> Lines:
     """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) and byte order mark; `.gz` is opened."""
     number = taken = 0
     try:
-        with _open(path) as stream:
-            most = _most_bytes(path)
+        with open_bytes(path) as stream:
+            most = most_unpacked(path)
             for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
                 taken += len(raw)
                 if len(raw) > LONGEST_LINE or taken > most:
@@ -79,11 +79,13 @@ def columns_hint(text: str, expected: str) -> str:
     return f"; the columns look parted by {found[0]}, expected {expected}: save the file so" if found else ""
 
 
-def _open(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BinaryIO:
+    """The bytes of a file, `.gz` unpacked."""
     return cast("BinaryIO", io.BufferedReader(gzip.open(path))) if path.suffix == ".gz" else path.open("rb")
 
 
-def _most_bytes(path: Path) -> float:
+def most_unpacked(path: Path) -> float:
+    """Bytes that a file may have, unpacked; infinite where it is not packed."""
     return max(UNPACKED, EXPANSION * path.stat().st_size) if path.suffix == ".gz" else math.inf
 
 

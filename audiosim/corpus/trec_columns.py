@@ -4,7 +4,7 @@ Plain is ASCII, a fixed number of columns with one space or tab between, every l
 read the same there, more slowly, and every complaint is made there.
 """
 
-import gzip
+import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.lines import most_unpacked, open_bytes
 
 WORD = 8
 WIDEST = 8 * WORD
@@ -40,8 +41,12 @@ class Columns:
     def read(cls, path: Path, columns: int) -> "Columns | None":
         """The fields of a file, None where the file is not plain, or cannot be read at all."""
         try:
-            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            with open_bytes(path) as file:
+                most = most_unpacked(path)
+                data = file.read() if most == math.inf else file.read(int(most) + 1)
         except (OSError, EOFError, zlib.error):
+            return None
+        if len(data) > most:
             return None
         return cls.split(data, columns) if data.isascii() else None
 

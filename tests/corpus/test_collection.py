@@ -125,7 +125,7 @@ ERRORS = {
         r"small/runs.trec: there is a folder runs too, expected one of them$",
     ),
     "empty folder": ({"runs/.hidden": ""}, r"small/runs: holds no file, expected at least one run$"),
-    "folder in runs": ({"runs/a/b": RUN}, r"small/runs/a: is a folder, expected a run$"),
+    "folder in runs": ({"runs/a/b": RUN}, r"small/runs/a: is a folder, expected a file$"),
     "plain and packed": (
         {"runs.trec": RUN, "runs.trec.gz": RUN},
         r"small/runs.trec: there is runs.trec.gz too, expected one of them$",
