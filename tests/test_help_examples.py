@@ -5,9 +5,12 @@ its systems, so that all examples run in seconds.
 """
 
 import csv
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -142,3 +145,14 @@ def test_an_example_runs(text, place, run):
     assert code == 0, said
     for output in (words[place + 1] for place, word in enumerate(words) if word in ("-o", "--output")):
         assert Path(output).exists()
+
+
+def test_the_shell_completes_commands_and_options(monkeypatch):
+    def completed(words):
+        environment = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        environment["_AUDIOSIM_COMPLETE"] = "complete_bash"
+        command = [sys.executable, "-c", "import sys; sys.argv[0] = 'audiosim'; from audiosim import cli; cli.main()"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.split()
+
+    assert completed("audiosim est") == ["estimate"]
+    assert completed("audiosim estimate --meas") == ["--measure"]

@@ -23,35 +23,51 @@ SETTINGS: dict[str, Any] = {
 }
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
-COMMANDS = {
-    "demo": "serving.demo",
-    "init": "sound.init",
-    "check": "collection_check.check",
-    "extract": "sound.extract",
-    "neighbours": "sound.neighbours",
-    "train": "fitting.train",
-    "predict": "estimating.predict",
-    "estimate": "estimating.estimate",
-    "compare": "estimating.compare",
-    "next": "estimating.next_pairs",
-    "plan": "planning.plan",
-    "simulate": "simulating.simulate",
-    "evaluate": "evaluating.evaluate",
-    "report": "evaluating.report",
-    "reliability": "evaluating.reliability",
-    "satisfaction": "studying.satisfaction",
-    "study": "studying.app",
-    "reproduce": "evaluating.reproduce",
-    "serve": "serving.serve",
-    "worth": "worth_of_evidence.worth",
-    "join": "joining.join",
-    "backup": "keeping.backup",
-    "verify": "keeping.verify_logs",
-    "restore": "keeping.restore",
-    "migrate": "keeping.migrate",
-    "import": "keeping.import_judgments",
-    "token": "access_tokens.app",
+# The commands by the job that they are for: the panels of `audiosim --help`.
+PANELS = {
+    "Begin": {
+        "demo": "serving.demo",
+        "init": "sound.init",
+        "check": "collection_check.check",
+    },
+    "Rank systems": {
+        "estimate": "estimating.estimate",
+        "compare": "estimating.compare",
+        "predict": "estimating.predict",
+        "next": "estimating.next_pairs",
+        "plan": "planning.plan",
+    },
+    "Judge together": {
+        "serve": "serving.serve",
+        "join": "joining.join",
+        "import": "keeping.import_judgments",
+        "token": "access_tokens.app",
+    },
+    "Evaluate and publish": {
+        "evaluate": "evaluating.evaluate",
+        "reliability": "evaluating.reliability",
+        "report": "evaluating.report",
+        "satisfaction": "studying.satisfaction",
+        "study": "studying.app",
+        "reproduce": "evaluating.reproduce",
+    },
+    "Models, and how far to believe them": {
+        "train": "fitting.train",
+        "simulate": "simulating.simulate",
+        "worth": "worth_of_evidence.worth",
+    },
+    "Sound": {
+        "extract": "sound.extract",
+        "neighbours": "sound.neighbours",
+    },
+    "Databases of campaigns": {
+        "backup": "keeping.backup",
+        "verify": "keeping.verify_logs",
+        "restore": "keeping.restore",
+        "migrate": "keeping.migrate",
+    },
 }
+COMMANDS = {name: place for commands in PANELS.values() for name, place in commands.items()}
 
 
 class OnDemand(TyperGroup):
@@ -72,7 +88,8 @@ class OnDemand(TyperGroup):
             return None
         module, function = COMMANDS[cmd_name].split(".")
         if self._listing:
-            return TyperCommand(cmd_name, help=_first_paragraph(module, function))
+            panel = next(name for name, commands in PANELS.items() if cmd_name in commands)
+            return TyperCommand(cmd_name, help=_first_paragraph(module, function), rich_help_panel=panel)
         loaded = getattr(import_module(f"audiosim.cli.{module}"), function)
         if isinstance(loaded, typer.Typer):
             return _built(loaded)
@@ -112,7 +129,7 @@ app = typer.Typer(
     cls=OnDemand,
     help=SUMMARY,
     no_args_is_help=True,
-    **SETTINGS,
+    **(SETTINGS | {"add_completion": True}),
 )
 
 

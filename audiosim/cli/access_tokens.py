@@ -1,4 +1,4 @@
-"""Commands that make, list and end the tokens of a service."""
+"""Create, list and revoke the tokens that control access to a service."""
 
 from typing import Annotated
 

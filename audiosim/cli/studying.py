@@ -1,4 +1,4 @@
-"""Commands on people: satisfaction from their answers, and the lists that a study is to show them."""
+"""Prepare a study of people, and estimate satisfaction from their answers."""
 
 from collections.abc import Sequence
 from pathlib import Path
