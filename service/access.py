@@ -158,6 +158,11 @@ class Access:
         if self._sign_in is not None and secret is not None:
             await self._sign_in.prepare(secret)
 
+    def close(self) -> None:
+        """Ask an issuer no more: the service stops."""
+        if self._sign_in is not None:
+            self._sign_in.close()
+
     def vouched(self, request: Request) -> Person | None:
         """The person whom a proxy vouches for with a request that brings no token of its own; None where nobody is."""
         if self._sign_in is None or "authorization" in request.headers:
@@ -177,13 +182,16 @@ class Access:
         """
         headers, netloc = request.headers, request.headers.get("host", "")
         secret, in_cookie = presented(request)
-        await self.prepare(secret)
         if not request.scope["path"].startswith(HEALTH):  # who asks for it knows the machine, not its names
             self.check_name(netloc)
         by_browser = in_cookie or self.vouched(request) is not None
         if request.method not in SAFE:
             check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
-        caller = NOBODY if NOBODY.role in scopes and self.locked else self.recognise(request)
+        if NOBODY.role in scopes and self.locked:
+            caller = NOBODY  # health and the pages' files wait for no issuer
+        else:
+            await self.prepare(secret)
+            caller = self.recognise(request)
         check_allowed(caller, scopes, request.path_params.get("collection"))
         request.scope["state"].update(caller=caller, role=caller.role)
 

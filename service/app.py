@@ -144,6 +144,7 @@ async def _kept(app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        app.state.access.close()
         app.state.receiver.stop()
         app.state.keeper.stop()
         try:

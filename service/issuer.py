@@ -1,38 +1,78 @@
 """An OpenID Connect issuer: its tokens are good where one of its keys signed them, for us, and they have not ended.
 
-The keys are kept; they are fetched again when they grow old, and when a token names another, as issuers change them.
-Signatures are those of asymmetric keys alone: a key that everybody may read cannot make a token.
+The keys are kept. They are fetched again when they grow old and when a token names another, as issuers change them: by
+one task at a time, within a time and a size, while those that are known serve on. Signatures are those of asymmetric
+keys alone: a key that everybody may read cannot make a token.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 
 from audiosim.errors import AudiosimError, InputError
 from service.callers import DeniedError
 
 LOG = logging.getLogger("service")
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 LEEWAY_S = 30  # that clocks may differ by
-OLD_S = 3600.0  # of keys, until they are fetched again
+FRESH_S = 300.0  # of keys, until they are fetched again: so long a key that the issuer withdrew may still be good
+LONGEST_S = 86_400.0  # of keys that could not be fetched again: older ones count for nothing
 AGAIN_S = 10.0  # between two tries to fetch them
-FETCH_S = 5.0
+FETCH_S = 5.0  # for both documents
+WAIT_S = 3.0  # that a request waits for keys
+MOST_BYTES = 256 * 1024  # of a document
+MOST_KEYS = 100
+RSA_BITS = range(2048, 8193)  # RFC 7518, section 3.3, wants 2048 at least; the largest take long to verify with
+FAMILIES = {"RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "OKP": ("EdDSA",)}
+CURVES = {"P-256": ("ES256",), "P-384": ("ES384",), "P-521": ("ES512",)}
+ALGORITHMS = frozenset(sum([*FAMILIES.values(), *CURVES.values()], ()))
 SECURE = ("localhost", "127.0.0.1", "::1")  # hosts that may be asked without TLS
+REFUSALS = (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError, AudiosimError, ValueError)
+
+
+class About(msgspec.Struct):
+    """What an issuer says of itself (OpenID Connect Discovery 1.0)."""
+
+    issuer: str
+    jwks_uri: str
+
+
+class KeySet(msgspec.Struct):
+    """A set of keys (RFC 7517), each as it is."""
+
+    keys: list[msgspec.Raw]
+
+
+class Described(msgspec.Struct):
+    """What says what a key is for."""
+
+    kty: str
+    kid: str | None = None
+    use: str | None = None
+    alg: str | None = None
+    crv: str | None = None
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Algorithms of the signatures that it verifies: the one it names, else all of its kind."""
+        able = CURVES.get(self.crv or "", ()) if self.kty == "EC" else FAMILIES.get(self.kty, ())
+        return tuple(one for one in able if self.alg in (None, one))
 
 
 class Issuer:
     """An issuer of tokens, by its URL.
 
-    audience      for whom its tokens must be: this service, as it is called there
-    name_claim    what names the person in a token
-    groups_claim  what names their groups; a text or a list of them
+    audience      expected audience (`aud`) of its tokens: this service, as it is called there
+    name_claim    claim with the name of the person
+    groups_claim  claim with a list of their groups
     clock         seconds that never go back
+
+    All of it runs in the event loop that answers requests.
     """
 
     def __init__(
@@ -50,9 +90,10 @@ class Issuer:
         self._jwt = jwt
         self._url, self._audience, self._clock = _checked_url(url), audience, clock
         self._name_claim, self._groups_claim = name_claim, groups_claim
-        self._keys: Mapping[str, Any] = {}
+        self._keys: Mapping[str, tuple[Any, tuple[str, ...]]] = {}
         self._fetched = self._tried = -float("inf")
-        self._lock = Lock()
+        self._trouble = ""
+        self._fetching: asyncio.Task[None] | None = None
 
     @staticmethod
     def may_be_own(secret: str) -> bool:
@@ -60,27 +101,55 @@ class Issuer:
         return secret.count(".") == 2
 
     async def prepare(self, secret: str) -> None:
-        """Fetch the keys where none are known, they are old, or a token names another; not too often."""
-        now = self._clock()
-        if now < self._tried + AGAIN_S or (self._key_of(secret) is not None and now < self._fetched + OLD_S):
+        """Fetch the keys where none are known, they are old, or a token names another; not too often.
+
+        Waits for them, but no longer than WAIT_S, and not at all where the key is known and the issuer is in trouble.
+        """
+        name = self._key_name(secret)
+        if name is None:
             return
-        await asyncio.to_thread(self._fetch)
+        now, known = self._clock(), self._key(name) is not None
+        if known and now < self._fetched + FRESH_S:
+            return
+        if self._fetching is None and now >= self._tried + AGAIN_S:
+            self._tried = now
+            self._fetching = asyncio.create_task(self._fetch())
+        if self._fetching is not None and not (known and self._trouble):
+            await asyncio.wait([self._fetching], timeout=WAIT_S)  # which leaves the task alone, unlike wait_for
+
+    def close(self) -> None:
+        """Fetch no more."""
+        if self._fetching is not None:
+            self._fetching.cancel()
 
     def holder(self, secret: str) -> tuple[str, frozenset[str]] | None:
         """Name and groups of the person that a token is for; None where it is not good."""
-        key = self._key_of(secret)
-        if key is None:
-            if not self._keys:
-                raise DeniedError(
-                    503, "the issuer of this token cannot be reached; try again later", {"Retry-After": "10"}
-                )
+        name = self._key_name(secret)
+        if name is None:
             return None
+        found = self._key(name)
+        if found is None:
+            if self._trouble or not self._keys or self._fetching is not None:
+                # It may be good: whoever shows it is not to be taken for somebody who guesses.
+                later = {"Retry-After": str(int(AGAIN_S))}
+                raise DeniedError(503, "the issuer of this token cannot be reached; try again later", later)
+            return None
+        claims = self._claims(secret, *found)
+        if claims is None:
+            return None
+        groups, person = claims.get(self._groups_claim), claims[self._name_claim]
+        # A text is no list: taken apart at its spaces "not staff" would grant what staff may do.
+        groups = groups if isinstance(groups, list) else []
+        named = frozenset(one for one in groups if isinstance(one, str))
+        return (person, named) if isinstance(person, str) and person.strip() else None
+
+    def _claims(self, secret: str, key: Any, algorithms: tuple[str, ...]) -> dict[str, Any] | None:
         required: Any = {"require": ["exp", "iss", "aud", self._name_claim]}
         try:
-            claims = self._jwt.decode(
+            claims: dict[str, Any] = self._jwt.decode(
                 secret,
                 key,
-                algorithms=list(ALGORITHMS),
+                algorithms=list(algorithms),
                 audience=self._audience,
                 issuer=self._url,
                 leeway=LEEWAY_S,
@@ -88,43 +157,79 @@ class Issuer:
             )
         except self._jwt.PyJWTError:
             return None
-        groups = claims.get(self._groups_claim, [])
-        groups = groups.split() if isinstance(groups, str) else groups if isinstance(groups, list) else []
-        name = claims[self._name_claim]
-        return (name, frozenset(map(str, groups))) if isinstance(name, str) and name.strip() else None
+        return claims
 
-    def _key_of(self, secret: str) -> Any:
-        """The key that a token names, or the only one where it names none; None where it is not known."""
+    def _key_name(self, secret: str) -> str | None:
+        """The name of the key that signed a token, as it says; None where it says that it is none of this issuer's."""
         try:
-            named = self._jwt.get_unverified_header(secret).get("kid")
-        except self._jwt.PyJWTError:
+            header = self._jwt.get_unverified_header(secret)
+            claims = self._jwt.decode(secret, options={"verify_signature": False})
+        except (self._jwt.PyJWTError, RecursionError):
             return None
-        if named is None and len(self._keys) == 1:
+        if header.get("alg") not in ALGORITHMS or claims.get("iss") != self._url:
+            return None
+        return header.get("kid") or ""
+
+    def _key(self, name: str) -> tuple[Any, tuple[str, ...]] | None:
+        """The key of that name, or the only one where none is named, and the algorithms it is for."""
+        if self._clock() > self._fetched + LONGEST_S:
+            return None
+        if not name and len(self._keys) == 1:
             return next(iter(self._keys.values()))
-        return self._keys.get(named or "")
+        return self._keys.get(name)
 
-    def _fetch(self) -> None:
-        with self._lock:
-            if self._clock() < self._tried + AGAIN_S:
-                return
-            self._tried = self._clock()
-            try:
-                self._keys = self._read_keys()
-                self._fetched = self._clock()
-            except (httpx.HTTPError, AudiosimError, ValueError, KeyError, TypeError, self._jwt.PyJWTError) as error:
-                LOG.warning("issuer %s: its keys cannot be had: %s", self._url, str(error) or type(error).__name__)
+    async def _fetch(self) -> None:
+        try:
+            async with asyncio.timeout(FETCH_S):
+                self._keys = await self._read_keys()
+            self._fetched, self._trouble = self._clock(), ""
+        except REFUSALS as error:
+            trouble = str(error) or f"no answer within {FETCH_S:g} s"
+            if trouble != self._trouble:
+                LOG.warning("issuer %s: its keys cannot be had: %s", self._url, trouble)
+            self._trouble = trouble
+        finally:
+            self._fetching = None
 
-    def _read_keys(self) -> dict[str, Any]:
-        about = _get(f"{self._url.rstrip('/')}/.well-known/openid-configuration")
-        if about["issuer"] != self._url:
-            raise ValueError(f"it calls itself {about['issuer']!r:.80}")
-        found = self._jwt.PyJWKSet.from_dict(_get(_checked_url(about["jwks_uri"])))
-        signing = [key for key in found.keys if key.public_key_use in (None, "sig")]
-        return {key.key_id or "": key for key in signing}
+    async def _read_keys(self) -> dict[str, tuple[Any, tuple[str, ...]]]:
+        async with httpx.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=FETCH_S) as client:
+            root = f"{self._url.rstrip('/')}/.well-known/openid-configuration"
+            about = msgspec.json.decode(await _get(client, root), type=About)
+            if about.issuer != self._url:
+                raise ValueError(f"it calls itself {about.issuer!r:.80}")
+            found = msgspec.json.decode(await _get(client, _checked_url(about.jwks_uri)), type=KeySet)
+        keys = dict(filter(None, map(self._read_key, found.keys[:MOST_KEYS])))
+        if not keys:
+            raise ValueError(f"none of its {len(found.keys)} keys verifies signatures")
+        return keys
+
+    def _read_key(self, raw: msgspec.Raw) -> tuple[str, tuple[Any, tuple[str, ...]]] | None:
+        """A key by its name; None where it is not for signatures or cannot be read: the others stay good."""
+        try:
+            described = msgspec.json.decode(raw, type=Described)
+            if described.use not in (None, "sig") or not described.algorithms:
+                return None
+            key = self._jwt.PyJWK.from_json(bytes(raw).decode(), described.algorithms[0]).key
+            usable = hasattr(key, "verify") and (described.kty != "RSA" or key.key_size in RSA_BITS)
+        except Exception as error:  # whatever a library makes of what others wrote
+            LOG.warning("issuer %s: a key cannot be read: %s", self._url, str(error) or type(error).__name__)
+            return None
+        if not usable:
+            LOG.warning("issuer %s: a key that is private, too short or too long is not used", self._url)
+            return None
+        return described.kid or "", (key, described.algorithms)
 
 
-def _get(url: str) -> Any:
-    return httpx.get(url, timeout=FETCH_S).raise_for_status().json()
+async def _get(client: httpx.AsyncClient, url: str) -> bytes:
+    """A document of at most MOST_BYTES: more is not read."""
+    async with client.stream("GET", url) as response:
+        response.raise_for_status()
+        body = bytearray()
+        async for part in response.aiter_raw():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise ValueError(f"{url} has more than {MOST_BYTES:,} bytes")
+    return bytes(body)
 
 
 def _checked_url(url: str) -> str:

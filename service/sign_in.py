@@ -109,6 +109,11 @@ class SignIn:
         if self._issuer is not None and self._issuer.may_be_own(secret):
             await self._issuer.prepare(secret)
 
+    def close(self) -> None:
+        """Ask the issuer no more."""
+        if self._issuer is not None:
+            self._issuer.close()
+
     def holder(self, secret: str) -> Person | None:
         """The person for whom the issuer made a token; None where it is none of the issuer's, or not good."""
         if self._issuer is None or not self._issuer.may_be_own(secret):

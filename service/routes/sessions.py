@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Body, Request, Response
 
-from service.access import COOKIE, Access, address_of
+from service.access import COOKIE, Access, address_of, presented
 from service.callers import NOBODY, OPEN, PUBLIC, Caller
 from service.exchange import chapter, kept
 from service.wire_judging import SessionIn, SessionOut
@@ -31,6 +31,7 @@ async def open_session(
 @router.get("/session")
 async def show_session(request: Request, response: Response, access: AccessDep) -> SessionOut:
     """Show who asks, by a token or as a trusted proxy says; nobody where neither tells."""
+    await access.prepare(presented(request)[0])
     return _session(access.recognise(request), response)
 
 

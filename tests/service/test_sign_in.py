@@ -1,5 +1,6 @@
 """Sign-in by an institution: names that a proxy vouches for, tokens of an issuer; and whoever claims to be either."""
 
+import asyncio
 import base64
 import hmac
 import json
@@ -7,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,6 +16,7 @@ from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
 from service.callers import Caller, DeniedError
+from service.issuer import FRESH_S, LONGEST_S, Issuer
 from service.sign_in import Grant, Person, SignIn
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed: audiosim[oidc]")
@@ -139,12 +141,14 @@ def test_pages_know_who_signed_in_and_other_sites_cannot_use_it(commanded, folde
 
 
 ISSUER = """
-import json, sys
+import json, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
+        if Path(sys.argv[1], "endless").is_file():
+            return self.go_on()
         path = Path(sys.argv[1], self.path.rsplit("/", 1)[-1])
         body = path.read_bytes() if path.is_file() else b""
         self.send_response(200 if body else 404)
@@ -153,6 +157,19 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
         with Path(sys.argv[1], "asked").open("a") as log:
             log.write(self.path + "\\n")
+
+    def go_on(self):
+        size, pause = json.loads(Path(sys.argv[1], "endless").read_text())
+        self.send_response(200)
+        self.end_headers()
+        for sent in range(size, 600_000_000, size):
+            try:
+                self.wfile.write(b" " * size)
+            except OSError:
+                break
+            time.sleep(pause)
+        with Path(sys.argv[1], "sent").open("a") as log:
+            log.write(f"{sent}\\n")
 
     def log_message(self, *_):
         pass
@@ -185,29 +202,207 @@ class LocalIssuer:
             process.wait()
             process.stdout.close()
 
-    def offer(self, *names):
-        """Make keys, where they are new, and offer these alone."""
+    def offer(self, *names, make=None):
+        """Make keys, where they are new, and offer these alone.
+
+        make  a private key; RSA of 2,048 bits if not given
+        """
         from cryptography.hazmat.primitives.asymmetric import rsa
 
         for name in names:
-            self.keys.setdefault(name, rsa.generate_private_key(65537, 2048))
-        public = [
-            {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self.keys[name].public_key())), "kid": name, "use": "sig"}
-            for name in names
-        ]
-        (self.folder / "keys").write_text(json.dumps({"keys": public}), encoding="utf-8")
+            self.keys.setdefault(name, (make or (lambda: rsa.generate_private_key(65537, 2048)))())
+        public = [{**described(self.keys[name].public_key()), "kid": name, "use": "sig"} for name in names]
+        self.say({"keys": public})
+        return public
 
-    def token(self, key, **claims):
+    def say(self, document, what="keys"):
+        text = document if isinstance(document, str) else json.dumps(document)
+        (self.folder / what).write_text(text, encoding="utf-8")
+
+    def go_on_for_ever(self, size, pause):
+        """Answer with so many bytes a time, after so long a pause each, without an end."""
+        self.say([size, pause], "endless")
+
+    def token(self, key, algorithm="RS256", **claims):
         now = time.time()
         said = {"iss": self.url, "aud": "audiosim", "sub": "ann", "iat": now, "exp": now + 300} | claims
         said = {name: value for name, value in said.items() if value is not None}
-        return jwt.encode(said, self.keys[key], "RS256", headers={"kid": key})
+        return jwt.encode(said, self.keys[key], algorithm, headers={"kid": key})
 
     @property
     def asked(self):
         """Number of times that its keys were fetched."""
         path = self.folder / "asked"
         return path.read_text(encoding="utf-8").count("/keys") if path.exists() else 0
+
+
+def described(public):
+    """A key as a JWK without `alg`, by PyJWT."""
+    algorithms = jwt.algorithms.get_default_algorithms()
+    kinds = ("RS256", "ES256", "EdDSA")
+    for kind in kinds:
+        with suppress(TypeError, AttributeError, jwt.InvalidKeyError):
+            return json.loads(algorithms[kind].to_jwk(public))
+    raise AssertionError(public)
+
+
+class Asked:
+    """Our side of an issuer, with a clock that the test sets."""
+
+    def __init__(self, url):
+        self.now = 1000.0
+        self.issuer = Issuer(url, "audiosim", clock=lambda: self.now)
+
+    def holder(self, token):
+        """Whom a token is for, once the keys were asked for; the status of the refusal where it is one."""
+
+        async def ask():
+            await self.issuer.prepare(token)
+            fetching = self.issuer._fetching
+            try:
+                return self.issuer.holder(token)
+            except DeniedError as error:
+                return error.status_code
+            finally:
+                self.issuer.close()
+                if fetching is not None:
+                    await asyncio.wait([fetching])
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """An issuer that runs, for the tests of this module to set."""
+    with LocalIssuer(tmp_path_factory.mktemp("issuers") / "local").running() as issuer:
+        yield issuer
+
+
+@pytest.fixture
+def offering(local):
+    """That issuer with one key, called one."""
+    (local.folder / "endless").unlink(missing_ok=True)
+    local.offer("one")
+    return local
+
+
+ANN = ("ann", frozenset())
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"])
+def test_all_algorithms_of_a_key_that_names_none_are_good(offering, algorithm):
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    curve = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}.get(algorithm)
+    name = "one" if curve is None else algorithm
+    if curve is not None:
+        offering.offer(name, make=lambda: ec.generate_private_key(curve()))
+    assert Asked(offering.url).holder(offering.token(name, algorithm)) == ANN
+
+
+def test_a_key_for_one_algorithm_verifies_no_other(offering):
+    (public,) = offering.offer("one")
+    offering.say({"keys": [public | {"alg": "PS256"}]})
+    assert Asked(offering.url).holder(offering.token("one", "PS256")) == ANN
+    assert Asked(offering.url).holder(offering.token("one", "RS256")) is None
+
+
+@pytest.mark.parametrize("groups", ["not staff", "staff", {"staff": True}, 7, None])
+def test_groups_that_are_no_list_are_none(offering, groups):
+    assert Asked(offering.url).holder(offering.token("one", groups=groups)) == ANN
+    assert Asked(offering.url).holder(offering.token("one", groups=["staff", 7])) == ("ann", frozenset({"staff"}))
+
+
+BROKEN = [
+    "",
+    "[]",
+    "null",
+    "not JSON",
+    "[" * 100_000,
+    '{"keys": null}',
+    '{"keys": {}}',
+    '{"keys": []}',
+    '{"keys": [null, 7, [], "x"]}',
+    '{"keys": [{"kty": "RSA"}]}',
+    '{"keys": [{"kty": 7, "kid": []}]}',
+    '{"keys": [{"kty": "RSA", "kid": "one", "n": 7, "e": []}]}',
+    '{"keys": [{"kty": "RSA", "kid": "one", "n": "AQAB", "e": "AQAB"}]}',
+    '{"keys": [{"kty": "EC", "crv": "P-256", "kid": "one", "x": "AA", "y": null}]}',
+    '{"keys": [{"kty": "oct", "kid": "one", "k": "c2VjcmV0"}]}',
+]
+
+
+@pytest.mark.parametrize("document", BROKEN)
+def test_a_broken_key_document_is_an_issuer_in_trouble(offering, document, caplog):
+    offering.say(document)
+    assert Asked(offering.url).holder(offering.token("one")) == 503
+    assert "its keys cannot be had" in caplog.text
+    public = offering.offer("one")
+    if document.startswith('{"keys": [{'):  # a key that cannot be read leaves the others good
+        offering.say(document.replace("[{", f"[{json.dumps(public[0])}, {{", 1))
+        assert Asked(offering.url).holder(offering.token("one")) == ANN
+
+
+def test_a_withdrawn_key_is_good_until_keys_are_fetched_again_and_no_longer(offering):
+    asked, token = Asked(offering.url), offering.token("one")
+    assert asked.holder(token) == ANN
+    offering.offer("two")
+    asked.now += FRESH_S - 1
+    assert asked.holder(token) == ANN
+    asked.now += 2
+    assert asked.holder(token) is None
+    assert asked.holder(offering.token("two")) == ANN
+
+
+def test_old_keys_serve_while_the_issuer_is_in_trouble_but_not_for_ever(offering):
+    asked, token = Asked(offering.url), offering.token("one")
+    assert asked.holder(token) == ANN
+    offering.say("broken")
+    offering.keys["new"] = offering.keys["one"]
+    asked.now += FRESH_S + 1
+    assert asked.holder(token) == ANN
+    assert asked.holder(offering.token("new")) == 503  # it may be good: the issuer would know
+    asked.now += LONGEST_S
+    assert asked.holder(token) == 503
+
+
+def test_tokens_that_do_not_name_the_issuer_start_no_fetch(offering):
+    before, asked = offering.asked, Asked(offering.url)
+    other = jwt.encode({"iss": "https://evil.example", "aud": "audiosim", "sub": "ann"}, offering.keys["one"], "RS256")
+    unsigned = jwt.encode({"iss": offering.url, "aud": "audiosim", "sub": "ann"}, None, "none")
+    nested = base64.urlsafe_b64encode(b"[" * 40_000).decode()
+    for token in ("a.b.c", other, unsigned, f"{nested}.e30.x", ".."):
+        assert asked.holder(token) is None
+    assert offering.asked == before
+
+
+def test_no_more_of_a_document_is_read_than_there_may_be(offering, wait_until):
+    offering.go_on_for_ever(65_536, 0.001)
+    asked = Asked(offering.url)
+    assert asked.holder(offering.token("one")) == 503
+    log = offering.folder / "sent"
+    wait_until(lambda: log.exists() and log.read_text().endswith("\n"))
+    assert int(log.read_text()) < 8_000_000  # what was under way; of 600 MB
+
+
+@pytest.mark.slow
+def test_an_issuer_that_trickles_holds_up_neither_requests_nor_the_end(commanded, folders, tmp_path, run):
+    db = f"sqlite:///{tmp_path / 'campaign.db'}"
+    own = run("token", "create", "--role", "organiser", "--name", "me", "--db", db)[1].split()[-1]
+    issuer = LocalIssuer(tmp_path / "issuer")
+    issuer.offer("one")
+    issuer.go_on_for_ever(1, 1)
+    with (
+        issuer.running(),
+        commanded(folders[:1], tmp_path / "log", *options_for(issuer), "--db", db) as server,
+        server.client() as client,
+    ):
+        assert status(client, issuer.token("one")) == 503
+        assert status(client, own) == 200
+        assert client.get("/health/live", headers={"Authorization": f"Bearer {issuer.token('one')}"}).status_code == 200
+        began = time.monotonic()
+        server.stop()
+        assert time.monotonic() - began < 20  # it went on for a minute
 
 
 def signed_by_hand(token, secret):
