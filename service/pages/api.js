@@ -51,6 +51,7 @@ export function newKey() {
  *
  * body    sent as JSON; a file as it is
  * key     of a request that changes something: sent twice, it is done once
+ * token   instead of the one in the cookie
  * accept  "json", "bytes" or "text"
  * tries   how often to send it where that is safe: without a body, or with a key, or where `repeatable`
  */
@@ -70,11 +71,12 @@ export async function ask(path, options = {}) {
 export const get = (path, options = {}) => ask(path, options);
 export const post = (path, body = {}, options = {}) => ask(path, { ...options, body });
 
-async function once(path, { method, body, key, accept = "json", patienceMs = PATIENCE_MS, signal }) {
+async function once(path, { method, body, key, token, accept = "json", patienceMs = PATIENCE_MS, signal }) {
   const headers = new Headers();
   const file = body instanceof Blob;
   if (body !== undefined) headers.set("Content-Type", file ? "application/octet-stream" : "application/json");
   if (key) headers.set("Idempotency-Key", key);
+  if (token) headers.set("Authorization", `Bearer ${token}`);
   const patience = AbortSignal.timeout(patienceMs);
   let answer;
   try {
@@ -123,6 +125,9 @@ export async function session() {
     throw error;
   }
 }
+
+/** Whose a token is; answers as `session`, and an error where it is nobody's. */
+export const whose = (token) => get("/v1/session", { token });
 
 /** Keep a token in a cookie that scripts cannot read; answers as `session`. */
 export const logIn = (token) => post("/v1/session", { token });

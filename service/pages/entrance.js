@@ -1,9 +1,10 @@
-// The way in and out of a page that needs a token: a form to sign in with, and a button to leave by.
+// The way in and out of a page that needs a token: a form to sign in with, and a button to sign out.
 
 import { logIn, logOut } from "./api.js";
+import { Store } from "./judge/store.js";
 import { byId, element } from "./page.js";
 
-/** Fill `#entrance-form`, say in `#entrance-trouble` what goes wrong there, and make `#leave` forget the token. */
+/** Fill `#entrance-form`, say in `#entrance-trouble` what goes wrong there, and make `#leave` sign out. */
 export function openEntrance() {
   const token = { id: "token", type: "password", autocomplete: "current-password", required: true, spellcheck: "false" };
   const field = element("input", token);
@@ -22,7 +23,15 @@ export function openEntrance() {
     }
   });
   byId("leave").addEventListener("click", async () => {
-    await logOut();
-    location.reload();
+    byId("leave").disabled = true;
+    try {
+      await logOut();
+      await Store.forgetAll();
+      location.reload();
+    } catch (error) {
+      byId("trouble").textContent = `You are still signed in: ${error.message}. Try again.`;
+      byId("trouble").hidden = false;
+      byId("leave").disabled = false;
+    }
   });
 }

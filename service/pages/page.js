@@ -1,5 +1,7 @@
 // What both pages need of the document: themes, announcements, building of elements.
 
+document.documentElement.dataset.loaded = ""; // for unloaded.js: a module runs when all that it imports is there
+
 const KEY = "audiosim-theme";
 const THEMES = ["system", "light", "dark"];
 

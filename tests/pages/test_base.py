@@ -83,7 +83,7 @@ def test_an_unknown_collection_has_no_page(still, page):
     assert answer.status_code == 404
     answer = still.get(f"/{page}/%3Cb%3Eno")
     assert answer.status_code == 404
-    assert "There is no collection “&lt;b&gt;no” here" in answer.text
+    assert "There is no collection “<bdi>&lt;b&gt;no</bdi>” here" in answer.text
 
 
 @pytest.mark.parametrize("name", ["judge.html", "nothing.js", "../routes/pages.py", "%2e%2e/app.py", "vendor"])

@@ -15,6 +15,7 @@ SCRIPT = "</script><script>window.pwned=1</script><!--"
 ADDRESS = "javascript:window.pwned=1"
 TEMPLATE = "${window.pwned=1}{{constructor.constructor('window.pwned=1')()}}<svg/onload=window.pwned=1>"
 NAMES = (IMAGE, ATTRIBUTE, SCRIPT, ADDRESS, TEMPLATE)
+BACKWARDS = "\u202e"  # what follows is written from right to left, to the end of what isolates it
 FOREIGN = "img[src=x], svg[onload], [onerror], [onload], [onfocus], [onmouseover], a[href^=javascript]"
 
 
@@ -24,7 +25,7 @@ def hostile(demo, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "demo"
     shutil.copytree(demo, folder)
     settings = (folder / "collection.toml").read_text(encoding="utf-8").splitlines()
-    name = json.dumps("".join(NAMES))
+    name = json.dumps(f"{BACKWARDS}{''.join(NAMES)}")
     settings = [f"name = {name}", *(line for line in settings if not line.startswith("name"))]
     (folder / "collection.toml").write_text("\n".join(settings) + "\n", encoding="utf-8")
     documents = [line.split("\t") for line in (folder / "documents.tsv").read_text(encoding="utf-8").splitlines()]
@@ -43,7 +44,7 @@ def hostile(demo, tmp_path_factory):
     systems = {}
     for number, path in enumerate(sorted((folder / "runs").iterdir())):
         fields = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-        system = systems.setdefault(fields[0][5], f"{fields[0][5]}{NAMES[number % len(NAMES)]}")
+        system = systems.setdefault(fields[0][5], f"{BACKWARDS}{fields[0][5]}{NAMES[number % len(NAMES)]}")
         text = "".join(
             f"{q}{ATTRIBUTE} {zero} {renamed[d]} {rank} {score} {system}\n" for q, zero, d, rank, score, _ in fields
         )
@@ -62,15 +63,32 @@ def live(hostile, commanded, tmp_path):
         yield running
 
 
+# Texts in which a name turns around what follows: beside others in one block, not within <bdi>, not isolated by signs.
+TURNED = """() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data, parentElement } = walker.currentNode;
+    const open = data.replace(/\\u2068[^\\u2069]*\\u2069/g, "");
+    if (!open.includes("\\u202e") || parentElement.closest("bdi, option, title, script")) continue;
+    let block = parentElement;
+    while (getComputedStyle(block).display.startsWith("inline")) block = block.parentElement;
+    if (block.textContent.trim() !== data.trim() || !data.trim().startsWith("\\u202e")) found.push(block.outerHTML);
+  }
+  return found;
+}"""
+
+
 def check_harmless(page):
     assert page.evaluate("window.pwned") is None
     assert page.locator(FOREIGN).count() == 0
+    assert page.evaluate(TURNED) == []
 
 
 def test_the_judging_page_shows_hostile_names_as_text(browse):
     page = browse("/judge/demo?listen=0")
     page.locator("#name:focus").wait_for()
-    page.keyboard.insert_text(f"Ann{IMAGE}")
+    page.keyboard.insert_text(f"{BACKWARDS}Ann{IMAGE}")
     page.keyboard.press("Enter")
     page.locator("#screen-start:not([hidden])").wait_for()
     expect(page.locator("body")).to_contain_text(IMAGE)
@@ -87,18 +105,23 @@ def test_the_judging_page_shows_hostile_names_as_text(browse):
 
 def test_the_organisers_page_shows_hostile_names_as_text(browse, http):
     path = "/v1/collections/demo"
-    pairs = http.post(f"{path}/next", json={"assessor": f"Ann{ATTRIBUTE}", "count": 3}).json()["pairs"]
-    for pair, said in zip(pairs, ({"fine": 10, "note": SCRIPT}, {"cannot": IMAGE}, {"fine": 90}), strict=True):
-        body = {"query": pair["query"], "document": pair["document"], "assessor": f"Ann{ATTRIBUTE}", **said}
+    pairs = http.post(f"{path}/next", json={"assessor": f"{BACKWARDS}Ann{ATTRIBUTE}", "count": 3}).json()["pairs"]
+    for pair, said in zip(
+        pairs,
+        ({"fine": 10, "note": f"{BACKWARDS}{SCRIPT}"}, {"cannot": f"{BACKWARDS}{IMAGE}"}, {"fine": 90}),
+        strict=True,
+    ):
+        body = {"query": pair["query"], "document": pair["document"], "assessor": f"{BACKWARDS}Ann{ATTRIBUTE}", **said}
         assert http.post(f"{path}/judgments", json=body).status_code == 201
     wrong = f"query,document,fine\n{pairs[0]['query']},{IMAGE},10\n".encode()
     assert http.post(f"{path}/judgments/import", content=wrong).status_code == 422
     assert http.post(f"{path}/invitations", json={"name": f"Bob{TEMPLATE}"}).is_success
     page = browse("/organise/demo")
+    page.click("#tab-log")
     expect(page.locator("#imports")).to_contain_text(IMAGE)
     expect(page.locator("body")).to_contain_text(IMAGE)
     expect(page.locator("body")).to_contain_text(f"Ann{ATTRIBUTE}")
-    assert http.post(f"{path}/pause", json={"reason": f"lunch{IMAGE}"}).is_success
+    assert http.post(f"{path}/pause", json={"reason": f"{BACKWARDS}lunch{IMAGE}"}).is_success
     expect(page.locator("#pause")).to_be_hidden()
     for summary in page.locator("details:not([open]) > summary").all():
         if summary.is_visible():
@@ -126,7 +149,7 @@ def asked(hostile, commanded, tmp_path):
 
 def test_questions_and_reasons_of_hostile_words_are_shown_as_text(asked, browse, watch):
     watch.expected.append("409")  # it is paused in the middle
-    page = browse(f"/judge/demo#name=Ann{quote(IMAGE)}")
+    page = browse(f"/judge/demo#name={quote(f'{BACKWARDS}Ann{IMAGE}')}")
     page.locator("#screen-start:not([hidden])").wait_for()
     page.locator("#skip-training").click()
     page.locator("#screen-desk:not([hidden])").wait_for()
@@ -134,7 +157,7 @@ def test_questions_and_reasons_of_hostile_words_are_shown_as_text(asked, browse,
         expect(page.locator("body")).to_contain_text(words)
     check_harmless(page)
     with asked.client() as http:
-        assert http.post("/v1/collections/demo/pause", json={"reason": SCRIPT}).is_success
+        assert http.post("/v1/collections/demo/pause", json={"reason": f"{BACKWARDS}{SCRIPT}"}).is_success
     again = browse(f"/judge/demo#name=Bob{quote(IMAGE)}")
     expect(again.locator("body")).to_contain_text(SCRIPT)
     check_harmless(again)

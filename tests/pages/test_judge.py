@@ -610,11 +610,11 @@ def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, htt
         lambda route: route.continue_(post_data=route.request.post_data.replace('"fine":17', '"fine":17.5')),
     )
     judge(page, 0)
-    expect(page.locator("#state")).to_have_text("Saved, 1 not taken: see My answers")
+    expect(page.locator("#state")).to_have_text("Saved, 1 rejected: see My answers")
     open_answers(page)
     assert "grade 17.5 is not on the fine scale" in page.inner_text("#refused")
     page.unroute("**/judgments")
-    page.click("#refused >> text=Send it again")
+    page.click("#refused >> text=Send again")
     saved(page)
     assert [one["fine"] for one in answers(http, "Ann")] == [17]
 

@@ -29,7 +29,7 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
     expect(page.locator("#status-demo")).to_have_text("Open")
     campaign = http.get("/v1/collections/demo/campaign").json()
     said = page.inner_text("#state-demo")
-    assert f"0 of {campaign['pool']} pairs judged. Predicted, nothing judged" in said
+    assert f"0 of {campaign['pool']} pairs judged. Predictions only, nothing judged yet" in said
     assert f"{int(campaign['confidence'] * 1000) / 10}" in said
     assert wrong(page) == []
     hrefs = {link.inner_text(): link.get_attribute("href") for link in page.locator("#collections a").all()}

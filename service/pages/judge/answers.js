@@ -38,8 +38,8 @@ function refusal(work, message, revise) {
     work.outbox.flush();
     await listAnswers(work, revise);
   };
-  const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, "Send it again");
-  const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, "Forget it");
+  const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, "Send again");
+  const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, "Discard");
   const what = message.kind === "judgment" ? inWords(spread(message.body), work.questions) : "Undo";
-  return element("div", { class: "note bad" }, element("p", {}, `Not taken: ${what}. The service said: ${message.reason}.`), element("div", { class: "row" }, retry, forget));
+  return element("div", { class: "note bad" }, element("p", {}, `Rejected: ${what}. The service said: ${message.reason}.`), element("div", { class: "row" }, retry, forget));
 }

@@ -33,12 +33,12 @@ export class Desk extends EventTarget {
    * listen  seconds, where they are not the usual ones
    * starts  where in each clip it begins, in seconds
    */
-  show(pair, clips, { draft = {}, listen = this.usualListen, starts = [0, 0], saveText = "Save and go on" } = {}) {
+  show(pair, clips, { draft = {}, listen = this.usualListen, starts = [0, 0], saveText = "Save and continue" } = {}) {
     Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
     this.form.show(draft.answers);
     byId("save-text").textContent = saveText;
     this.player.load(clips, { heard: draft.heard, starts });
-    this.trouble(clips.every(Boolean) ? "" : "There is no sound of this pair. Say under “Cannot judge” that a clip does not play.");
+    this.trouble(clips.every(Boolean) ? "" : "This pair has no sound. Choose “Cannot judge…” and say that a clip does not play.");
     byId("feedback").hidden = true;
     byId("position").setAttribute("aria-valuemax", this.player.length.toFixed(1));
     this.#draw();
@@ -151,7 +151,7 @@ export class Desk extends EventTarget {
     const gross = disagree(this.form.said);
     const warning = byId("warning");
     if (gross === warning.hidden) {
-      warning.textContent = gross ? "The button and the slider say quite different things. That may be right: you can save it as it is." : "";
+      warning.textContent = gross ? "The button and the slider disagree. You can save this if you mean it." : "";
       warning.hidden = !gross;
     }
     this.#showMissing();

@@ -1,18 +1,20 @@
 // Who judges: by an invitation, a token, or a name where the service is open.
 
 import { logIn, logOut, session, takeInvitation } from "../api.js";
+import { accept } from "../invitation.js";
 import { byId } from "../page.js";
+import { named } from "../text.js";
 import { showScreen, submitted, trouble } from "./screens.js";
-
-const NAME = "audiosim-name";
+import { assessorName, Store } from "./store.js";
 
 /** The assessor's name, and whether they can leave and let another in. */
 export async function enter() {
   const { token, name } = takeInvitation();
-  if (token) await patiently(() => present(token));
+  if (token) await patiently(() => present(token, accept));
   for (;;) {
     const who = await patiently(session);
     if (who === null) await askForToken();
+    else if (who.role === "client") await askForAnother("You are signed in as ", named(who.name), ", with a token for programs, which cannot judge.");
     else if (who.role === "assessor") return { assessor: who.name, leave: leaveSession };
     else return { assessor: await askForName(who.name, name?.trim()), leave: forgetName };
   }
@@ -25,14 +27,21 @@ export async function enterAgain(assessor) {
   return who !== null && (who.role !== "assessor" || who.name === assessor);
 }
 
-async function patiently(ask) {
+async function patiently(ask, before = "") {
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      await trouble(error.message);
+      await trouble(`${before}${error.message}.`);
     }
   }
+}
+
+/** Say why the token that is there does not do, and take another one. */
+export async function askForAnother(...why) {
+  byId("token-wrong").replaceChildren(...why, " Open an assessor's link, or paste its token here.");
+  byId("token-wrong").hidden = false;
+  await askForToken();
 }
 
 async function askForToken() {
@@ -43,10 +52,10 @@ async function askForToken() {
 }
 
 /** Show a token to the service; whether it took it. */
-async function present(token) {
+async function present(token, show = logIn) {
   const wrong = byId("token-wrong");
   try {
-    await logIn(token);
+    await show(token);
     wrong.hidden = true;
     byId("token").value = "";
     return true;
@@ -60,40 +69,24 @@ async function present(token) {
 
 /** The name that an invitation gave, that was given on this device before, or that is given now. */
 async function askForName(known, invited) {
-  if (invited) return write(invited);
-  const stored = read();
+  if (invited) return assessorName.write(invited);
+  const stored = assessorName.read();
   if (stored) return stored;
   showScreen("name");
   byId("name").value = known;
   for (;;) {
     const name = await submitted("name-form", "name");
-    if (name) return write(name);
+    if (name) return assessorName.write(name);
   }
 }
 
 async function leaveSession() {
-  await logOut();
+  await patiently(logOut, "You are still signed in: ");
+  await Store.forgetAll();
   location.reload();
 }
 
-function forgetName() {
-  write("");
+async function forgetName() {
+  await Store.forgetAll();
   location.reload();
-}
-
-function read() {
-  try {
-    return localStorage.getItem(NAME);
-  } catch {
-    return null;
-  }
-}
-
-function write(name) {
-  try {
-    localStorage.setItem(NAME, name);
-  } catch {
-    // storage may be forbidden: then the name is asked for again
-  }
-  return name;
 }

@@ -115,7 +115,7 @@ function moveSlider(question, answer, said) {
   input.value = unset ? startOf(question, said) : levels.indexOf(answer);
   input.style.setProperty("--set", unset ? 0 : levels.indexOf(answer) / (levels.length - 1));
   for (const one of [input, shown]) one.classList.toggle("unset", unset);
-  shown.textContent = unset ? "not set: choose a place" : String(answer);
+  shown.textContent = unset ? "not set" : String(answer);
   input.setAttribute("aria-valuetext", unset ? "not set" : String(answer));
 }
 

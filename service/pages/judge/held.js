@@ -2,6 +2,7 @@
 
 import { get, wait } from "../api.js";
 import { byId } from "../page.js";
+import { named } from "../text.js";
 import { showScreen } from "./screens.js";
 
 const LOOK_MS = 3_000;
@@ -20,16 +21,16 @@ export async function untilOpen({ root, answers, outbox }) {
 
 function say(now, count, waiting) {
   byId("held-title").textContent = now.status === "closed" ? "Judging has ended" : "Paused";
-  byId("held-who").textContent = whoDid(now);
+  byId("held-who").replaceChildren(...whoDid(now));
   byId("held-safe").hidden = !count;
   const kept = count === 1 ? "Your answer is" : `All your ${count} answers are`;
-  byId("held-safe").textContent = `${kept} safe${waiting ? `: ${waiting} of them on this device, to be sent as soon as that can be` : ""}.`;
+  byId("held-safe").textContent = `${kept} safe${waiting ? `; ${waiting} on this device will be sent as soon as possible` : ""}.`;
 }
 
-/** Who paused or closed the campaign, when, and why, as far as it is known. */
+/** Who paused or closed the campaign, when, and why, as far as it is known: as nodes. */
 export function whoDid({ status, by, since, reason }) {
   const when = new Date(since);
   const today = when.toDateString() === new Date().toDateString();
   const time = new Intl.DateTimeFormat(undefined, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(when);
-  return `${by || "The organiser"} ${status} this listening test ${today ? "at" : "on"} ${time}${reason ? `: “${reason}”` : ""}.`;
+  return [by ? named(by) : "The organiser", ` ${status} this listening test ${today ? "at" : "on"} ${time}`, ...(reason ? [": “", named(reason), "”."] : ["."])];
 }

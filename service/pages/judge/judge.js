@@ -1,11 +1,12 @@
 // The judging page: puts its parts together, and leads from entering to the first pair.
 
-import { get } from "../api.js";
+import { get, wait } from "../api.js";
 import { announce, byId, element, switchThemes } from "../page.js";
+import { apart, named } from "../text.js";
 import { listAnswers } from "./answers.js";
 import { Clips } from "./clips.js";
 import { Desk } from "./desk.js";
-import { enter } from "./entry.js";
+import { askForAnother, enter } from "./entry.js";
 import { whoDid } from "./held.js";
 import { Judging } from "./judging.js";
 import { listenToKeys, showKeys } from "./keys.js";
@@ -20,6 +21,7 @@ import { Work } from "./work.js";
 
 const RENEWAL_MS = 30_000; // between two looks at the leases
 const TRAINING_LISTEN_S = 3;
+const FLUSH_MS = 3_000; // for answers on their way before somebody signs out
 const STATES = {
   saved: { look: "good", say: () => "Saved" },
   saving: { look: "good", say: () => "Saving…" },
@@ -37,7 +39,7 @@ async function begin() {
   const { assessor, leave } = await enter();
   const described = await asked("");
   byId("title").textContent = described.name;
-  document.title = `Judging ${described.name}`;
+  document.title = `Judging ${apart(described.name)}`;
   const judging = await assemble(assessor);
   connect(judging);
   await judging.untilDone(() => judging.work.load());
@@ -53,6 +55,11 @@ async function asked(what) {
       return await get(`/v1/collections/${encodeURIComponent(collection)}${what}`);
     } catch (error) {
       if (error.status === 422) throw error;
+      if (error.status === 403) {
+        await askForAnother(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`);
+        location.reload(); // as whoever the other token is for
+        await new Promise(() => {});
+      }
       await trouble(`${error.message}.`);
     }
   }
@@ -77,10 +84,21 @@ async function assemble(assessor) {
   byId("start-task").hidden = !task;
   settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
   const desk = new Desk(player, questions, settings.listen);
-  const store = await Store.open(collection, assessor);
+  const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
   const work = new Work({ collection, assessor, questions, settings, store, outbox });
   return new Judging({ work, desk, clips: new Clips(player.context), player, pace: new Pace(settings.break) });
+}
+
+/** The store of this device; without one an answer could be lost, so that nothing is judged. */
+async function openStore(assessor) {
+  for (;;) {
+    try {
+      return await Store.open(collection, assessor);
+    } catch {
+      await trouble("This browser does not let the page save answers on this device. Leave the private window or allow site data, then try again.");
+    }
+  }
 }
 
 /** Tell what is to come, and wait for the click without which browsers play no sound. */
@@ -104,16 +122,16 @@ function showWelcome(work, lessons, leave) {
   const left = work.pairs.length;
   byId("start-title").textContent = work.answers.size ? "Welcome back" : "Welcome";
   byId("start-text").textContent = lessons.length
-    ? `You will hear pairs of clips, and say how similar they sound. ${lessons.length} pairs for training come first, then a batch of ${left}.`
-    : `${left} ${left === 1 ? "pair is" : "pairs are"} left in this batch. It goes on where you stopped.`;
+    ? `You will hear pairs of clips and say how similar they sound: ${lessons.length} training pairs first, then a batch of ${left}.`
+    : `${left} ${left === 1 ? "pair is" : "pairs are"} left in this batch. You continue where you stopped.`;
   byId("start").textContent = lessons.length ? "Start the training" : "Start";
   byId("skip-training").hidden = !lessons.length;
   byId("leave").hidden = false;
-  byId("leave").textContent = `Not ${work.assessor}?`;
-  byId("leave").addEventListener("click", leave, { once: true });
+  byId("leave").replaceChildren(element("span", {}, "Not ", named(work.assessor), "?"));
+  byId("leave").addEventListener("click", () => Promise.race([work.outbox.flush(), wait(FLUSH_MS)]).then(leave), { once: true });
   byId("open-answers").hidden = false;
   byId("settings-wrong").hidden = !settings.wrong.length;
-  byId("settings-wrong").textContent = `This address asks for what there is not: ${settings.wrong.join("; ")}. The usual setting is taken instead; tell whoever sent you the link.`;
+  byId("settings-wrong").textContent = `This link contains invalid settings: ${settings.wrong.join("; ")}. Defaults are used; please tell whoever sent you the link.`;
   showScreen("start");
 }
 
@@ -129,7 +147,7 @@ function showReasons(reasons) {
 
 async function train(judging, lessons) {
   for (const [place, lesson] of lessons.entries()) {
-    judging.place(`Training ${place + 1} of ${lessons.length}`, "not kept", place / lessons.length);
+    judging.place(`Training ${place + 1} of ${lessons.length}`, "not saved", place / lessons.length);
     const starts = ([, candidate]) => lesson.starts(candidate?.buffer.duration ?? 0);
     const said = await judging.answered("training", lesson.pair, { starts, listen: Math.min(TRAINING_LISTEN_S, settings.listen) });
     const { good, text } = lesson.teach(height(said.answers, judging.desk.form.questions));
@@ -201,7 +219,7 @@ function showState({ target: outbox }) {
   const badge = byId("state");
   badge.hidden = false;
   badge.className = `badge push ${lost ? "bad" : look}`;
-  badge.textContent = lost ? `Saved, ${refused} not taken: see My answers` : say(waiting);
+  badge.textContent = lost ? `Saved, ${refused} rejected: see My answers` : say(waiting);
   badge.title = reason;
   if (state !== shown && [state, shown].some((one) => !["saved", "saving"].includes(one))) announce(badge.textContent);
   if (state !== shown && state === "held") showHold();
@@ -213,11 +231,11 @@ function showState({ target: outbox }) {
 async function showHold() {
   const now = await get(`/v1/collections/${encodeURIComponent(collection)}/status`).catch(() => null);
   if (!now || now.status === "open") return;
-  const rest = now.status === "paused" ? "you can go on with the pairs that you have; they are sent when it is resumed" : "they are sent if it is opened again";
-  byId("hold").textContent = `${whoDid(now)} Your answers are safe: they are kept on this device, and ${rest}.`;
+  const rest = now.status === "paused" ? "You can finish the pairs you have; answers are sent when judging resumes." : "They are sent if judging opens again.";
+  byId("hold").replaceChildren(...whoDid(now), ` Your answers are safe on this device. ${rest}`);
 }
 
 begin().catch((error) => {
   console.error(error);
-  trouble("This is a mistake in the page. Your answers are kept; load the page again.").then(() => location.reload());
+  trouble("Something went wrong in this page; your last answer may not be saved. Reload the page to continue.").then(() => location.reload());
 });

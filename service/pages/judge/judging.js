@@ -78,7 +78,7 @@ export class Judging {
     delete this.drafts[nameOf(pair)];
     this.work.store.keep("drafts", this.drafts);
     if (mode === "pair") this.pace.note();
-    announce(mode === "pair" ? `Saved. ${this.work.pairs.length} left in this batch.` : "The revision is saved.");
+    announce(mode === "pair" ? `Saved. ${this.work.pairs.length} left in this batch.` : "Revision saved.");
     await this.showNext();
   }
 
@@ -120,10 +120,10 @@ export class Judging {
     const last = await this.work.undo();
     if (!last) {
       this.mode = mode;
-      announce("There is nothing to take back.");
+      announce("Nothing to undo.");
       return;
     }
-    announce("The last answer is taken back.");
+    announce("Last answer undone.");
     this.place("Once more: the last pair", this.#rate(), this.work.done / this.work.settings.batch);
     const draft = { answers: last };
     if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: what it replaced holds
@@ -151,7 +151,7 @@ export class Judging {
       return; // another time; answers wait in the outbox meanwhile
     }
     if (this.mode !== "pair" || nameOf(this.desk.pair) !== now || this.work.pairs.some((pair) => nameOf(pair) === now)) return;
-    announce("This pair has gone to somebody else, as it was left for long. Here is the next one.");
+    announce("This pair timed out and was given to someone else. Here is the next one.");
     await this.showNext();
   }
 
@@ -166,11 +166,11 @@ export class Judging {
     byId("next-batch").textContent = full ? "Next batch" : "Look again";
     byId("undo-last").hidden = !answers.size;
     const median = this.pace.medianS;
-    const speed = median === null ? "" : ` You took ${Math.round(median)} s for a pair.`;
+    const speed = median === null ? "" : ` Your pace: ${Math.round(median)} s a pair.`;
     const rest = full
-      ? " Continue, or come back another time: the next batch begins where this one ends."
-      : " All pairs are judged, or with other assessors. Thank you.";
-    byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in all.${speed}${rest}`;
+      ? " Continue, or come back later: your place is kept."
+      : " All pairs are judged or with other assessors. Thank you.";
+    byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in total.${speed}${rest}`;
     showScreen("batch");
   }
 
@@ -231,7 +231,7 @@ export class Judging {
         if (turn !== this.turn) return [null, null];
         if (error.status === 401) await this.signIn();
         else if (!error.passing) throw error;
-        this.desk.trouble("The clips of the next pair cannot be fetched now. They are asked for again and again.");
+        this.desk.trouble("The next clips cannot be loaded. Retrying.");
         await Promise.race([wait(RETRY_MS), new Promise((done) => addEventListener("online", done, { once: true }))]);
       }
     }
@@ -240,7 +240,7 @@ export class Judging {
   async #rest() {
     this.player.pause();
     const minutes = Math.max(1, Math.round(this.pace.workedS / 60));
-    byId("rest-text").textContent = `You have judged for ${minutes} ${minutes === 1 ? "minute" : "minutes"}. Ears tire: a few minutes without music help. Your place is kept, also when you close the page.`;
+    byId("rest-text").textContent = `You have judged for ${minutes} ${minutes === 1 ? "minute" : "minutes"}. Ears tire: a few minutes without music help. Your place is kept even if you close the page.`;
     await openDialog("rest");
     this.pace.rest();
   }

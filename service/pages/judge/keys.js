@@ -16,8 +16,8 @@ function rows({ choice, slider }) {
     ...(slider ? [[["←", "→", "↑", "↓"], "Slider by 1, by 10"]] : []),
     [slider ? ["Shift", "←", "→"] : ["←", "→"], "Back and forward in both clips"],
     [["L"], "Same loudness, on and off"],
-    [["Enter"], "Save and go on"],
-    [["Z"], "Take the last answer back"],
+    [["Enter"], "Save and continue"],
+    [["Z"], "Undo the last answer"],
     [["Esc"], "Leave the note, close this"],
     [["?"], "This help"],
   ];

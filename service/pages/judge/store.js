@@ -1,13 +1,16 @@
 // What this device keeps of an assessor's work: answers on their way, where clips are, the draft of a grade.
 
-import { openDB } from "../vendor/idb/index.js";
+import { deleteDB, openDB } from "../vendor/idb/index.js";
 
 const VERSION = 1;
+
+const PREFIX = "audiosim judging ";
+const NAME = "audiosim-name"; // of the assessor, where there are no tokens
 
 /** The store of one assessor in one collection. */
 export class Store {
   static async open(collection, assessor) {
-    const database = await openDB(`audiosim judging ${JSON.stringify([collection, assessor])}`, VERSION, {
+    const database = await openDB(`${PREFIX}${JSON.stringify([collection, assessor])}`, VERSION, {
       upgrade(fresh) {
         fresh.createObjectStore("waiting", { keyPath: "place", autoIncrement: true });
         fresh.createObjectStore("refused", { keyPath: "place" });
@@ -18,6 +21,13 @@ export class Store {
       blocking: () => database.close(),
     });
     return new Store(database);
+  }
+
+  /** Forget what this device knows of assessors, all but answers that are still to be sent: those are nowhere else. */
+  static async forgetAll() {
+    assessorName.write("");
+    const all = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
+    for (const { name } of all) if (name.startsWith(PREFIX)) await forget(name);
   }
 
   constructor(database) {
@@ -110,3 +120,31 @@ export class Store {
     return this.database.get("kept", name);
   }
 }
+
+async function forget(name) {
+  const database = await openDB(name);
+  const unsent = (await database.count("waiting")) + (await database.count("refused"));
+  for (const store of unsent ? ["clips", "kept"] : []) await database.clear(store);
+  database.close();
+  if (!unsent) await deleteDB(name);
+}
+
+/** The assessor's name that was last given on this device; storage may be forbidden, then it is asked for again. */
+export const assessorName = {
+  read() {
+    try {
+      return localStorage.getItem(NAME);
+    } catch {
+      return null;
+    }
+  },
+  write(name) {
+    try {
+      if (name) localStorage.setItem(NAME, name);
+      else localStorage.removeItem(NAME);
+    } catch {
+      // see above
+    }
+    return name;
+  },
+};

@@ -33,20 +33,20 @@ export function height(said, questions) {
 function teachSame(share) {
   const fact = "These two were the very same recording: that is the top of the scale.";
   return share >= 0.9
-    ? { good: true, text: `${fact} You put it there, or close.` }
-    : { good: false, text: `${fact} You put it lower. Use the whole scale: nothing can sound more alike than this.` };
+    ? { good: true, text: `${fact} You rated it there, or close to it.` }
+    : { good: false, text: `${fact} You rated it lower. Use the whole scale: nothing can sound more alike than this.` };
 }
 
 function teachChance(share) {
-  const fact = "These two were put together by chance, and nobody has judged them: there is no right answer. Most pairs like this are not similar.";
+  const fact = "These two were paired at random and nobody has judged them, so there is no right answer. Most such pairs are not similar.";
   return share < 0.5
-    ? { good: true, text: `${fact} You heard it so too.` }
-    : { good: true, text: `${fact} You found them rather similar. If that is what you hear, it is your answer: keep the top of the scale for what could stand in for the query.` };
+    ? { good: true, text: `${fact} You heard it that way too.` }
+    : { good: true, text: `${fact} You found them rather similar. If that is what you hear, keep it, but save the top of the scale for what could replace the query.` };
 }
 
 function teachShifted(share) {
-  const fact = "This was one recording again, the candidate begun half-way through. What changes from moment to moment counts little: judge the sound as a whole, such as instruments, rhythm and mood.";
+  const fact = "This was one recording again, with the candidate starting half-way through. Moment-to-moment changes count little: judge the sound as a whole, such as instruments, rhythm and mood.";
   return share >= 0.7
-    ? { good: true, text: `${fact} You put it high, as most would.` }
-    : { good: false, text: `${fact} You put it lower than most would.` };
+    ? { good: true, text: `${fact} You rated it high, as most people do.` }
+    : { good: false, text: `${fact} You rated it lower than most people do.` };
 }

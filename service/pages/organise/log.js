@@ -4,13 +4,14 @@ import { get } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, when } from "../text.js";
 
+/** What each kind of event says, as nodes. */
 const SAID = {
-  cannot: ({ details }) => `cannot judge: ${details.reason}`,
-  undo: ({ refers }) => `withdrew #${refers}`,
+  cannot: ({ details }) => ["cannot judge: ", named(details.reason)],
+  undo: ({ refers }) => [`withdrew #${refers}`],
   pause: because("paused the campaign"),
   resume: because("resumed the campaign"),
   close: because("closed the campaign"),
-  learn: () => "the model learned from the judgments so far",
+  learn: () => ["the model learned from the judgments so far"],
 };
 const PAIR = new Set(["judgment", "cannot"]);
 
@@ -45,16 +46,18 @@ function row(event) {
     element("td", { class: "number" }, String(event.number)),
     element("td", {}, element("time", { datetime: event.time }, when(event.time))),
     element("td", {}, element("bdi", {}, event.assessor || "–")),
-    element("td", {}, (SAID[event.kind] ?? judged)(event), ...(PAIR.has(event.kind) ? [element("div", { class: "muted" }, named(event.query), ", ", named(event.document))] : [])),
+    element("td", {}, ...(SAID[event.kind] ?? judged)(event), ...(PAIR.has(event.kind) ? [element("div", { class: "muted" }, named(event.query), ", ", named(event.document))] : [])),
   );
 }
 
 function judged({ kind, fine, broad, grade, details = {} }) {
-  if (kind !== "judgment") return kind;
+  if (kind !== "judgment") return [kind];
   const grades = Object.entries({ broad, fine, grade }).filter(([, value]) => value != null);
-  return `judged ${grades.map(([name, value]) => `${name} ${value}`).join(", ")}${details.note ? `: “${details.note}”` : ""}`;
+  return [`judged ${grades.map(([name, value]) => `${name} ${value}`).join(", ")}`, ...quoted(details.note)];
 }
 
 function because(done) {
-  return ({ details = {} }) => (details.reason ? `${done}: “${details.reason}”` : done);
+  return ({ details = {} }) => [done, ...quoted(details.reason)];
 }
+
+const quoted = (words) => (words ? [": “", named(words), "”"] : []);

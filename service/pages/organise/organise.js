@@ -1,7 +1,8 @@
 // The organiser's page: asks the service how the campaign stands, again at every change, and shows it.
 
-import { get, logIn, session, takeInvitation, wait } from "../api.js";
+import { get, session, takeInvitation, wait } from "../api.js";
 import { openEntrance } from "../entrance.js";
+import { accept } from "../invitation.js";
 import { announce, byId, switchThemes } from "../page.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
@@ -228,7 +229,7 @@ async function enter() {
   const { token } = takeInvitation();
   let caller;
   try {
-    caller = token ? await logIn(token) : await session();
+    caller = token ? await accept(token) : await session();
   } catch (error) {
     showEntrance(`${error.message}.`);
     return;

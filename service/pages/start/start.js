@@ -1,28 +1,37 @@
 // The start page: the collections, how far each is, and what whoever is here may do with it.
 
-import { get, logIn, session, takeInvitation } from "../api.js";
+import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
+import { accept } from "../invitation.js";
 import { announce, byId, element, switchThemes } from "../page.js";
-import { count, percent, target, whole } from "../text.js";
+import { apart, count, named, percent, target, whole } from "../text.js";
 
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const WHO = {
-  organiser: { about: "You organise: follow each campaign, or judge a pair yourself.", organises: true, judges: true },
-  assessor: { about: "Choose what to listen to. You go on where you stopped.", organises: false, judges: true },
-  client: { about: "This token is for programs: it asks for predictions and rankings.", organises: false, judges: false },
+  organiser: { about: "You are an organiser: follow each campaign, or judge yourself.", organises: true, judges: true },
+  assessor: { about: "Choose a collection. You continue where you stopped.", organises: false, judges: true },
+  client: { about: "This token is for programs: use it to get predictions and rankings.", organises: false, judges: false },
 };
 
 async function enter() {
   const { token } = takeInvitation();
-  const caller = token ? await logIn(token) : await session();
+  const caller = await (token ? accept(token) : session()).catch(refused);
   byId("entrance").hidden = caller !== null;
   if (caller) await showAll(caller);
   else byId("token").focus();
 }
 
+/** A token that is no longer good, or never was: say so beside the form for another one. */
+function refused(error) {
+  if (![401, 422, 429].includes(error.status)) throw error;
+  byId("entrance-trouble").textContent = `${error.message}.`;
+  byId("entrance-trouble").hidden = false;
+  return null;
+}
+
 async function showAll(caller) {
   const may = WHO[caller.role];
-  byId("who").textContent = caller.open ? "Everybody on this machine" : `${caller.name}, ${caller.role}`;
+  byId("who").replaceChildren(...(caller.open ? ["Everybody on this machine"] : [element("span", {}, named(caller.name), `, ${caller.role}`)]));
   byId("who").hidden = false;
   byId("leave").hidden = caller.open;
   const collections = caller.collection ? [await get(`/v1/collections/${encodeURIComponent(caller.collection)}`)] : await get("/v1/collections");
@@ -38,13 +47,13 @@ const idOf = (what, one) => `${what}-${one.identifier}`;
 
 function item(one, { judges, organises }) {
   const name = encodeURIComponent(one.identifier);
-  const link = (text, page, kind) => element("a", { class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${one.name}` }, text);
+  const link = (text, page, kind) => element("a", { class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${apart(one.name)}` }, text);
   const doings = [...(judges ? [link("Judge", "judge", organises ? "" : "primary")] : []), ...(organises ? [link("Organise", "organise", "primary")] : [])];
   const size = `${count(one.systems.length, "system")}, ${count(one.queries, "query", "queries")}, ${count(one.pool, "pair")}`;
   return element(
     "li",
     { class: "card collection" },
-    element("h3", {}, one.name, " ", element("span", { id: idOf("status", one), class: "badge", hidden: true })),
+    element("h3", {}, named(one.name), " ", element("span", { id: idOf("status", one), class: "badge", hidden: true })),
     element("p", { class: "facts small muted" }, judges && !organises ? `Grades on the ${one.scale.name} scale` : size),
     element("div", { id: idOf("state", one), class: "state small" }),
     element("div", { class: "doings" }, ...doings),
@@ -64,7 +73,7 @@ async function fill(one, { judges, organises }) {
 
 function summary({ judged, pool, confidence, goal }) {
   const wanted = target(goal.goal);
-  const verdict = goal.reached ? `The goal is met${judged ? "" : " (predicted, nothing judged)"}` : judged ? "Not settled yet" : "Predicted, nothing judged";
+  const verdict = goal.reached ? `Goal met${judged ? "" : " (predictions only, nothing judged yet)"}` : judged ? "Not settled yet" : "Predictions only, nothing judged yet";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
   return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged. ${verdict}: ${sure}.`)];

@@ -1,0 +1,38 @@
+// An invitation's token: taken at once, but never in place of somebody who is signed in without asking.
+
+import { logIn, session, whose } from "./api.js";
+import { element } from "./page.js";
+import { named } from "./text.js";
+
+/** Sign in with an invitation's token; answers as `session`, with who is signed in already where they want to stay. */
+export async function accept(token) {
+  const [now, invited] = await Promise.all([session(), whose(token)]);
+  const another = now && !now.open && (now.name !== invited.name || now.role !== invited.role || now.collection !== invited.collection);
+  if (another && !(await replaces(now, invited))) return now;
+  return logIn(token);
+}
+
+/** Ask whether one sign-in may replace another; a browser has one for all of its tabs. */
+function replaces(now, invited) {
+  const yes = element("button", { class: "primary", value: "yes" }, element("span", {}, "Sign in as ", named(invited.name, 24)));
+  const no = element("button", { value: "no" }, element("span", {}, "Stay ", named(now.name, 24)));
+  const dialog = element(
+    "dialog",
+    { id: "replacing", "aria-labelledby": "replacing-title" },
+    element(
+      "form",
+      { method: "dialog", class: "stack" },
+      element("h2", { id: "replacing-title" }, "Sign in as somebody else?"),
+      element("p", {}, "You are signed in as ", named(now.name), ` (${now.role}). This link is an invitation for `, named(invited.name), ` (${invited.role}). Using it signs you out in every tab of this browser.`),
+      element("div", { class: "row" }, no, yes),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((done) =>
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      done(dialog.returnValue === "yes");
+    }),
+  );
+}
