@@ -35,7 +35,7 @@ SECURE = ("localhost", "127.0.0.1", "::1")  # hosts that may be asked without TL
 REFUSALS = (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError, AudiosimError, ValueError)
 
 
-class About(msgspec.Struct):
+class Discovery(msgspec.Struct):
     """What an issuer says of itself (OpenID Connect Discovery 1.0)."""
 
     issuer: str
@@ -48,7 +48,7 @@ class KeySet(msgspec.Struct):
     keys: list[msgspec.Raw]
 
 
-class Described(msgspec.Struct):
+class KeyHeader(msgspec.Struct):
     """What says what a key is for."""
 
     kty: str
@@ -194,7 +194,7 @@ class Issuer:
     async def _read_keys(self) -> dict[str, tuple[Any, tuple[str, ...]]]:
         async with httpx.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=FETCH_S) as client:
             root = f"{self._url.rstrip('/')}/.well-known/openid-configuration"
-            about = msgspec.json.decode(await _get(client, root), type=About)
+            about = msgspec.json.decode(await _get(client, root), type=Discovery)
             if about.issuer != self._url:
                 raise ValueError(f"it calls itself {about.issuer!r:.80}")
             found = msgspec.json.decode(await _get(client, _checked_url(about.jwks_uri)), type=KeySet)
@@ -206,7 +206,7 @@ class Issuer:
     def _read_key(self, raw: msgspec.Raw) -> tuple[str, tuple[Any, tuple[str, ...]]] | None:
         """A key by its name; None where it is not for signatures or cannot be read: the others stay good."""
         try:
-            described = msgspec.json.decode(raw, type=Described)
+            described = msgspec.json.decode(raw, type=KeyHeader)
             if described.use not in (None, "sig") or not described.algorithms:
                 return None
             key = self._jwt.PyJWK.from_json(bytes(raw).decode(), described.algorithms[0]).key
