@@ -48,7 +48,7 @@ class KeySet(msgspec.Struct):
     keys: list[msgspec.Raw]
 
 
-class KeyHeader(msgspec.Struct):
+class DescribedKey(msgspec.Struct):
     """What says what a key is for."""
 
     kty: str
@@ -206,7 +206,7 @@ class Issuer:
     def _read_key(self, raw: msgspec.Raw) -> tuple[str, tuple[Any, tuple[str, ...]]] | None:
         """A key by its name; None where it is not for signatures or cannot be read: the others stay good."""
         try:
-            described = msgspec.json.decode(raw, type=KeyHeader)
+            described = msgspec.json.decode(raw, type=DescribedKey)
             if described.use not in (None, "sig") or not described.algorithms:
                 return None
             key = self._jwt.PyJWK.from_json(bytes(raw).decode(), described.algorithms[0]).key
