@@ -36,7 +36,7 @@ REFUSALS = (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError, AudiosimEr
 
 
 class Discovery(msgspec.Struct):
-    """What an issuer says of itself (OpenID Connect Discovery 1.0)."""
+    """Document about an issuer (OpenID Connect Discovery 1.0)."""
 
     issuer: str
     jwks_uri: str
@@ -49,7 +49,7 @@ class KeySet(msgspec.Struct):
 
 
 class DescribedKey(msgspec.Struct):
-    """What says what a key is for."""
+    """Fields of a key that say what it is for."""
 
     kty: str
     kid: str | None = None

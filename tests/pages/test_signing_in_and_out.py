@@ -1,4 +1,4 @@
-"""Who is signed in, in a real browser: links, ended tokens, signing out offline, and what a device then keeps."""
+"""Signing in and out in a real browser: links, ended tokens, signing out offline, and what a device then keeps."""
 
 import json
 import re
@@ -135,7 +135,7 @@ def test_an_invitation_replaces_nobody_who_is_signed_in_without_asking(browse, t
     again.click("#replacing >> text=Sign in as Ann")
     again.locator("#screen-start:not([hidden])").wait_for()
     assert who(page) == "Ann"
-    once_more = browse(link, context=page.context)  # her own link, in her own browser
+    once_more = browse(link, context=page.context)  # their own link, in their own browser
     once_more.locator("#screen-start:not([hidden])").wait_for()
     assert once_more.locator("#replacing").count() == 0
 
