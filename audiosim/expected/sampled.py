@@ -10,6 +10,7 @@ from scipy import sparse
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.expected.fine_grades import within_levels
 from audiosim.expected.linear import (
     check_cutoff,
     mean_sample_covariance,
@@ -143,7 +144,8 @@ class SampledScores:
         """(s,) mean and (s, s) covariance of what the scores for one query are seen as."""
         rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
-        return _moments(seen(self._scores(code, rows, belief.grades_at(rows, chance))))
+        grades = self._told_apart(belief, code, rows, belief.grades_at(rows, chance))
+        return _moments(seen(self._scores(code, rows, grades)))
 
     def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
         """Moments where queries are not drawn independently of each other."""
@@ -157,7 +159,13 @@ class SampledScores:
         for rows, grades in belief.draw(np.random.default_rng(self.seed), self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
-                yield self._scores(code, rows[own], grades[:, own])
+                yield self._scores(code, rows[own], self._told_apart(belief, code, rows[own], grades[:, own]))
+
+    def _told_apart(self, belief: Belief, code: int, rows: Integers, grades: Array) -> Array:
+        """(draws, m) the grades of one query, in the scale's own steps where the measure compares them."""
+        if not self.measure.definition.compares:
+            return grades
+        return within_levels(belief, self.pool.scale, rows, grades, np.random.default_rng([self.seed, code, 1]))
 
     def _drawn_between(self, belief: Belief, seen: MapScores) -> Array:
         total, squares = np.zeros((len(self.pool.systems), self.draws)), np.zeros((len(self.pool.systems),) * 2)

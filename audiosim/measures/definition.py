@@ -92,6 +92,7 @@ class Definition:
     relative      whether that sum is taken as a share of that of the ideal ranking of the judged documents, such as
                   `judged_ideal`; None for a sum that is never
     two_levels    the measure that this one is, in its user-oriented form, where there are two levels
+    compares      whether grades are compared with each other, so that ties which the scale does not have count
     """
 
     name: str
@@ -100,6 +101,7 @@ class Definition:
     rank_weights: RankWeights | None = None
     relative: Callable[["Measure"], bool] | None = None
     two_levels: "Definition | None" = None
+    compares: bool = False
 
     def __post_init__(self) -> None:
         if re.fullmatch(NAME, self.name) is None:

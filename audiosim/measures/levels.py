@@ -84,4 +84,4 @@ def _adr(of: GradedLists) -> Array:
 
 
 GAP = Definition("GAP", (THRESHOLDS, IDEAL, FORM), _gap, two_levels=AP)
-ADR = Definition("ADR", (IDEAL, FORM), _adr)
+ADR = Definition("ADR", (IDEAL, FORM), _adr, compares=True)

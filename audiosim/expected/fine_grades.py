@@ -1,0 +1,38 @@
+"""Grades of the scale drawn within levels of the model that are coarser, for measures that compare grades."""
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import Scale
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.level_chances import nearest_level
+
+HELD = 1.0  # judgments' worth of every grade of a level being as likely as any other
+
+
+def within_levels(belief: Belief, scale: Scale, rows: Integers, grades: Array, rng: np.random.Generator) -> Array:
+    """(draws, m) drawn grades of some pairs, each moved from its level's grade to one that the level stands for.
+
+        P(grade | level) = (HELD / grades in the level + judged so) / (HELD + judged in the level)
+
+    belief  which drew them
+    rows    (m,) places of the pairs
+    grades  (draws, m)
+
+    Ten levels of a hundred grades tie what the scale tells apart, and a measure that compares grades takes a tie for
+    success. People give round grades more often than others: these ties are to stay. Grades of judged pairs are known.
+    """
+    every = np.array(scale.levels)
+    if len(every) == len(belief.levels):
+        return grades
+    counts = np.bincount(np.searchsorted(every, belief.grades[belief.judged]).clip(0, len(every) - 1), None, len(every))
+    of, moved = nearest_level(belief.levels, every), grades.copy()
+    drawn, open_ = np.searchsorted(belief.level_grades, grades), ~belief.judged[rows]
+    chance = rng.random(grades.shape)
+    for level in range(len(belief.levels)):
+        there = of == level
+        weights = HELD / there.sum() + counts[there]
+        cells = (drawn == level) & open_
+        at = np.searchsorted(np.cumsum(weights) / weights.sum(), chance[cells])
+        moved[cells] = every[there][at.clip(0, there.sum() - 1)]
+    return moved
