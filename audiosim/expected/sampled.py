@@ -144,7 +144,7 @@ class SampledScores:
         """(s,) mean and (s, s) covariance of what the scores for one query are seen as."""
         rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
-        grades = self._told_apart(belief, code, rows, belief.grades_at(rows, chance))
+        grades = self._on_the_scale(belief, code, rows, belief.grades_at(rows, chance))
         return _moments(seen(self._scores(code, rows, grades)))
 
     def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
@@ -159,9 +159,9 @@ class SampledScores:
         for rows, grades in belief.draw(np.random.default_rng(self.seed), self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
-                yield self._scores(code, rows[own], self._told_apart(belief, code, rows[own], grades[:, own]))
+                yield self._scores(code, rows[own], self._on_the_scale(belief, code, rows[own], grades[:, own]))
 
-    def _told_apart(self, belief: Belief, code: int, rows: Integers, grades: Array) -> Array:
+    def _on_the_scale(self, belief: Belief, code: int, rows: Integers, grades: Array) -> Array:
         """(draws, m) the grades of one query, in the scale's own steps where the measure compares them."""
         if not self.measure.definition.compares:
             return grades
