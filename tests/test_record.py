@@ -166,6 +166,15 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_escapes_names(some):
     assert "<script" not in page
 
 
+@pytest.mark.slow
+def test_a_name_in_a_sentence_of_the_page_turns_nothing_around(some):
+    runs = tuple(replace(run, system=f"\u202e{run.system}<b>") for run in some.collection.runs)
+    page = bundle(record_of(replace(some.collection, runs=runs, teams={}), imputations=2), DAY)["index.html"].decode()
+    said = re.search(r"<strong>.*?</p>\s*<p>.*?</p>", page, re.S)[0]
+    assert "\u202e" in said
+    assert "\u202e" not in re.sub(r"<bdi>[^<]*</bdi>", "", said)
+
+
 def test_the_citation_has_what_the_format_asks_for(whole):
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     found = yaml.safe_load(bundle(whole, DAY)["CITATION.cff"])

@@ -123,7 +123,19 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters |= {"short": _short, "signed": lambda number: f"{number:+.3f}", "percent": lambda x: f"{100 * x:g} %"}
+    made.filters["isolated"] = _isolated
     return made
+
+
+def _isolated(sentence: str, names: Sequence[str]) -> "Markup":
+    """A sentence with its names in <bdi>: one that is written from right to left would turn around what follows."""
+    from markupsafe import Markup, escape
+
+    if not names:
+        return escape(sentence)
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    parts = re.split(rf"(?<!\w)({either})(?!\w)", sentence)
+    return Markup().join(Markup("<bdi>{}</bdi>").format(one) if place % 2 else one for place, one in enumerate(parts))
 
 
 def _short(number: float | None) -> str:

@@ -382,7 +382,7 @@ def test_the_report_to_publish_is_a_page_that_opens_without_the_service(browse, 
     alone.goto((folder / "index.html").as_uri())
     assert asked == [(folder / "index.html").as_uri()]
     value = json.loads((folder / "record.json").read_text())
-    assert alone.locator("strong").first.inner_text() == value["sentence"]
+    assert alone.locator("strong").first.inner_text() == value["headline"]["sentence"]
     shown_rows = alone.locator("table").first.locator("tbody tr").all()
     assert [row.locator("td").first.inner_text() for row in shown_rows] == [one["system"] for one in value["systems"]]
     assert alone.locator("svg").count() >= 3
