@@ -48,7 +48,8 @@ class Predictions:
 
     model   name of the estimator
     levels  grades that have a probability, rising
-    rows    for each pair query, document, expectation, variance, probabilities, model, evidence; see `Belief.rows`
+    rows    for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
+            `Belief.rows`
     """
 
     model: str
@@ -68,7 +69,7 @@ class Predictions:
 
     def to_frame(self) -> "pd.DataFrame":
         """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
-        columns = ["query", "document", "expectation", "variance", "model", "evidence", *self._level_names]
+        columns = ["query", "document", "expectation", "variance", "gain", "model", "evidence", *self._level_names]
         return frame_of(self.flat_rows(), columns).set_index(["query", "document"])
 
     def flat_rows(self) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
         "state": predicted.state,
         "expectation": predicted.expectation,
         "variance": predicted.variance,
+        **({} if predicted.gain is None else {"gain": predicted.gain}),
         "status": list(map(STATUSES.__getitem__, predicted.status.tolist())),
         "models": list(map(names.__getitem__, predicted.model.tolist())),
         "evidence": list(map(spoken.__getitem__, predicted.spoke.tolist())),

@@ -16,6 +16,7 @@ from audiosim.features.table import check_terms
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
 from audiosim.relevance.speaking import evidence_of
+from audiosim.selection import Selection
 from audiosim.stats.ordinal import expectation, variance
 
 STATUSES = ("predicted", "judged", "unknown")
@@ -40,6 +41,8 @@ class Predicted:
     evidence       combinations of what spoke, such as "output, genre"; none where the estimator does not say
     spoke          (m,) which of them spoke for the row; -1 where unknown
     state          number of the state of the campaign's judgments that this rests on; None for other judgments
+    gain           (m,) what the row counts for in the ranking, as a share of the highest grade; NaN where unknown. None
+                   where nothing is ranked
     """
 
     name: str
@@ -55,6 +58,7 @@ class Predicted:
     evidence: tuple[str, ...]
     spoke: Integers
     state: int | None = None
+    gain: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,7 @@ class State:
     belief     about the n pairs, from these judgments; where a campaign predicts anew only after several judgments, by
                what it predicted then
     number     of the last event in the campaign's log; None where these are no campaign's judgments
+    selection  the campaign's, whose ranking these predictions go with; None where there is none
     """
 
     pool: Pool
@@ -76,6 +81,7 @@ class State:
     judgments: int
     belief: Belief
     number: int | None = None
+    selection: Selection | None = None
 
     @cached_property
     def expectation(self) -> Array:
@@ -86,6 +92,12 @@ class State:
     def variance(self) -> Array:
         """(n,) 0 where judged."""
         return np.where(self.belief.judged, 0, self.belief.variance)
+
+    @property
+    def gain(self) -> Array:
+        """(n,) expected gain of each pair as the ranking is stated: of a model that was refused, by the one instead."""
+        stated = self.belief if self.selection is None else self.selection.stated_belief
+        return stated.gains.mean
 
     def _places(self, pairs: Sequence[Pair]) -> Integers:
         """(m,) where each pair is in the pool; looked up some at a time, so that other threads run in between."""
@@ -112,6 +124,7 @@ class State:
             evidence=self.belief.evidence,
             spoke=np.full(len(place), ABSENT) if spoke is None else np.where(unknown, ABSENT, spoke[place]),
             state=self.number,
+            gain=np.where(unknown, np.nan, self.gain[place]),
         )
 
 

@@ -1,5 +1,6 @@
 """Prior beliefs on the wire: correlated gains block by block, to the last bit, as arrays of a compressed npz file."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import Pair
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief, Marginals
 from audiosim.relevance.level_use import Levels
@@ -37,12 +39,17 @@ NAMES = (
     "evidence",
     "spoke",
 )
+FOR_OTHERS = ("query", "document", "maximum")  # what audiosim itself knows, and does not read: docs/prior.md
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 
 
-def encode_prior(belief: Belief) -> bytes:
-    """File of a belief's prior, its grades left out.
+def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
+    """File of a belief's prior, its grades left out; the format is documented in docs/prior.md.
 
+    pairs  n, in the order of the pool
+
+    query, document  (n,) identifiers of the pairs
+    maximum        the highest grade of the scale, of which a gain is a share
     levels, marginals, models, model  as of `Marginals`
     mean           (n,) of the gains
     places, sizes  (n,) places block by block, and how many each block has
@@ -65,6 +72,9 @@ def encode_prior(belief: Belief) -> bytes:
     file = BytesIO()
     np.savez_compressed(
         file,
+        query=np.array([pair.query for pair in pairs], dtype=np.str_),
+        document=np.array([pair.document for pair in pairs], dtype=np.str_),
+        maximum=np.array(belief.maximum),
         levels=belief.levels,
         marginals=belief.marginals,
         models=np.array(belief.models),
@@ -110,7 +120,8 @@ def _arrays(body: bytes) -> dict[str, Any]:
         unpacked = sum(entry.file_size for entry in file.infolist())
         if unpacked > MOST_BYTES:
             raise InputError(f"it unpacks to {unpacked:,} bytes, more than {MOST_BYTES:,}")
-        if sorted(file.namelist()) != sorted(f"{name}.npy" for name in NAMES):
+        names = [name for name in file.namelist() if name.removesuffix(".npy") not in FOR_OTHERS]
+        if sorted(names) != sorted(f"{name}.npy" for name in NAMES):
             raise InputError(f"it holds {', '.join(file.namelist())}, expected {', '.join(NAMES)}")
     with np.load(BytesIO(body), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in NAMES}

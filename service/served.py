@@ -96,7 +96,7 @@ class Predictor:
 
     def _led(self) -> State:
         number, selection, judgments = self._campaign.current_state
-        return State(self.pool, self.name, self._version, judgments, selection.belief, number)
+        return State(self.pool, self.name, self._version, judgments, selection.belief, number, selection)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()

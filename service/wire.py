@@ -114,8 +114,10 @@ class PredictionsOut(Wire, omit_defaults=True):
 
     `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
     judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
-    there on request, and are the model's for a judged row too. `evidence` is what spoke for the row, such as "output,
-    genre".
+    there on request, and are the model's for a judged row too; `expectation` and `variance` of a row that is not judged
+    are those of a single grade by these. `gain` is what the row counts for in the ranking, as a share of the highest
+    grade: weighted sums of gains are the scores that the ranking gives. `evidence` is what spoke for the row, such as
+    "output, genre".
     """
 
     model: ModelName
@@ -128,6 +130,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     probabilities: list[list[float] | None] | None = None
     evidence: list[str | None] | None = None
     state: int | None = None
+    gain: list[float | None] | None = None
 
 
 class ScaleOut(Wire):

@@ -89,10 +89,44 @@ def test_with_all_judgments_the_scores_are_the_mean_grades(run):
     assert (random["variance"], result["confidence"], result["judged"]) == (0, 1, 600)
 
 
+def test_predict_writes_completed_judgments(run, tmp_path):
+    code, out, _ = run("predict", DEMO, "--format", "qrels")
+    assert (code, len(out.splitlines())) == (0, 600)
+    assert run("predict", DEMO, "--format", "qrels", "--draws", "12", "-o", tmp_path / "drawn")[0] == 0
+    files = sorted((tmp_path / "drawn").iterdir())
+    assert [path.name for path in files[:2]] == ["draw-01.qrels", "draw-02.qrels"]
+    assert len({path.read_text() for path in files}) == 12
+    # Read back as any other judgments: everything judged.
+    estimated = parsed(run("estimate", DEMO, "--judgments", files[0], "--format", "json"))
+    assert (estimated["judged"], estimated["confidence"]) == (600, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--draws", "3"], "--draws and --output are for --format qrels"),
+        (["--format", "qrels", "--draws", "3"], "--draws writes several files: expected -o FOLDER"),
+    ],
+)
+def test_options_of_completed_judgments_belong_together(run, options, message):
+    code, _, err = run("predict", DEMO, *options)
+    assert code == 1
+    assert message in err
+
+
 def test_predict_gives_every_unjudged_pair(run):
     rows = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
     assert len(rows) == 600
-    assert list(rows[0]) == ["query", "document", "expectation", "variance", "probabilities", "model", "evidence"]
+    assert list(rows[0]) == [
+        "query",
+        "document",
+        "expectation",
+        "variance",
+        "probabilities",
+        "gain",
+        "model",
+        "evidence",
+    ]
     assert all(abs(sum(row["probabilities"]) - 1) < 1e-9 for row in rows)
     assert {(row["model"], row["evidence"]) for row in rows} == {
         ("mout-fine", "output, genre, artist"),

@@ -4,9 +4,14 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from audiosim.cli import options
+from audiosim.corpus.judgments import qrels_lines
+from audiosim.corpus.lines import write_text, write_texts
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.sampled import DRAWS
@@ -15,7 +20,12 @@ from audiosim.expected.two_systems import Condition, TwoSystems, check_level, ch
 from audiosim.expected.verdicts import TOP
 from audiosim.functions import NextPairs, predict_by, start_loop
 from audiosim.plugins import find_measure
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.completion import completed_judgments, drawn_completions, expected_grades
 from audiosim.report.views import ranking_view, rows_view, verdict_view
+from audiosim.selection import Selection
+
+MOST_FILES = 1000
 
 
 def predict(
@@ -37,19 +47,81 @@ def predict(
     same_artist: options.FromOwnArtist = None,
     scale: options.ScaleName = None,
     partial: options.Partial = False,
-    form: options.As = options.Format.table,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --format qrels and -o FOLDER: write N files of all grades, those of unjudged pairs drawn.",
+            min=1,
+            max=MOST_FILES,
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE|FOLDER", help="Where to write qrels.", show_default=False),
+    ] = None,
+    seed: options.Seed = 0,
+    form: Annotated[
+        options.PredictionFormat,
+        typer.Option(
+            "--format",
+            help="table for people; json or csv; or qrels: grades of all pairs of the pool, judged ones as they are "
+            "and others as expected, for trec_eval, ir_measures or ranx.",
+        ),
+    ] = options.PredictionFormat.table,
 ) -> None:
-    """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level.
+    """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level, and gain.
 
-    Example: `audiosim predict my-demo --model mout --judgments none --format csv`
+    `expectation` is of a single grade, by the probabilities. `gain` is what the pair counts for in the ranking, as a
+    share of the highest grade: adding up gains gives the scores of `estimate`. They differ a little.
+
+    Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
+
+    `audiosim predict my-demo --format qrels --draws 20 -o completed`
     """
+    _check_written(form, draws, output)
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, cutoff, system_from, same_artist, scale, partial
     )
+    if form is options.PredictionFormat.qrels:
+        if pairs is not None:
+            raise InputError("--format qrels is of the pairs of the pool; leave out --pairs")
+        measure = find_measure(f"CG@{pool.cutoff}")
+        state = Selection.start(pool, measure, estimator, collection.judgments, learned={})
+        _write_qrels(state.stated_belief, pool, draws, output, seed)
+        return
     wanted = None if pairs is None else options.known_pairs(pairs, collection)
     found = predict_by(estimator, collection, pool, model, wanted)
     best = sorted(found.rows, key=lambda row: -row["expectation"])
-    options.print_result(form, found.to_dict(), found.flat_rows(), lambda: rows_view(best, left_out=["probabilities"]))
+    shown = options.Format(form.value)
+    options.print_result(shown, found.to_dict(), found.flat_rows(), lambda: rows_view(best, left_out=["probabilities"]))
+
+
+def _check_written(form: options.PredictionFormat, draws: int | None, output: Path | None) -> None:
+    if form is not options.PredictionFormat.qrels and (draws, output) != (None, None):
+        raise InputError("--draws and --output are for --format qrels")
+    if draws is not None and output is None:
+        raise InputError("--draws writes several files: expected -o FOLDER")
+
+
+def _write_qrels(belief: Belief, pool: Pool, draws: int | None, output: Path | None, seed: int) -> None:
+    """Write expected grades to a file or to the screen, or drawn ones to files in a folder."""
+    if draws is not None and output is not None:
+        drawn = drawn_completions(belief, pool.scale, draws, np.random.default_rng(seed))
+        output.mkdir(parents=True, exist_ok=True)
+        width = len(str(draws))
+        names = (output / f"draw-{number:0{width}}.qrels" for number in range(1, draws + 1))
+        texts = {
+            path: qrels_lines(completed_judgments(pool.pairs, one)) for path, one in zip(names, drawn, strict=True)
+        }
+        write_texts(texts)
+        return
+    lines = qrels_lines(completed_judgments(pool.pairs, expected_grades(belief)))
+    if output is None:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    else:
+        write_text(output, lines)
 
 
 def estimate(

@@ -43,6 +43,15 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class PredictionFormat(StrEnum):
+    """Format in which predictions are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    qrels = "qrels"
+
+
 CollectionFolder = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
 ]

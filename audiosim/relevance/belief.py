@@ -368,13 +368,17 @@ class Belief:
         return None if self.spoke is None else self.evidence[self.spoke[place]]
 
     def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
-        """One row per chosen pair: query, document, expectation, variance, probabilities, model, evidence.
+        """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.
+
+        expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is
+        what the pair counts for in the ranking, as a share of the highest grade: see `gains`.
 
         pairs   n, those of the pool
         chosen  places among them
         """
-        keys = ("expectation", "variance", "probabilities")
-        columns = (self.expectation.tolist(), self.variance.tolist(), self.probabilities.tolist())
+        keys = ("expectation", "variance", "probabilities", "gain")
+        found = (self.expectation, self.variance, self.probabilities, self.gains.mean)
+        columns = [column.tolist() for column in found]
         return [
             pairs[i]._asdict()
             | {key: column[i] for key, column in zip(keys, columns, strict=True)}

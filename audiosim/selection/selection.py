@@ -164,6 +164,11 @@ class Selection:
     def _stated(self) -> dict[About, Ranking]:
         return {}
 
+    @property
+    def stated_belief(self) -> Belief:
+        """Belief that the ranking is stated by: of the estimator, or where it was refused, of the one in reserve."""
+        return self._grounds.belief
+
     def stated(self, about: About) -> Ranking:
         """Ranking about some queries, with a check of the model by the judgments so far: what is stated everywhere."""
         if about not in self._stated:

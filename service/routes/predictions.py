@@ -60,13 +60,14 @@ def send_prior(
     """The belief about the pairs of a collection before any is judged, where their gains are correlated.
 
     A compressed npz file: levels and probabilities, and means and covariance of the gains in blocks with shared
-    effects, pairs in the order of the pool; see `service.priors`.
+    effects, with the identifiers of the pairs. The format is documented, with a loop in numpy that uses it.
 
     For loops that condition it elsewhere on judgments of their own. After judgments in `learned` the model has learned
     from them what it can beyond that.
     """
     learned = {} if asked.learned is None else asked.learned.to_domain(one.collection.scale)
-    return Response(encode_prior(one.predictor(model, cutoff).prior(learned)), media_type=NPZ)
+    predictor = one.predictor(model, cutoff)
+    return Response(encode_prior(predictor.prior(learned), predictor.pool.pairs), media_type=NPZ)
 
 
 @quick.post("/models/{model}/predictions", dependencies=[CLIENT_OF_ANY], response_model=PredictionsOut)

@@ -108,6 +108,7 @@ def test_joint_predictions_turn_into_rows():
         "expectation": pytest.approx(mean),
         "variance": pytest.approx(4 * middle + 16 * high - mean**2),
         "probabilities": pytest.approx([low, middle, high]),
+        "gain": pytest.approx(0.85),
         "model": "made up",
         "evidence": None,
     }

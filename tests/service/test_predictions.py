@@ -42,6 +42,17 @@ def test_predictions_are_exactly_those_of_the_library(http, small):
     assert "probabilities" not in answer
 
 
+def test_gains_that_are_served_add_up_to_the_ranking(http, small):
+    ranking = http.get("/v1/collections/small/ranking").json()
+    cutoff = int(ranking["measure"].partition("@")[2])
+    for system in ranking["systems"]:
+        (run,) = [run for run in small.runs if run.system == system["system"]]
+        pairs = [(query, document) for query, top in run.rankings.items() for document in top[:cutoff]]
+        gains = ask(http, pairs, PREDICTIONS)["gain"]
+        queries = len({query for run in small.runs for query in run.rankings})
+        assert sum(gains) / cutoff / queries == pytest.approx(system["expectation"], abs=1e-9)
+
+
 def test_a_pair_that_two_assessors_judged_has_the_mean_of_their_grades(http, small):
     first, second = small.judgments[:2]
     assert first.pair == second.pair

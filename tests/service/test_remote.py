@@ -130,7 +130,7 @@ def test_with_sound_known_of_all_pairs_of_mirex_2011_a_prior_is_two_megabytes_at
     pool = build_pool(replace(mirex2011, sounds=tmp_path / "sounds.index"))
     belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
     assert "output, genre, artist, sound" in belief.evidence
-    body = encode_prior(belief)
+    body = encode_prior(belief, ())
     assert len(body) < 2 * 10**6
     found = decode_prior(body, belief.grades, belief.maximum, "here").prior
     for one, other in zip(belief.prior.within, found.within, strict=True):
@@ -142,7 +142,7 @@ def test_levels_learned_from_judgments_come_over_the_wire(small):
     grades = pool.spread(small.grades())
     learned, nothing = make_estimator(pool, "joint").relearned(grades).predict(grades), np.full(len(grades), np.nan)
     assert learned.use.shape.any()
-    found = decode_prior(encode_prior(learned), nothing, learned.maximum, "here").revise(grades)
+    found = decode_prior(encode_prior(learned, ()), nothing, learned.maximum, "here").revise(grades)
     assert np.array_equal(found.use.shape, learned.use.shape)
     assert found.use.stretch == learned.use.stretch
     np.testing.assert_array_equal(found.use.means, learned.use.means)
@@ -152,7 +152,7 @@ def test_levels_learned_from_judgments_come_over_the_wire(small):
 
 def test_a_prior_comes_over_the_wire_as_it_was(joint_belief):
     nothing = np.full(len(joint_belief.grades), np.nan)
-    found = decode_prior(encode_prior(joint_belief), nothing, joint_belief.maximum, "here")
+    found = decode_prior(encode_prior(joint_belief, ()), nothing, joint_belief.maximum, "here")
     for name in ("levels", "marginals", "model"):
         assert np.array_equal(getattr(found, name), getattr(joint_belief, name))
     assert found.models == joint_belief.models
@@ -176,7 +176,7 @@ def joint_belief(small):
 
 def changed_prior(belief, **changes):
     """The file of a belief in which some arrays are others; None leaves one out."""
-    with np.load(BytesIO(encode_prior(belief))) as arrays:
+    with np.load(BytesIO(encode_prior(belief, ()))) as arrays:
         parts = dict(arrays) | changes
     file = BytesIO()
     np.savez_compressed(file, **{name: part for name, part in parts.items() if part is not None})
@@ -185,7 +185,7 @@ def changed_prior(belief, **changes):
 
 WRONG_PRIORS = {
     "no file": (lambda b: b"nonsense", "File is not a zip file"),
-    "half a file": (lambda b: encode_prior(b)[:500], "File is not a zip file"),
+    "half a file": (lambda b: encode_prior(b, ())[:500], "File is not a zip file"),
     "an array too few": (lambda b: changed_prior(b, shared=None), "it holds .*, expected levels, .*, shared"),
     "another pool": (lambda b: changed_prior(b, mean=b.prior.mean[1:]), r"it is of \d+ pairs, expected \d+"),
     "pickles": (lambda b: changed_prior(b, mean=np.array([{}] * 3, dtype=object)), "Object arrays cannot be loaded"),
@@ -230,7 +230,7 @@ def test_a_prior_that_unpacks_without_end_is_not_kept(joint_belief, monkeypatch)
     monkeypatch.setattr("service.priors.MOST_BYTES", 1000)
     nothing = np.full(len(joint_belief.grades), np.nan)
     with pytest.raises(ServiceError, match="it unpacks to [0-9,]+ bytes, more than 1,000$"):
-        decode_prior(encode_prior(joint_belief), nothing, joint_belief.maximum, "there")
+        decode_prior(encode_prior(joint_belief, ()), nothing, joint_belief.maximum, "there")
 
 
 def test_a_prior_of_independent_gains_is_not_sent(server, small):
