@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration validation links nightly drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration validation links nightly soak drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -20,6 +20,7 @@ help:
 	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
+	@echo "make soak       every promise of reliability tested again and again for an hour, and their table; MINUTES=5, KILLS=1000"
 	@echo "make nightly    what CI runs by night: links, then validation"
 	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
 	@echo "make drawing    docs/architecture.svg, from the imports, and pictures of the pages, with Chromium"
@@ -69,7 +70,7 @@ calibration: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
-	for script in $$(ls benchmarks/*.py | grep -v figures.py); do $(BIN)/python $$script || exit 1; done
+	for script in $$(ls benchmarks/*.py | grep -v -e figures.py -e soak.py); do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/figures.py
 
 docs: $(VENV)/installed-for-docs
@@ -84,6 +85,11 @@ validation: $(VENV)/installed
 	$(BIN)/python benchmarks/figures.py
 
 nightly: links validation
+
+MINUTES ?= 60
+KILLS ?= 25
+soak: $(VENV)/installed-for-tests
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES) --kills $(KILLS)
 
 drawing: $(VENV)/installed-for-docs $(VENV)/installed-for-tests
 	$(BIN)/python docs/draw_architecture.py

@@ -36,6 +36,15 @@ def test_a_page_shows_figures_of_benchmarks_that_were_run(page):
         assert title in ("", *RESULTS[name].get("tables", {})), f"{page}: {name} / {title}"
 
 
+def test_every_test_of_a_soak_is_there(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    for promise in runpy.run_path(str(BENCHMARKS / "soak.py"))["PROMISES"]:
+        for test in promise.tests:
+            path, _, name = test.partition("::")
+            assert not name or f"def {name}(" in (ROOT / path).read_text("utf-8"), test
+            assert (ROOT / path).is_file(), test
+
+
 def test_figures_become_markdown():
     row = {"what": "a fit", "value": 1200.0, "unit": "ms", "limit": 5.0, "note": "twice as fast"}
     kept = {"command": "python x.py", "processor": "1 x P", "rows": [row, row | {"least": True}]}

@@ -1,0 +1,216 @@
+"""Every promise of reliability put to the test again and again; prints the table of docs/reliability.md.
+
+    python benchmarks/soak.py [--minutes 60] [--kills 25] [--only kills]
+
+The tests are those of `make test`, with real servers, databases and files: each round runs all of them, with so many
+kills where a server is killed, until the time is up. Exit code 1 where a promise was broken.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from figures import Figures
+
+ROOT = Path(__file__).resolve().parents[1]
+SERVICE = "tests/service"
+FAULTS, DURABILITY = f"{SERVICE}/test_faults.py::test_", f"{SERVICE}/test_durability.py::test_"
+
+
+class Promise(NamedTuple):
+    """One thing that is promised.
+
+    against  what may happen
+    says     the promise
+    how      it is tested
+    tests    as pytest is given them
+    """
+
+    against: str
+    says: str
+    how: str
+    tests: tuple[str, ...]
+
+
+PROMISES = (
+    Promise(
+        "kills",
+        "what was acknowledged is there, once",
+        "SIGKILL while judgments, undos, files, runs and documents come; one server, and two on one database",
+        (
+            f"{SERVICE}/test_kills.py",
+            f"{DURABILITY}no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed",
+            f"{DURABILITY}nothing_is_lost_or_doubled_while_two_servers_on_one_database_are_killed_in_turn",
+        ),
+    ),
+    Promise(
+        "slips",
+        "a file that is moved, removed or replaced costs no judgment",
+        "mv, rm and replacement under a server, then stop or SIGKILL, then start; plain copies under load",
+        (
+            f"{FAULTS}what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops",
+            f"{FAULTS}beside_what_is_left_of_a_database_none_is_made",
+            f"{FAULTS}under_a_load_that_never_ends_the_file_alone_has_what_is_older_than_seconds",
+            f"{FAULTS}a_database_that_is_moved_away_takes_no_judgment_until_it_is_back",
+        ),
+    ),
+    Promise(
+        "upgrades",
+        "reading upgrades nothing; older and newer servers on one database lose nothing",
+        "real servers of layouts 1 to 4 out of the repository's history, before and after today's",
+        (
+            f"{SERVICE}/test_rolling.py",
+            "tests/campaign/test_schema.py::test_commands_that_read_change_nothing_and_read_every_layout",
+            "tests/campaign/test_schema.py::test_a_program_from_before_the_upgrade_can_write_no_line_after_it",
+            "tests/campaign/test_schema.py::test_what_an_older_version_wrote_is_all_there_and_goes_on",
+        ),
+    ),
+    Promise(
+        "disk",
+        "full or read-only is 503, known before a judgment fails; then it goes on",
+        "limits of file size, read-only files and sessions",
+        (
+            f"{DURABILITY}a_full_disk_is_answered_with_503_and_the_server_recovers_by_itself",
+            f"{DURABILITY}a_read_only_database_is_answered_with_503_and_still_read",
+            f"{DURABILITY}a_database_that_becomes_read_only_while_serving_is_answered_with_503_and_still_read",
+        ),
+    ),
+    Promise(
+        "clock",
+        "no pair is handed out twice, no holder refused, whatever the machines' clocks say",
+        "three servers an hour apart on PostgreSQL; a clock that goes back",
+        (f"{SERVICE}/test_clocks.py", "tests/campaign/test_clock.py"),
+    ),
+    Promise(
+        "database gone or frozen",
+        "reading goes on, judging is 503 within seconds, all works again by itself",
+        "PostgreSQL stopped and frozen (SIGSTOP), SQLite locked, a log that goes back or holds an unreadable line",
+        (
+            f"{FAULTS}a_service_lives_and_reads_while_its_database_does_not_answer",
+            f"{FAULTS}behind_a_locked_database_nobody_waits_in_line_and_reading_goes_on",
+            f"{FAULTS}a_service_waits_for_a_database_that_is_starting",
+            f"{FAULTS}a_log_that_goes_back_is_one_error_and_the_server_still_stops",
+            f"{FAULTS}a_line_of_a_later_version_stops_judging_and_nothing_that_guards",
+            f"{SERVICE}/test_supervised.py",
+        ),
+    ),
+    Promise(
+        "hostile files",
+        "a damaged file is one line of complaint; nothing crashes or takes all memory",
+        "seeded mutants of sound files in workers; files of evidence and records",
+        ("tests/audio/test_mutants.py", "tests/corpus/test_evidence.py"),
+    ),
+    Promise(
+        "callers",
+        "what is too much, too slow or malformed is refused, and others are served",
+        "bodies of two million rows, slow heads, a thousand idle connections, names that are made up",
+        (
+            f"{SERVICE}/test_hostile.py",
+            f"{SERVICE}/test_limits.py",
+            f"{FAULTS}invented_names_from_one_address_hold_half_of_the_pool_at_most",
+        ),
+    ),
+    Promise(
+        "remote models",
+        "an answer that cannot be one is refused in one line",
+        "servers that lie, break off and trickle",
+        (f"{SERVICE}/test_remote.py",),
+    ),
+    Promise(
+        "wrong inputs",
+        "one line says what is wrong, where, and what was expected",
+        "every complaint about lines, collections and options",
+        (
+            "tests/corpus/test_lines.py",
+            "tests/corpus/test_judgments.py",
+            "tests/corpus/test_runs.py",
+            "tests/test_cli_input.py",
+        ),
+    ),
+)
+
+
+def run(promise: Promise, kills: int) -> Counter[str]:
+    """Test a promise once: how many cases passed, failed and were skipped, and what they counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "2",
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "junit_family=legacy",
+        ]
+        done = subprocess.run(
+            [*command, "--junitxml", str(report), *promise.tests],
+            cwd=ROOT,
+            env=os.environ | {"AUDIOSIM_KILLS": str(kills)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if not report.exists():
+            sys.exit(f"pytest did not run: {done.stdout}")
+        found = ElementTree.parse(report)
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+    seen = Counter(cases=0)
+    for case in found.iter("testcase"):
+        tags = {child.tag for child in case}
+        seen["failed" if tags & {"failure", "error"} else "skipped" if "skipped" in tags else "cases"] += 1
+    for each in found.iter("property"):
+        if each.get("value", "").isdigit():
+            seen[each.get("name", "")] += int(each.get("value", "0"))
+    return seen
+
+
+def figure(seen: Counter[str]) -> str:
+    """What was seen, in words."""
+    counted = [f"{count:,} {name}" for name, count in seen.items() if name not in ("cases", "failed", "skipped")]
+    outcome = f"{seen['cases']} passed, {seen['failed']} failed" + (
+        f", {seen['skipped']} skipped" if seen["skipped"] else ""
+    )
+    return "; ".join([outcome, ", ".join(counted)] if counted else [outcome])
+
+
+def main() -> None:
+    """Test for as long as is asked, and show what came of it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--kills", type=int, default=25, help="of a server in each round")
+    parser.add_argument("--only", help="the promise against this alone")
+    asked = parser.parse_args()
+    chosen = [one for one in PROMISES if asked.only in (None, one.against)]
+    if not chosen:
+        parser.error(f"--only: expected one of {', '.join(one.against for one in PROMISES)}")
+    seen = {one.against: Counter[str]() for one in chosen}
+    begun, rounds = time.monotonic(), 0
+    while not rounds or time.monotonic() < begun + 60 * asked.minutes:
+        for one in chosen:
+            if rounds and time.monotonic() > begun + 60 * asked.minutes:
+                break
+            seen[one.against].update(run(one, asked.kills))
+            print(f"{(time.monotonic() - begun) / 60:6.1f} min  {one.against}: {figure(seen[one.against])}", flush=True)
+        rounds += 1
+    with Figures("soak", asked.only or "") as figures:
+        rows = [(one.against, one.says, one.how, figure(seen[one.against])) for one in chosen]
+        figures.table("promises", ("against", "promise", "how it is tested", "seen"), rows)
+        figures.add("length of the run", (time.monotonic() - begun) / 60, "min", note=f"{rounds} rounds begun")
+        figures.add("broken promises", sum(each["failed"] for each in seen.values()), "cases", limit=0)
+    sys.exit(any(each["failed"] for each in seen.values()))
+
+
+if __name__ == "__main__":
+    main()
