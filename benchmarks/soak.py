@@ -138,7 +138,7 @@ PROMISES = (
 
 
 def run(promise: Promise, kills: int) -> Counter[str]:
-    """Test a promise once: how many cases passed, failed and were skipped, and what they counted."""
+    """Outcome of testing a promise once: how many cases passed, failed and were skipped, and what they counted."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
@@ -177,7 +177,7 @@ def run(promise: Promise, kills: int) -> Counter[str]:
 
 
 def figure(seen: Counter[str]) -> str:
-    """What was seen, in words."""
+    """Words for what was seen."""
     counted = [f"{count:,} {name}" for name, count in seen.items() if name not in ("cases", "failed", "skipped")]
     outcome = f"{seen['cases']} passed, {seen['failed']} failed" + (
         f", {seen['skipped']} skipped" if seen["skipped"] else ""

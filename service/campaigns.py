@@ -1,7 +1,7 @@
 """The campaigns of a service: one for each collection, its log in a database or in memory."""
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, Store
 from audiosim.campaign.engine import database_path
-from audiosim.campaign.event import Clock, utc_now
+from audiosim.campaign.event import Clock, Record, utc_now
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.errors import StoreError
@@ -76,14 +76,27 @@ class Judging:
         return find_measure(self.measure or f"CG@{collection.cutoff}")
 
     def open(
-        self, collection: Collection, estimator: RelevanceEstimator, store: Store, withheld: Container[Pair]
+        self,
+        collection: Collection,
+        estimator: RelevanceEstimator,
+        store: Store,
+        withheld: Container[Pair],
+        known: Iterable[Record] = (),
     ) -> Campaign:
         """The campaign of a collection, where its log left it.
 
         estimator  for the pool of the collection down to the cutoff of the measure
         withheld   pairs that nobody is to judge
+        known      lines of its log, as `Campaign` takes them
         """
         measure = self.measure_of(collection)
         return Campaign(
-            collection, estimator, measure, store, self.settings, clock=self.clock_of(store), withheld=withheld
+            collection,
+            estimator,
+            measure,
+            store,
+            self.settings,
+            clock=self.clock_of(store),
+            withheld=withheld,
+            known=known,
         )

@@ -1,6 +1,6 @@
 """Contents of a service: collections with their campaigns, and models; what is made of them is made once and kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.campaign import Campaign, Store
+from audiosim.campaign import Campaign, Record, Store
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Pair
@@ -148,6 +148,7 @@ class ServedCollection:
     judging     how its campaign goes
     folder      where its sound files are; None: there are none
     store       the log of its campaign; as `judging` says where None
+    known       lines of the log, as `Campaign` takes them
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class ServedCollection:
         judging: Judging,
         folder: str | Path | None = None,
         store: Store | None = None,
+        known: Iterable[Record] = (),
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.sounds = Sounds(collection, folder, judging.sounds)
@@ -168,7 +170,7 @@ class ServedCollection:
         pool = build_pool(collection, cutoff)
         self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
         estimator = make_estimator(pool, self.model)
-        self.campaign = judging.open(collection, estimator, self.store, self.mute)
+        self.campaign = judging.open(collection, estimator, self.store, self.mute, known)
         self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
@@ -187,7 +189,7 @@ class ServedCollection:
     def joined_by(self, collection: Collection) -> "ServedCollection":
         """The same campaign about the collection with more runs, or others; what was judged stays in its log."""
         judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
-        fresh = ServedCollection(collection, self.model, judging, self.folder, self.store)
+        fresh = ServedCollection(collection, self.model, judging, self.folder, self.store, self.campaign.log())
         fresh.judging = self.judging
         return fresh
 

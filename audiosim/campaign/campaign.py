@@ -47,6 +47,7 @@ class Campaign:
         *,
         clock: Clock = utc_now,
         withheld: Container[Pair] = (),
+        known: Iterable[Record] = (),
     ) -> None:
         """Open the campaign on a log, in memory where none is given, and replay what it holds.
 
@@ -54,6 +55,7 @@ class Campaign:
         settings        how it goes
         clock           gives the time, with its zone
         withheld        pairs that nobody is to judge, such as those that cannot be heard
+        known           first lines of the log, which another campaign on this very store has read
         """
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
@@ -66,7 +68,7 @@ class Campaign:
             self._queue.note(pair, self._ledger.assessors(pair))
         self.lessons = Lessons(store)
         self._count = self._begin(built_in(self._pool, model), measure)
-        self._log.sync()
+        self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
@@ -373,9 +375,8 @@ class Campaign:
             self._queue.note(change.pair, self._ledger.assessors(change.pair))
 
     def _lease(self, pair: Pair, assessor: str) -> Event:
-        now = self._clock()
-        until = write_time(now + timedelta(seconds=self._settings.lease_s))
-        return Event("lease", write_time(now), assessor, *pair, until=until)
+        until = (now := self._clock()) + timedelta(seconds=self._settings.lease_s)
+        return Event("lease", write_time(now), assessor, *pair, until=write_time(until))
 
     def _turned(self, kind: str, by: str, reason: str) -> Event:
         return Event(kind, write_time(self._clock()), by, details={"reason": reason} if reason else {})

@@ -92,6 +92,6 @@ def identify(store: Store, collection: Collection, judged: Container[Pair], adop
     now, (about, rules) = Identity.of(collection), store.described()
     if about and not adopt:
         check_same(Identity.load(about), now, judged)
-    if about != now.dump():
+    if about != (said := now.dump()):
         with suppress(StoreError):  # a log that cannot be written may still be read
-            store.describe(now.dump(), rules)
+            store.describe(said, rules)

@@ -160,6 +160,18 @@ def test_a_log_with_a_grade_off_the_scale_is_refused_by_the_number_of_its_line(o
         opened(store)
 
 
+def test_a_campaign_goes_on_from_the_lines_that_another_has_read(tiny, store, said):
+    first = Campaign(tiny, "mjud", "CG@2", store)
+    for document in ("a", "b"):
+        first.tell(said(document=document))
+    known = first.log()
+    first.tell(said(document="c"))  # which the next one has to read
+    again, anew = Campaign(tiny, "mjud", "CG@2", store, known=known), Campaign(tiny, "mjud", "CG@2", store)
+    assert again.number == anew.number == first.number
+    assert again.judgments() == anew.judgments()
+    assert again.ranking.to_dict() == anew.ranking.to_dict()
+
+
 def test_a_line_that_does_not_fit_ends_all_answers_and_not_only_its_own(opened, said):
     store = MemoryStore()
     campaign = opened(store)
