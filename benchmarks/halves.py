@@ -128,10 +128,9 @@ def _table(figures: Figures, at: str, found: dict[str, np.ndarray]) -> None:
     figures.table(f"{at} judged", columns, rows)
     excess = float(np.mean([of[:, 2].mean() - of[:, 3].mean() for of in found.values()]))
     figures.add(f"stated of another half less right, {at} judged", abs(excess), "", OFF, f"{excess:+.3f}")
-    every = np.concatenate(list(found.values()))
-    if every[:, 4].sum():
-        shares = [100 * of[:, 5].sum() / of[:, 4].sum() for of in found.values() if of[:, 4].sum()]
-        figures.add(f"verdicts the other way round, of 100, {at} judged", float(np.mean(shares)), "", REVERSED)
+    sure, other_way = np.mean([of[:, 4:].mean(axis=0) for of in found.values()], axis=0).tolist()
+    if sure:
+        figures.add(f"verdicts the other way round, of 100, {at} judged", 100 * other_way / sure, "", REVERSED)
 
 
 if __name__ == "__main__":
