@@ -25,7 +25,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import after_judgments
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule, first_of
@@ -328,7 +328,7 @@ def _measure(measure: str | Measure) -> Measure:
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
     """The estimator of a pool, which has learned from the judgments what a campaign would have."""
     estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
-    return after_grades(pool, estimator, collection.grades())
+    return after_judgments(pool, estimator, collection.judgments)
 
 
 def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:

@@ -35,7 +35,8 @@ from audiosim.features.evidence import evidence_columns
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.evidence_effects import prepare_closeness
-from audiosim.relevance.relearning import FIRST_LEARNING, relearned
+from audiosim.relevance.moments import FIRST_LEARNING
+from audiosim.relevance.relearning import relearned
 from audiosim.simulation import draw_parts
 from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from threading import Lock
 
 from audiosim.campaign import Change
-from audiosim.campaign.ledger import grades_after
+from audiosim.campaign.ledger import grades_after, panel_after
 from audiosim.corpus.grades import mean_grades
+from audiosim.relevance.judges import Panel
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection
 from service.served import ServedCollection
@@ -64,6 +65,7 @@ class History:
         self._changes: list[Change] = []
         own = mean_grades(one.collection.judgments)
         self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
+        self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
         self._known: dict[int, Moment] = {}  # by the number of changes before
         self._lock = Lock()
 
@@ -115,4 +117,5 @@ class History:
         """The selection after so many changes."""
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
         grades = grades_after(self._before, self._changes[:place])
-        return now.anew(after_grades(now.pool, estimator, grades), grades)
+        panel = panel_after(self._panel, now.pool, self._changes[:place])
+        return now.anew(after_grades(now.pool, estimator, grades), grades, panel)

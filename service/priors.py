@@ -12,7 +12,8 @@ from scipy import sparse
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError, ServiceError
-from audiosim.relevance.belief import Belief, Marginals
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief_parts import Marginals
 from audiosim.relevance.level_use import Levels
 from audiosim.stats.block_normal import BlockNormal
 from service.received import check_evidence

@@ -12,7 +12,7 @@ from audiosim.arrays import Array
 from audiosim.campaign import Campaign, Record, Store
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Pair
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError, repeated
 from audiosim.expected.about import About
@@ -24,8 +24,9 @@ from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.any_pair import Known
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.judges import Panel
 from audiosim.relevance.published import Model, load_model, model_names
-from audiosim.relevance.relearning import after_grades, following
+from audiosim.relevance.relearning import after_grades, following, hearing
 from audiosim.selection import Selection
 from service.campaigns import Judging
 from service.learning import Remembering
@@ -260,7 +261,7 @@ class ServedCollection:
             return number, self._own_verdicts(selection, about)
         with self._ranking:  # one at a time: it may take seconds, and the next may want the same
             number, judgments = self.campaign.snapshot()
-            return number, self._rankings(measure, tuple(mean_grades(judgments).items()), about)
+            return number, self._rankings(measure, judgments, about)
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
@@ -273,10 +274,11 @@ class ServedCollection:
     def _verdicts_now(selection: Selection, about: About) -> Verdicts:
         return with_next(Verdicts(selection.stated(about)), selection.expected, selection.belief)
 
-    def _rank(self, measure: Measure, observed: tuple[tuple[Pair, float], ...], about: About) -> Verdicts:
-        predictor, grades = self.predictor(None, measure.cutoff), dict(observed)
+    def _rank(self, measure: Measure, judgments: tuple[Judgment, ...], about: About) -> Verdicts:
+        predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
         pool, distribution = predictor.pool, self.campaign.selection.distribution
-        expected, learned, order = self._expected(measure), predictor.learned(grades), pool.locate_judged(grades)
+        expected, order = self._expected(measure), pool.locate_judged(grades)
+        learned = hearing(predictor.learned(grades).plain, Panel.of(pool, judgments))
         return verdicts_of_pool(expected, learned, pool.spread(grades), distribution, order, about=about)
 
     def _expect(self, measure: Measure) -> ExpectedScores:

@@ -51,10 +51,20 @@ class DifferenceOut(Wire):
 
 
 class AboutOut(Wire):
-    """Subject of a statement: `these` queries or `queries` of this kind, as the `panel` of assessors judges them."""
+    """Subject of a statement: `these` queries or `queries` of this kind, as the `panel` of those who judged has it,
+    `listeners` at large, or so many people.
+    """
 
     queries: str = "these"
     listeners: str = "panel"
+
+
+class AtLargeOut(Wire):
+    """The ranking as listeners at large would have it."""
+
+    confidence: float | None
+    systems: list[SystemOut]
+    about: AboutOut
 
 
 class RankingOut(Wire, omit_defaults=True):
@@ -65,7 +75,8 @@ class RankingOut(Wire, omit_defaults=True):
     be told apart, at the `family_wise` level; `nearest` to it are two, where known; `sentence` says the result. `fit`
     says whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED, `fit_sentence` in words.
     Where it fails, `fit_against` says what speaks against it; all statements are `widened` times as wide, and where
-    `fit_instead` is "general" they rest on what collections in general are like, and on the judgments.
+    `fit_instead` is "general" they rest on what collections in general are like, and on the judgments. Where several
+    people judged, `judges` of them, `at_large` says beside a statement about them what listeners at large would say.
     """
 
     collection: str
@@ -91,6 +102,8 @@ class RankingOut(Wire, omit_defaults=True):
     fit_instead: str = ""
     widened: float = 1.0
     draws: int | None = None
+    judges: int = 0
+    at_large: AtLargeOut | None = None
 
 
 class StoppingRuleOut(Wire):
@@ -131,7 +144,8 @@ class CampaignOut(Wire):
 
     `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
     `confidence` is what `estimate` and the ranking say, `about` what it is of, `of_this_kind` the same about queries of
-    this kind; null where there is nothing to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, and
+    this kind, `at_large` as listeners at large would have it where several people judged; null where there is nothing
+    to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, and
     `fit_sentence` says it; deviations are `widened` so many times where it fails.
     `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
     what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
@@ -151,6 +165,7 @@ class CampaignOut(Wire):
     confidence: float | None
     about: AboutOut
     of_this_kind: float | None
+    at_large: float | None
     fit: str
     fit_sentence: str
     widened: float
@@ -182,6 +197,7 @@ class CampaignOut(Wire):
             confidence=selection.confidence,
             about=AboutOut(**selection.about.to_dict()),
             of_this_kind=_of_this_kind(selection),
+            at_large=None if selection.ranking.at_large is None else selection.ranking.at_large.confidence,
             fit=selection.ranking.check.verdict,
             fit_sentence=selection.ranking.check.sentence,
             widened=selection.ranking.check.factor,

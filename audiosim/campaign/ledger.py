@@ -1,5 +1,6 @@
 """Ledger of a campaign: the sum of the lines of its log."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +10,9 @@ from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
 from audiosim.corpus.grades import mean_grade
 from audiosim.corpus.model import Judgment, Pair, Scale
+from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.relevance.judges import Panel
 
 
 class Change(NamedTuple):
@@ -20,6 +23,8 @@ class Change(NamedTuple):
     grade      mean over the assessors whose judgments of it hold from here on; NaN where there are none
     assessors  how many they are
     more       by how many more than before: -1, 0 or 1
+    assessor   whose judgment changed
+    own        what they say of it from here on; NaN: nothing
     """
 
     number: int
@@ -27,6 +32,8 @@ class Change(NamedTuple):
     grade: float
     assessors: int
     more: int
+    assessor: str = ""
+    own: float = math.nan
 
 
 class Lease(NamedTuple):
@@ -49,6 +56,14 @@ def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dic
         else:
             grades.pop(change.pair, None)
     return grades
+
+
+def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
+    """People who judged, and what they said of a pool's pairs, after changes."""
+    panel, highest = before, pool.scale.maximum
+    for change in changes:
+        panel = panel.after(pool.positions[change.pair], change.assessor, change.own / highest)
+    return panel
 
 
 class Ledger:
@@ -148,7 +163,9 @@ class Ledger:
         if grade == before:
             return None
         more = (grade is not None) - (before is not None)
-        return Change(self.number, pair, mean_grade(self._said(pair)), len(self.assessors(pair)), more)
+        own = math.nan if grade is None else grade
+        said = mean_grade(self._said(pair)), len(self.assessors(pair))
+        return Change(self.number, pair, *said, more, assessor, own)
 
     def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
         """Note which event of an assessor says the grade of a pair that holds; None: none does."""

@@ -7,9 +7,10 @@ from threading import Lock
 from typing import NamedTuple
 
 from audiosim.arrays import Array
-from audiosim.campaign.ledger import Change, grades_after
+from audiosim.campaign.ledger import Change, grades_after, panel_after
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import is_moment, relearned
+from audiosim.relevance.moments import is_moment
+from audiosim.relevance.relearning import relearned
 from audiosim.selection import Selection
 
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
@@ -218,7 +219,9 @@ class Count:
                 selection, known = selection.taught(self._estimator(learnings[known].state)), known + 1
             else:
                 change = self._changes[place]
-                selection, place = selection.judge(self._first.pool.positions[change.pair], change.grade), place + 1
+                said = change.assessor, change.own
+                selection = selection.judge(self._first.pool.positions[change.pair], change.grade, said)
+                place += 1
         if self._ready:
             _ = selection.weights
             if self._long:
@@ -229,7 +232,9 @@ class Count:
             del self._estimators[state]
 
     def _start_after(self, place: int, state: int) -> Selection:
-        return self._first.anew(self._estimator(state), grades_after(self._first.graded, self._changes[:place]))
+        changes = self._changes[:place]
+        panel = panel_after(self._first.panel, self._first.pool, changes)
+        return self._first.anew(self._estimator(state), grades_after(self._first.graded, changes), panel)
 
     def _estimator(self, state: int) -> RelevanceEstimator:
         """The estimator that has learned from a state: at hand, or now."""

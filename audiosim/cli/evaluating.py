@@ -23,7 +23,7 @@ from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.provenance import source_of
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import after_judgments
 from audiosim.reliability_study import assessor_reliability, split_half_study
 from audiosim.reliability_study import reliability as study_reliability
 from audiosim.report.evaluation_views import (
@@ -206,7 +206,7 @@ def report(
         found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
         page = evaluation_page(collection.name, found, worth, origin)
     else:
-        estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
+        estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
         expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
         subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
         ranking = estimate_pool(expected, estimator, grades, distribution, order, subject)

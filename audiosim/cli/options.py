@@ -26,7 +26,7 @@ from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
 from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import after_judgments
 from audiosim.relevance.speaking import what_lacks
 from audiosim.report.screen import console
 from audiosim.users.grading import is_artificial, on_scale
@@ -120,9 +120,10 @@ AboutWords = Annotated[
     list[str] | None,
     typer.Option(
         "--about",
-        metavar="these|queries|panel",
+        metavar="these|queries|panel|listeners|N",
         help="About `these` queries, where only missing judgments leave a doubt, or `queries` of this kind, of "
-        "which these are a sample. `panel`: as these assessors judge.",
+        "which these are a sample. `panel`: as those who judged have it, had each judged every pair; `listeners`: as "
+        "people like them have it in the mean; N: as so many people, those who judged among them.",
         show_default="queries for compare and report, else these",
     ),
 ]
@@ -265,7 +266,7 @@ def open_collection(
     if cutoff is not None:
         say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)
-    estimator = after_grades(pool, make_estimator(pool, model or JOINT), collection.grades())
+    estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
     brought = [piece.name for piece in pool.evidence]
     sys.stderr.writelines(f"note: {line}\n" for line in what_lacks(estimator.predict(pool.spread({})), brought))
     return collection, pool, estimator

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +22,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.model_check import Reserved, check_model
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import after_judgments
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
@@ -128,12 +129,13 @@ def estimate(
     ideal         of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
     draws         of grades, for measures that are simulated; see `SampledScores`
     distribution  of scores and differences: "t", or "normal" as in the paper of 2013
-    about         which queries the ranking is about: "these", or "queries" of this kind
+    about         "these" queries, or "queries" of this kind; and the "panel" of those who judged, "listeners" at large,
+                  or a number of people such as "6"
     """
     collection, measure = as_collection(collection), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
-    estimator = after_grades(pool, built_in(pool, model), grades)
+    estimator = after_judgments(pool, built_in(pool, model), collection.judgments)
     order = pool.locate_judged(grades)
     expected = expected_scores(measure, pool, ideal, draws)
     return estimate_pool(expected, estimator, pool.spread(grades), distribution, order, as_about(about))
@@ -189,6 +191,16 @@ class Grounds:
 
         expected  how the measure is expected
         """
+        if about.listeners != self.ranking.about.listeners:
+            return self._of_people(about, expected).about(about, expected)
+        found, people = self._of_queries(about, expected), self.belief.people
+        if people is None:
+            return found
+        beside = about.listeners == "panel" and people.panel.several
+        others = partial(self.about, replace(about, listeners="listeners"), expected) if beside else None
+        return replace(found, judges=len(people.panel.judges), others=others)
+
+    def _of_queries(self, about: About, expected: ExpectedScores) -> Ranking:
         if about.queries == "these":
             return self.ranking
         if self.ranking.queries < FEWEST_QUERIES:
@@ -196,6 +208,14 @@ class Grounds:
                 "a single query does not show how queries of this kind vary: expected a statement about these"
             )
         return self.ranking.of_this_kind(expected.between_queries(self.belief, self.believed))
+
+    def _of_people(self, about: About, expected: ExpectedScores) -> "Grounds":
+        """Grounds of the ranking about the opinion of other people; a failed check widens it likewise."""
+        belief = self.belief.about(about.whose)
+        scores = expected.scores(belief)
+        subject = replace(self.ranking.about, listeners=about.listeners)
+        ranking = replace(self.ranking, scores=scores, about=subject).wider(self.ranking.check.factor)
+        return Grounds(ranking, belief, scores)
 
 
 def check_ranking(

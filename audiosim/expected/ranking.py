@@ -1,6 +1,7 @@
 """The systems' expected scores, and how sure their order is."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,6 +42,8 @@ class Ranking:
     about         which queries, and whose judgments, the scores and their order are stated of
     sampling      (s, s) part of the covariance that is there because the queries are a sample of their kind; None for
                   a ranking about these queries
+    judges        how many people judged; 0 where the model does not tell them from each other
+    others        gives the same ranking about listeners at large, where several judged and this one is about them
     """
 
     measure: Measure
@@ -56,6 +59,13 @@ class Ranking:
     check: ModelCheck = NOT_CHECKED
     about: About = THESE
     sampling: Array | None = None
+    judges: int = 0
+    others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
+
+    @cached_property
+    def at_large(self) -> "Ranking | None":
+        """The ranking as listeners at large would have it; None where one person judged, or this is it."""
+        return None if self.others is None else self.others()
 
     def with_check(self, check: ModelCheck) -> "Ranking":
         """The ranking with a check of its model: where that fails, all deviations are so many times as large."""
@@ -299,8 +309,17 @@ class Ranking:
             "pairs": self.pair_rows(),
             "basis": self.basis,
             "about": self.about.to_dict(),
+            **self._of_others(),
             **self.check.to_dict(),
         }
+
+    def _of_others(self) -> dict[str, Any]:
+        """The ranking at large, as plain values; empty where nothing stands beside."""
+        found = self.at_large
+        if found is None:
+            return {}
+        said = {"confidence": found.confidence, "systems": found.system_rows(), "about": found.about.to_dict()}
+        return {"judges": self.judges, "at_large": said}
 
     def to_frame(self) -> "pd.DataFrame":
         """The systems as a pandas table, best first, indexed by system."""

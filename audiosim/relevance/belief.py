@@ -11,7 +11,8 @@ from scipy.special import ndtr
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.relevance.belief_parts import check_marginals, check_models, checked_grades
+from audiosim.relevance.belief_parts import Marginals, checked_grades
+from audiosim.relevance.judges import People, Who
 from audiosim.relevance.level_chances import (
     FREEDOM,
     between_ends,
@@ -29,31 +30,6 @@ FEW = 8  # judgments that are cheaper to condition on one by one than all at onc
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
-    """Chances of the levels of the n pairs of a pool, each by itself, and the models that say so.
-
-    levels         (l,) grades, rising, from 0 to the highest of the scale
-    probabilities  (n, l) P(level) of each pair by the model that spoke for it; rows sum to 1
-    models         names of the models that were used
-    model          (n,) which of them spoke for each pair
-    maximum        the highest grade of the scale
-
-    Checked once: beliefs that differ in their judgments have it in common. InputError, saying which row, where a part
-    is not well-formed.
-    """
-
-    levels: Array
-    probabilities: Array
-    models: tuple[str, ...]
-    model: Integers
-    maximum: float
-
-    def __post_init__(self) -> None:
-        check_marginals(self.levels, self.probabilities, self.maximum)
-        check_models(self.models, self.model, len(self.probabilities))
-
-
-@dataclass(frozen=True, eq=False)
 class Belief:
     """Belief about the grades of the n pairs of a pool, given the judgments made so far.
 
@@ -64,6 +40,8 @@ class Belief:
     evidence   combinations of what spoke, such as "output, genre"
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
     posterior  of the n gains where that is at hand; None: it is computed when it is looked at
+    people     who judged, and what each of them said; None: nobody knows
+    whose      whose mean opinion the gains are: of the panel of those who judged, of listeners at large, or of so many
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
     one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
@@ -76,6 +54,8 @@ class Belief:
     evidence: tuple[str, ...] = ()
     spoke: Integers | None = None
     posterior: MultivariateNormal | None = None
+    people: People | None = None
+    whose: Who = "panel"
 
     def __post_init__(self) -> None:
         n = len(self.marginals)
@@ -145,11 +125,30 @@ class Belief:
 
     @cached_property
     def gains(self) -> MultivariateNormal:
-        """Posterior of the n gains: the prior conditioned on the judgments; judged pairs are certain."""
+        """Posterior of the n gains; what one person judged is certain where nobody else's opinion is asked for."""
         if self.posterior is not None:
             return self.posterior
+        if self.people is not None and (self.people.panel.several or self.whose not in ("panel", 1)):
+            return self.people.posterior(self.whose)
         judged = np.flatnonzero(self.judged)
         return self.prior.condition_all(judged, self.grades[judged] / self.maximum) if len(judged) else self.prior
+
+    def heard(self, people: People) -> "Belief":
+        """The same belief of the same judgments, with who made them."""
+        return replace(self, people=people, posterior=None if people.panel.several else self.posterior)
+
+    def about(self, whose: Who) -> "Belief":
+        """The same belief, its gains being the mean opinion of somebody else."""
+        if whose == self.whose:
+            return self
+        if self.people is None:
+            raise InputError(f"{self.models[0]} says nothing of people who have not judged: use the model joint")
+        return replace(self, whose=whose, posterior=None)
+
+    @cached_property
+    def settled(self) -> Booleans:
+        """(n,) whether a pair is judged, and its gain known by it."""
+        return np.asarray(self.judged & (self.gains.variance == 0))
 
     @cached_property
     def probabilities(self) -> Array:
@@ -265,13 +264,14 @@ class Belief:
 
         Nothing is computed before it is looked at.
         """
-        return replace(self, grades=grades, posterior=None)
+        return replace(self, grades=grades, posterior=None, people=None, whose="panel")
 
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
         added = np.flatnonzero(self.judged & ~earlier.judged)
         kept = np.array_equal(earlier.grades[earlier.judged], self.grades[earlier.judged])
-        if self.prior is not earlier.prior or len(added) > FEW or not kept:
+        people = self.people or earlier.people
+        if self.prior is not earlier.prior or len(added) > FEW or not kept or people is not None:
             return self
         for index in added.tolist():
             earlier = earlier.condition(index, float(self.grades[index]))
@@ -300,9 +300,21 @@ class Belief:
         tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated and self.use.shape is None else 1.0
         spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
         certain = self.gains.variance == 0
+        unsure = self.judged & ~self.settled
+        if unsure.any():
+            mean[unsure], spread[unsure] = self._opinions(lambda grades: gain(grades) / highest, unsure)
         return self.gains.scaled(
             mean, np.where(certain, 0, np.sqrt(spread / np.where(certain, 1, self.gains.variance)))
         )
+
+    def _opinions(self, gain: Callable[[Array], Array], some: Booleans) -> tuple[Array, Array]:
+        """Mean and variance of another gain of judged pairs on which opinions differ, by Gauss-Hermite quadrature."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+        deviation = np.sqrt(self.gains.variance[some])
+        grades = self.maximum * np.clip(self.gains.mean[some][:, None] + deviation[:, None] * nodes, 0, 1)
+        values, weights = gain(grades), weights / weights.sum()
+        mean = values @ weights
+        return mean, values**2 @ weights - mean**2
 
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Grades drawn, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
@@ -332,7 +344,8 @@ class Belief:
             standard = (values - mean[rows]) / deviation[rows] * times[:, block[rows]]
             for end, by in zip(self._ends[rows].T, moved.T, strict=True):
                 level += standard > end + by[:, None] * reach[rows]
-            yield rows, np.where(self.judged[rows], self.grades[rows], self.level_grades[level])
+            opinion = np.where(self.settled[rows], self.grades[rows], self.maximum * np.clip(values, 0, 1))
+            yield rows, np.where(self.judged[rows], opinion, self.level_grades[level])
 
     @cached_property
     def _shape_errors(self) -> Array:

@@ -1,4 +1,6 @@
-"""Checks of the parts that a belief is made of."""
+"""Parts that a belief is made of, with their checks."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,3 +57,28 @@ def checked_grades(grades: Array, count: int, maximum: float) -> Array:
     grades = grades.copy()
     grades.flags.writeable = False
     return grades
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Chances of the levels of the n pairs of a pool, each by itself, and the models that say so.
+
+    levels         (l,) grades, rising, from 0 to the highest of the scale
+    probabilities  (n, l) P(level) of each pair by the model that spoke for it; rows sum to 1
+    models         names of the models that were used
+    model          (n,) which of them spoke for each pair
+    maximum        the highest grade of the scale
+
+    Checked once: beliefs that differ in their judgments have it in common. InputError, saying which row, where a part
+    is not well-formed.
+    """
+
+    levels: Array
+    probabilities: Array
+    models: tuple[str, ...]
+    model: Integers
+    maximum: float
+
+    def __post_init__(self) -> None:
+        check_marginals(self.levels, self.probabilities, self.maximum)
+        check_models(self.models, self.model, len(self.probabilities))

@@ -29,8 +29,8 @@ from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
-from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, panel_model
-from audiosim.relevance.judges import Panel, PanelModel
+from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, PanelModels, panel_model
+from audiosim.relevance.judges import Panel, PanelModel, People
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.published import Model, usual_model
@@ -52,6 +52,8 @@ class JointEstimator:
         components = components_of(model)[1]
         self._model, self._models, self._pool = model, models, pool
         self._taught: Array | None = None
+        self._panel: Panel | None = None
+        self._panel_models = PanelModels(self.panel_model)
         self._reserve: JointEstimator | None = None
         self._first = self  # of those that learn from it, too: they are copies
         carried = carried_to(pool, model)
@@ -91,7 +93,16 @@ class JointEstimator:
         return self._model.version
 
     def predict(self, grades: Array) -> Belief:
-        return self._start.revise(grades)
+        belief = self._start.revise(grades)
+        if self._panel is None or not self._panel.is_of(grades):
+            return belief
+        return belief.heard(People(self._panel, self._panel_models.of))
+
+    def hearing(self, panel: Panel) -> "JointEstimator":
+        """The estimator that knows who judged, where the grades that it is asked about are those of these people."""
+        other = copy(self)
+        other._panel = panel
+        return other
 
     def relearned(self, grades: Array) -> "JointEstimator":
         """The estimator whose components are those of these judgments and of the model together; see `relearning`.
@@ -184,7 +195,7 @@ class JointEstimator:
             models = (replace(self._model, training=None), *self._models[1:])
             made = JointEstimator(unknown_documents(self._pool), models)
             self._reserve = made if self._taught is None else made.relearned(self._taught)
-        return self._reserve
+        return self._reserve if self._panel is None else self._reserve.hearing(self._panel)
 
     def following(self, learned: object) -> "JointEstimator | None":
         """The estimator with components and the shape of levels that one of another pool of the collection has learned.

@@ -6,7 +6,7 @@ maximum likelihood with that prior estimates them from the judgments; where one 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -15,9 +15,11 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
+from audiosim.relevance.moments import last_moment
 from audiosim.shipped import folder
 from audiosim.stats.layout import REST, Layout
 
+PANELS_KEPT = 4
 COVARIATES = "trend"  # its effects in a layout, whose covariance is known
 HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
 SMALL = 0.03  # size at which a component is taken up again that there was none of
@@ -64,6 +66,25 @@ def usual_deviations() -> JudgeDeviations:
     return JudgeDeviations(
         {name: (median, spread) for name, (median, spread) in fields["deviations"].items()}, tuple(fields["sources"])
     )
+
+
+class PanelModels:
+    """Models of panels, each learned until the last moment of learning, see `relevance.moments`; the last are kept."""
+
+    def __init__(self, make: Callable[[Panel], PanelModel]) -> None:
+        """None so far; `make` learns one."""
+        self._make, self._made = make, dict[tuple[bytes, ...], PanelModel]()
+
+    def of(self, panel: Panel) -> PanelModel:
+        """Model by the judgments of a panel until the last moment."""
+        first = panel.first(last_moment(len(panel.place)))
+        key = tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= PANELS_KEPT:
+                self._made.clear()
+            found = self._made[key] = self._make(first)
+        return found
 
 
 def prior_deviations(

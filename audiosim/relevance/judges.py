@@ -11,7 +11,7 @@ any number of people like them. Conditioning is exact, whoever it is about: judg
 pairs, correlated with them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -20,7 +20,6 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
@@ -49,13 +48,43 @@ class Panel:
 
     @classmethod
     def of(cls, pool: Pool, judgments: Iterable[Judgment]) -> "Panel":
-        """The last judgment of each person of each pair of a pool."""
-        said = {pair: by for pair, by in grades_by_assessor(judgments).items() if pair in pool.positions}
-        judges = tuple(dict.fromkeys(name for by in said.values() for name in by))
+        """The last judgment of each person of each pair of a pool, in the order of their first ones."""
+        said = {(one.pair, one.assessor): one.grade for one in judgments if one.pair in pool.positions}
+        judges = tuple(dict.fromkeys(name for _, name in said))
         code = {name: number for number, name in enumerate(judges)}
-        rows = [(pool.positions[pair], code[name], grade) for pair, by in said.items() for name, grade in by.items()]
+        rows = [(pool.positions[pair], code[name], grade) for (pair, name), grade in said.items()]
         place, judge, grade = np.array(rows, dtype=np.float64).reshape(-1, 3).T
         return cls(judges, place.astype(np.int64), judge.astype(np.int64), grade / pool.scale.maximum)
+
+    def after(self, place: int, name: str, gain: float) -> "Panel":
+        """The panel once this is what somebody says of a pair; NaN: they say nothing of it any more."""
+        judges = self.judges if name in self.judges else (*self.judges, name)
+        code = judges.index(name)
+        known = np.flatnonzero((self.place == place) & (self.judge == code))
+        if np.isnan(gain):
+            place_left, judge_left = np.delete(self.place, known), np.delete(self.judge, known)
+            left = Panel(judges, place_left, judge_left, np.delete(self.gain, known))
+            return left if np.any(left.judge == code) else left.without(code)
+        if len(known):
+            said = self.gain.copy()
+            said[known] = gain
+            return replace(self, gain=said)
+        return Panel(judges, np.append(self.place, place), np.append(self.judge, code), np.append(self.gain, gain))
+
+    def first(self, count: int) -> "Panel":
+        """So many of the judgments, the first ones, by the same people."""
+        return Panel(self.judges, self.place[:count], self.judge[:count], self.gain[:count])
+
+    @property
+    def several(self) -> bool:
+        """True if two people have judged, so that one is not the other."""
+        return len(self.judges) > 1
+
+    def is_of(self, grades: Array) -> bool:
+        """True if these are the judgments that grades (n,), NaN where unjudged, come of."""
+        judged = np.zeros(len(grades), dtype=np.bool_)
+        judged[self.place] = True
+        return bool(np.array_equal(judged, ~np.isnan(grades)))
 
     @cached_property
     def counts(self) -> Integers:
@@ -67,6 +96,9 @@ class Panel:
         kept = self.judge != judge
         names = tuple(name for code, name in enumerate(self.judges) if code != judge)
         return Panel(names, self.place[kept], (self.judge - (self.judge > judge))[kept], self.gain[kept])
+
+
+NO_JUDGES = Panel((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +236,33 @@ class PanelModel:
             beside * self.parts,
         ]
         return _Columns(np.hstack(loadings), np.empty((0, 0)), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """People who judged, what they said, and what follows from it for anybody.
+
+    panel     their judgments
+    model_of  gives the model of a panel's judgments
+    """
+
+    panel: Panel
+    model_of: Callable[[Panel], PanelModel]
+
+    @cached_property
+    def model(self) -> PanelModel:
+        """Model of their judgments."""
+        return self.model_of(self.panel)
+
+    @cached_property
+    def _posteriors(self) -> dict[Who, BlockNormal]:
+        return {}
+
+    def posterior(self, who: Who) -> BlockNormal:
+        """Distribution of the mean of what some people would say of each pair."""
+        if who not in self._posteriors:
+            self._posteriors[who] = self.model.posterior(self.panel, Listeners.of(who, len(self.panel.judges)))
+        return self._posteriors[who]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

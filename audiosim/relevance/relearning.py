@@ -4,15 +4,16 @@ At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign s
 its judgments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from audiosim.arrays import Array
-from audiosim.corpus.model import Pair
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.estimators import RelevanceEstimator
-
-FIRST_LEARNING = 25
+from audiosim.relevance.judges import Panel
+from audiosim.relevance.moments import last_moment
 
 
 @runtime_checkable
@@ -50,6 +51,15 @@ class Resuming(Protocol):
 
 
 @runtime_checkable
+class Hearing(Protocol):
+    """An estimator that can tell people who judge from each other."""
+
+    def hearing(self, panel: Panel) -> RelevanceEstimator:
+        """The estimator that knows who judged, where it is asked about the grades that these people gave."""
+        ...
+
+
+@runtime_checkable
 class Following(Protocol):
     """An estimator that can take over what one of another pool of the same collection has learned."""
 
@@ -58,22 +68,14 @@ class Following(Protocol):
         ...
 
 
-def is_moment(judged: int) -> bool:
-    """True if an estimator learns anew when so many pairs are judged."""
-    return judged == last_moment(judged) > 0
-
-
-def last_moment(judged: int) -> int:
-    """The last moment of learning until so many pairs are judged; 0 before the first."""
-    moment = 0
-    while (following := max(FIRST_LEARNING, 2 * moment)) <= judged:
-        moment = following
-    return moment
-
-
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
     """Estimator that has learned from these judgments (n,), if it does."""
     return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
+
+
+def hearing(estimator: RelevanceEstimator, panel: Panel) -> RelevanceEstimator:
+    """Estimator that knows who judged, if it can tell people from each other."""
+    return estimator.hearing(panel) if isinstance(estimator, Hearing) else estimator
 
 
 def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> RelevanceEstimator | None:
@@ -88,6 +90,11 @@ def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
     """
     judged = [pair for pair in grades if pair in pool.positions]
     return {pair: grades[pair] for pair in judged[: last_moment(len(judged))]}
+
+
+def after_judgments(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
+    """The estimator as a campaign has it after these judgments; it knows who made them."""
+    return hearing(after_grades(pool, estimator, mean_grades(judgments)), Panel.of(pool, judgments))
 
 
 def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:

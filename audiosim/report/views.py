@@ -51,7 +51,15 @@ def _confident(ranking: Ranking) -> str:
     pairs = f"{int((open_ >= 0.95).sum())} of {len(open_)} pairs of systems at .95 or more"
     equal = int(ranking.tied.sum())
     more = f"; {equal} {'pair is' if equal == 1 else 'pairs are'} equal and not counted" if equal else ""
-    return f"Confidence in the ranking {ranking.confidence:.3f}, on {ranking.about.words}; {pairs}{more}."
+    beside = "" if ranking.at_large is None else f" ({beside_in_words(ranking)})"
+    return f"Confidence in the ranking {ranking.confidence:.3f}, on {ranking.about.words}{beside}; {pairs}{more}."
+
+
+def beside_in_words(ranking: Ranking) -> str:
+    """Confidence as listeners at large would have it, beside a statement about the panel that judged."""
+    found = ranking.at_large
+    sure = "-" if found is None or found.confidence is None else f"{found.confidence:.3f}"
+    return f"as the {ranking.judges} people who judged have it; as listeners at large would {sure}"
 
 
 def effort_view(found: "Effort") -> RenderableType:
@@ -132,7 +140,9 @@ def _fit(ranking: Ranking) -> str:
 
 def _rests_on(ranking: Ranking) -> str:
     """Judgments that a ranking rests on, or that there are none, as a sentence."""
-    return f"{ranking.resting[0].upper()}{ranking.resting[1:]}."
+    alone = ranking.judges == 1 and ranking.about.listeners != "panel"
+    usual = " One person judged: by how much others differ is what other collections show." if alone else ""
+    return f"{ranking.resting[0].upper()}{ranking.resting[1:]}.{usual}"
 
 
 def _drawn(ranking: Ranking) -> str:

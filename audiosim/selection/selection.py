@@ -19,8 +19,10 @@ from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.judges import NO_JUDGES, Panel
 from audiosim.relevance.model_check import check_model
-from audiosim.relevance.relearning import after_grades, is_moment, last_moment, relearned
+from audiosim.relevance.moments import is_moment, last_moment
+from audiosim.relevance.relearning import Hearing, after_grades, hearing, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
@@ -46,6 +48,7 @@ class Selection:
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     distribution  of a difference between systems: see `Ranking`
     checks     whether the model is held against the judgments
+    panel      who judged, and what each of them said; `belief` is of their mean opinion
     about      which queries, and whose judgments, the ranking is about, and the stopping rules that do not say
     """
 
@@ -64,6 +67,7 @@ class Selection:
     distribution: DifferenceDistribution = "t"
     checks: bool = True
     about: About = THESE
+    panel: Panel = NO_JUDGES
 
     @classmethod
     def start(
@@ -98,7 +102,8 @@ class Selection:
         log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = mean_grades(log)
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
-        belief = estimator.predict(pool.spread(grades))
+        panel = Panel.of(pool, log)
+        belief = (hearing(estimator, panel) if panel.several else estimator).predict(pool.spread(grades))
         rule = default_selection_rule(belief) if rule is None else rule
         rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
@@ -117,6 +122,7 @@ class Selection:
             distribution=distribution,
             about=about,
             checks=checks,
+            panel=panel,
         )
 
     def __repr__(self) -> str:
@@ -157,8 +163,12 @@ class Selection:
     def _grounds(self) -> Grounds:
         if not self.checks:
             return Grounds(self.believed, self.belief, self.scores)
-        order = np.array(self.order, dtype=np.int64)
-        return check_ranking(self.expected, self.estimator, self.belief, self.believed, order)
+        order, estimator = np.array(self.order, dtype=np.int64), hearing(self.estimator, self.panel)
+        belief = self.belief
+        if belief.people is None and isinstance(estimator, Hearing):
+            people = estimator.predict(self.grades).people
+            belief = belief if people is None else belief.heard(people)
+        return check_ranking(self.expected, estimator, belief, self.believed, order)
 
     @cached_property
     def _stated(self) -> dict[About, Ranking]:
@@ -239,14 +249,14 @@ class Selection:
     def tell(self, judgment: Judgment) -> "Selection":
         """The selection after one more judgment; a second one by the same assessor replaces the first."""
         self.pool.scale.check(check_judgment(judgment).grade)
-        return self._logged((*self._own_log, judgment), judgment.pair)
+        return self._logged((*self._own_log, judgment), judgment.pair, judgment.assessor)
 
     def withdraw(self, pair: Pair, assessor: str) -> "Selection":
         """The selection as if this assessor had not judged this pair."""
         rest = tuple(one for one in self._own_log if (one.pair, one.assessor) != (pair, assessor))
         if len(rest) == len(self._own_log):
             raise InputError(f"{assessor or 'nobody'} has not judged document {pair.document} for query {pair.query}")
-        return self._logged(rest, pair)
+        return self._logged(rest, pair, assessor)
 
     @property
     def _own_log(self) -> tuple[Judgment, ...]:
@@ -254,36 +264,44 @@ class Selection:
             raise InputError("this selection is a campaign's, whose log says who judged: tell the campaign")
         return self.log
 
-    def _logged(self, log: tuple[Judgment, ...], pair: Pair) -> "Selection":
-        """The selection of a log that says something new of a pair."""
+    def _logged(self, log: tuple[Judgment, ...], pair: Pair, assessor: str) -> "Selection":
+        """The selection of a log in which somebody says something new of a pair."""
         place = int(self.pool.locate([pair])[0])
-        said = log if self.belief.judged[place] else log[-1:]
-        grade = mean_grades(one for one in said if one.pair == pair).get(pair, math.nan)
-        return replace(self.judge(place, grade), log=log)
+        said = [one for one in (log if self.belief.judged[place] else log[-1:]) if one.pair == pair]
+        grade = mean_grades(said).get(pair, math.nan)
+        own = mean_grades(one for one in said if one.assessor == assessor).get(pair, math.nan)
+        return replace(self.judge(place, grade, (assessor, own)), log=log)
 
     def taught(self, estimator: RelevanceEstimator) -> "Selection":
         """The selection whose estimator has learned; estimator and rule are asked now."""
         return self._asked_now(estimator, self.grades, self.order)
 
-    def anew(self, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> "Selection":
-        """The same loop as begun with these grades.
+    def anew(self, estimator: RelevanceEstimator, grades: Mapping[Pair, float], panel: Panel) -> "Selection":
+        """The same loop as begun with these grades, by these people.
 
         estimator  that has learned what it is to know
         grades     of the judged pairs, in the order in which they were first judged
         """
         order = tuple(map(self.pool.positions.__getitem__, grades))
-        return replace(self._asked_now(estimator, self.pool.spread(grades), order), changes=0, log=None)
+        begun = replace(self, panel=panel)
+        return replace(begun._asked_now(estimator, self.pool.spread(grades), order), changes=0, log=None)
 
     def _asked_now(self, estimator: RelevanceEstimator, grades: Array, order: tuple[int, ...]) -> "Selection":
-        belief = estimator.predict(grades)
+        belief = (hearing(estimator, self.panel) if self.panel.several else estimator).predict(grades)
         scores = self.expected.scores(belief)
         return replace(self, estimator=estimator, belief=belief, scores=scores, order=order, asked=None)
 
-    def judge(self, place: int, grade: float) -> "Selection":
+    def judge(self, place: int, grade: float, said: tuple[str, float] | None = None) -> "Selection":
         """The selection in which this is the grade of a pair, the mean over its assessors; NaN: it is judged no more.
+
+        said  by whom it changed, and their own grade of the pair from now on, NaN for none; None: everybody who judges
+              says the same
 
         For one who keeps the log of who said what, such as a campaign; `tell` for judgments one by one.
         """
+        panel = self.panel
+        for name, own in [said] if said else [(name, grade) for name in panel.judges or ("",)]:
+            panel = panel.after(place, name, own / self.pool.scale.maximum)
         new, grades = not self.belief.judged[place], self.grades.copy()
         grades[place] = grade
         order = (*self.order, place) if new else self.order
@@ -293,14 +311,19 @@ class Selection:
         if self.learns and len(order) > len(self.order) and is_moment(len(order)):
             estimator = relearned(estimator, grades)
         again = not new or estimator is not self.estimator or changes % self.batch == 0
-        belief = estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(place, grade)
-        if new and belief.prior is self.belief.prior:
+        if panel.several and isinstance(estimator, Hearing):
+            belief = estimator.hearing(panel).predict(grades)
+        elif again:
+            belief = estimator.predict(grades).resumed(self.belief)
+        else:
+            belief = self.belief.condition(place, grade)
+        if new and belief.people is None and belief.prior is self.belief.prior:
             scores = self.expected.after(self.scores, self.belief, belief, place)
         else:
             scores = self.expected.scores(belief)
         asked = None if again else self.asked or self
         after = replace(self, estimator=estimator, belief=belief, scores=scores, order=order, log=None)
-        return replace(after, asked=asked, changes=changes)
+        return replace(after, asked=asked, changes=changes, panel=panel)
 
     def judge_all(self, places: Integers, grades: Array) -> "Selection":
         """The selection after several pairs more were judged, for little more than one costs; the rule is asked again.

@@ -184,5 +184,5 @@ def spelled_parameters(
     parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
     parts += [] if corrected else ["corrected=no"]
     parts += [] if floor == CHECKED else [f"floor={floor}"]
-    parts += [] if about is None else [f"about={about.queries}"]
+    parts += [] if about is None else [f"about={about.written}"]
     return f"({','.join(parts)})" if parts else ""

@@ -17,8 +17,9 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
 from audiosim.relevance.joint import kinship_to
+from audiosim.relevance.moments import FIRST_LEARNING
 from audiosim.relevance.published import Model, load_model
-from audiosim.relevance.relearning import FIRST_LEARNING, relearned
+from audiosim.relevance.relearning import relearned
 from audiosim.selection import Selection
 from audiosim.showing import frame_of
 from audiosim.simulation.parts import draw_parts

@@ -38,7 +38,7 @@ MeasureQuery = Annotated[
 
 AboutQuery = Annotated[
     list[str] | None,
-    Query(max_length=3, description="these queries, or queries of this kind: `queries`; and `panel`"),
+    Query(max_length=3, description="`these` queries or `queries` of this kind; and `panel`, `listeners` or N people"),
 ]
 
 RankingsDep = Annotated[Shared, kept("rankings")]

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import stats
 
-from audiosim.corpus.model import Run
+from audiosim.corpus.model import Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
@@ -17,6 +19,7 @@ from audiosim.expected.sampled import SampledScores
 from audiosim.expected.separation import two_systems_of_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in
+from audiosim.report.views import ranking_view
 from audiosim.selection import Selection
 from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.simulation.alternatives import scores_of
@@ -184,7 +187,11 @@ def level(written, about, state):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["listeners"], r"^a statement is about these or queries, and panel; got 'listeners'$"),
+        (
+            ["judges"],
+            "^a statement is about these or queries, and panel, listeners or .*; got 'judges'$",
+        ),
+        (["panel", "listeners"], "^a statement is about panel or listeners, not both$"),
         (["these", "queries"], r"^a statement is about these or queries, not both$"),
     ],
 )
@@ -198,3 +205,87 @@ def test_words_of_one_axis_leave_the_other():
     assert About.parse(["these", "panel"], OF_THIS_KIND) == THESE == as_about(THESE)
     with pytest.raises(InputError, match=r"^unknown queries 'all' of a statement, expected these or queries$"):
         About("all")
+
+
+def judged_by(demo, *people):
+    """The demo's first 240 judgments, each by everybody of some people, who differ by two levels of the scale."""
+    rng = np.random.default_rng(4)
+    levels, said = np.array(demo.scale.levels), []
+    for name in people:
+        lean = rng.normal(0, 8)
+        for one in demo.judgments[:240]:
+            grade = levels[np.abs(levels - (one.grade + lean + rng.normal(0, 15))).argmin()]
+            said.append(Judgment(one.query, one.document, float(grade), name))
+    return replace(demo, judgments=tuple(said))
+
+
+def test_one_person_s_statement_is_that_of_one_whom_nobody_names(demo):
+    nameless = replace(demo, judgments=demo.judgments[:240])
+    named = replace(demo, judgments=tuple(replace(one, assessor="ann") for one in nameless.judgments))
+    for about in ("panel", "1"):
+        ours, theirs = estimate(named, about=about), estimate(nameless)
+        np.testing.assert_array_equal(ours.scores.mean, theirs.scores.mean)
+        np.testing.assert_array_equal(ours.scores.covariance, theirs.scores.covariance)
+        assert ours.at_large is None
+
+
+def test_a_statement_about_more_people_than_judged_is_less_sure(demo):
+    found = judged_by(demo, "ann", "bob")
+    panel, six, listeners = (estimate(found, about=about) for about in ("panel", "6", "listeners"))
+    for less, more in ((panel, six), (six, listeners)):
+        assert np.all(np.diff(less.interval(), axis=0) < np.diff(more.interval(), axis=0))
+    assert (panel.judges, listeners.about.words) == (2, "these queries, listeners at large")
+    beside = panel.at_large
+    np.testing.assert_allclose(beside.scores.covariance, listeners.scores.covariance, rtol=1e-12)
+    assert panel.to_dict()["at_large"]["confidence"] == pytest.approx(listeners.confidence)
+    assert listeners.at_large is None
+    with pytest.raises(InputError, match="a number of people of at least the 2 who judged"):
+        estimate(found, about="1")
+
+
+def test_what_one_person_says_of_others_rests_on_other_collections_and_says_so(demo):
+    alone = estimate(judged_by(demo, "ann"), about="listeners")
+    known = estimate(judged_by(demo, "ann"))
+    assert np.all(alone.scores.variance > known.scores.variance)
+    assert "One person judged: by how much others differ" in drawn_on_screen(alone)
+    beside = drawn_on_screen(estimate(judged_by(demo, "ann", "bob")))
+    assert "as the 2 people who judged have it; as listeners at large would 0." in beside
+
+
+def drawn_on_screen(ranking):
+    console = Console(width=200, file=StringIO())
+    console.print(ranking_view(ranking))
+    return console.file.getvalue()
+
+
+def test_a_model_that_knows_no_people_says_nothing_of_listeners_at_large(demo):
+    with pytest.raises(InputError, match="says nothing of people who have not judged: use the model joint"):
+        estimate(judged_by(demo, "ann", "bob"), "uniform", about="listeners")
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "CG(gain=exponential)@5", "RR(min=50)@5"])
+def test_other_measures_are_less_sure_of_listeners_at_large_too(demo, measure):
+    found = judged_by(demo, "ann", "bob")
+    panel, listeners = (estimate(found, measure=measure, about=about) for about in ("panel", "listeners"))
+    assert listeners.scores.variance.mean() > panel.scores.variance.mean()
+
+
+def test_a_loop_told_one_by_one_says_what_an_estimate_of_all_says(demo):
+    found = judged_by(demo, "ann", "bob")
+    pool, what = build_pool(demo, 5), parse_measure("CG@5")
+    inside = [one for one in found.judgments if one.pair in pool.positions]
+    said = [inside[place] for place in np.random.default_rng(1).permutation(len(inside))[:40]]
+    selection = Selection.start(pool, what, built_in(pool, None))
+    for one in said:
+        selection = selection.tell(one)
+    whole = Selection.start(pool, what, built_in(pool, None), said)
+    for about in (THESE, About("these", "listeners")):
+        ours, theirs = selection.stated(about), whole.stated(about)
+        np.testing.assert_allclose(ours.scores.mean, theirs.scores.mean, rtol=1e-9)
+        np.testing.assert_allclose(ours.scores.covariance, theirs.scores.covariance, rtol=1e-7, atol=1e-15)
+    assert parse_stopping_rule("confidence(about=listeners)=0.9").level(selection) == pytest.approx(
+        parse_stopping_rule("confidence=0.9").level(replace(selection, about=About("these", "listeners")))
+    )
+    assert str(parse_stopping_rule("confidence(about=queries+listeners)=0.9")).count("queries+listeners") == 1
+    fewer = selection.withdraw(said[-1].pair, said[-1].assessor)
+    assert len(fewer.panel.place) == len(said) - 1

@@ -12,7 +12,8 @@ from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.belief import Belief, Marginals
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief_parts import Marginals
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 

@@ -10,7 +10,8 @@ from scipy.stats import norm, t
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.belief import Belief, Marginals
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.belief_parts import Marginals
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.level_chances import FREEDOM
 from audiosim.stats.block_normal import BlockNormal

@@ -10,9 +10,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance import relearning
 from audiosim.relevance.estimators import estimator_of, uniform
-from audiosim.relevance.relearning import after_grades, following, is_moment, last_moment, relearned
+from audiosim.relevance.moments import is_moment, last_moment
+from audiosim.relevance.relearning import after_grades, following, relearned
 from audiosim.selection import Selection
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.joint_fit import fit_joint
@@ -33,7 +33,7 @@ def pool(collection):
 @pytest.fixture
 def early(monkeypatch):
     """Learn at 10, 20, 40, ... judged pairs."""
-    monkeypatch.setattr(relearning, "FIRST_LEARNING", 10)
+    monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 10)
 
 
 def test_moments_double_from_the_twentyfifth_judged_pair_on():

@@ -122,7 +122,7 @@ def test_whoever_keeps_the_log_says_the_grade_of_a_pair_and_then_tells_no_judgme
 def test_a_loop_begun_anew_is_the_loop_that_begins_with_these_grades(tiny):
     judgments = [Judgment("q2", "e", 10.0), Judgment("q1", "a", 40.0)]
     begun, before = start(tiny, judgments=judgments), start(tiny)
-    anew = before.anew(before.estimator, begun.graded)
+    anew = before.anew(before.estimator, begun.graded, begun.panel)
     assert (anew.order, anew.ranking.to_dict(), anew.ask(7)) == (begun.order, begun.ranking.to_dict(), begun.ask(7))
 
 

@@ -233,7 +233,7 @@ def test_the_course_has_the_confidence_of_each_moment_as_it_was_then(long):
 
 @pytest.mark.slow
 def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long, monkeypatch):
-    monkeypatch.setattr("audiosim.relevance.relearning.FIRST_LEARNING", 60)  # then 120
+    monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
     assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20

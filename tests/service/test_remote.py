@@ -90,7 +90,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
     # It learns anew on the way, there as here.
-    monkeypatch.setattr("audiosim.relevance.relearning.FIRST_LEARNING", 10)
+    monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 10)
     pool = build_pool(small)
     truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
     there, here = (

@@ -1,0 +1,16 @@
+"""Moments of a campaign at which models learn from its own judgments: at 25, 50, 100, 200, ... of them."""
+
+FIRST_LEARNING = 25
+
+
+def is_moment(judged: int) -> bool:
+    """True if an estimator learns anew when so many pairs are judged."""
+    return judged == last_moment(judged) > 0
+
+
+def last_moment(judged: int) -> int:
+    """The last moment of learning until so many pairs are judged; 0 before the first."""
+    moment = 0
+    while (following := max(FIRST_LEARNING, 2 * moment)) <= judged:
+        moment = following
+    return moment
