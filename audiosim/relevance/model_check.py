@@ -12,8 +12,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.moments import FIRST_LEARNING
 from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning
-from audiosim.relevance.relearning import FIRST_LEARNING
 from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spread, of_sums, of_systems
 
 LEAST = 50  # judgments that a verdict needs
