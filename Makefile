@@ -95,6 +95,7 @@ drawing: $(VENV)/installed-for-docs $(VENV)/installed-for-tests
 	$(BIN)/python docs/draw_architecture.py
 	$(BIN)/python docs/draw_pages.py
 	$(BIN)/python docs/draw_settling.py
+	$(BIN)/python docs/draw_listeners.py
 
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }

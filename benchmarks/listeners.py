@@ -1,0 +1,122 @@
+"""Statements about people who were not asked: panels drawn from collections of several judges, the others held out.
+
+    python benchmarks/listeners.py FOLDER [--panels 6]
+
+FOLDER holds collections whose judgments.tsv names the assessor of each judgment. Of each, panels of several people are
+drawn, and of their judgments the first so many, in random order; what the others said in the mean is the truth. Printed
+of each statement: stated confidence, share of pairs of systems in the right order, and shares of 95 % intervals of
+scores and of differences that hold what the others said. `known` takes the mean grade of a judged pair as its value;
+`panel` and `listeners` are those of `audiosim estimate --about`; `others` is about as many people as were held out.
+Deviations of people are learned from the other collections, see models/make_listeners.py.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.expected.estimation import expected_scores, rank
+from audiosim.expected.ranking import Ranking
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.judge_deviations import JudgeDeviations
+from audiosim.relevance.judges import Listeners, Panel
+from audiosim.stats.layout import REST
+
+# Of each collection, as shares of the scale: judge, judge x system, judge x query, noise. `models/make_listeners.py`
+# prints them; the prior of one collection is made of the others.
+FOUND = {
+    "vcc2020-en": (0.097, 0.056, 0.025, 0.157),
+    "sisec08": (0.038, 0.047, 0.050, 0.072),
+    "dialsumm": (0.123, 0.052, 0.068, 0.172),
+    "mqm23-zhen": (0.122, 0.021, 0.121, 0.174),
+}
+NAMES = ("judge", "judge_system", "judge_query", REST)
+PANELS = {
+    "vcc2020-en": (12, (300, 900)),
+    "sisec08": (4, (100, 400)),
+    "dialsumm": (2, (200, 600)),
+    "mqm23-zhen": (4, (400,)),
+}
+LEAST = 0.4  # standard deviation of the logarithm of a deviation over collections, at least
+
+
+def prior_without(name: str) -> JudgeDeviations:
+    """Deviations of people as the other collections have them."""
+    logarithms = np.log([found for other, found in FOUND.items() if other != name])
+    middle, spread = np.median(logarithms, axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
+    return JudgeDeviations(
+        {one: (float(np.exp(m)), float(s)) for one, m, s in zip(NAMES, middle, spread, strict=True)}, ()
+    )
+
+
+def opinion(pool: Pool, panel: Panel, weights: Array) -> Array:
+    """(s,) mean scores as these people judged; each system by the pairs that anybody of them did."""
+    counts = np.bincount(panel.place, minlength=len(pool.pairs))
+    means = np.bincount(panel.place, panel.gain, len(pool.pairs)) / np.maximum(1, counts)
+    seen = weights * (counts > 0)
+    return np.asarray(seen @ means / seen.sum(axis=1) * weights.sum(axis=1))
+
+
+def held(ranking: Ranking, truth: Array) -> Array:
+    """(4,) stated confidence, share in the right order, shares of intervals of scores and differences that hold."""
+    low, high = ranking.interval()
+    first, second = ranking.pairs
+    difference, (mean, variance) = truth[first] - truth[second], ranking.differences
+    right = np.where(difference == 0, 0.5, difference > 0).mean()
+    inside = np.abs(difference - mean) <= ranking.quantile(0.95) * np.sqrt(variance)
+    return np.array([ranking.confidence or 1.0, right, np.mean((low <= truth) & (truth <= high)), inside.mean()])
+
+
+def statements(
+    name: str, collection: Collection, chosen: set[str], count: int, rng: np.random.Generator
+) -> Iterator[tuple[str, Array]]:
+    """Statements by so many judgments of some people, held against what the others said."""
+    pool, expected = build_pool(collection, 1), expected_scores(parse_measure("CG@1"), build_pool(collection, 1))
+    ours = [one for one in collection.judgments if one.assessor in chosen]
+    said = [ours[place] for place in rng.permutation(len(ours))[:count]]
+    others = Panel.of(pool, (one for one in collection.judgments if one.assessor not in chosen))
+    estimator, panel = estimator_of(pool, "joint"), Panel.of(pool, said)
+    assert isinstance(estimator, JointEstimator)
+    weights = expected.slopes(estimator.predict(pool.spread({})))
+    truth = opinion(pool, others, weights.toarray())
+    model = estimator.panel_model(panel, prior_without(name))
+    whose = {"panel": Listeners.of("panel", len(panel.judges)), "listeners": Listeners.of("listeners", 1)}
+    whose["others"] = Listeners(0.0, 1 / len(others.judges))
+    grades = pool.spread(mean_grades(said))
+    known = expected.scores(estimator.relearned(grades).predict(grades))
+    yield "known", held(rank(expected, "joint", known, count, "t", True), truth)
+    for about, listeners in whose.items():
+        scores = model.posterior(panel, listeners).project(weights)
+        yield about, held(rank(expected, "joint", scores, count, "t", True), truth)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--panels", type=int, default=6)
+    asked = parser.parse_args()
+    print(f"{'collection':12} {'panel':>5} {'judged':>6} {'about':10} stated  true scores differences")
+    for name, (size, counts) in PANELS.items():
+        collection = Collection.load(asked.folder / name)
+        people = sorted({one.assessor for one in collection.judgments})
+        for count in counts:
+            rng, found = np.random.default_rng(0), dict[str, list[Array]]()
+            for _ in range(asked.panels):
+                chosen = set(rng.choice(people, size, replace=False).tolist())
+                for about, values in statements(name, collection, chosen, count, rng):
+                    found.setdefault(about, []).append(values)
+            for about, rows in found.items():
+                stated, right, scores, differences = np.mean(rows, axis=0)
+                row = f"{name:12} {size:5} {count:6} {about:10} {stated:6.3f} {right:5.3f}"
+                print(f"{row} {scores:6.2f} {differences:11.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Draw one ranking about two groups of people: docs/listeners.png, the picture of docs/listeners.md.
+
+    python docs/draw_listeners.py
+
+Two people judge 200 pairs of the demo each. Their grades are those of fixtures/demo/truth.qrels, moved by how severe
+each of them is and by noise, as much as people differ in other collections.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot
+
+import audiosim
+
+DOCS = Path(__file__).resolve().parent
+DEMO = DOCS.parent / "fixtures" / "demo"
+PAIRS, SEVERITY, NOISE = 200, 9, 16  # of each person; on a scale of 100
+SIZE, DOTS = (10.5, 3.8), 110  # inches, per inch
+
+
+def main() -> None:
+    """Draw what two people say, and rank by it about them and about others."""
+    judged, rng = audiosim.Collection.load(DEMO, judgments=DEMO / "truth.qrels"), np.random.default_rng(7)
+    said, levels = [], np.array(judged.scale.levels)
+    for name in ("ann", "bob"):
+        severity = rng.normal(0, SEVERITY)
+        for place in rng.permutation(len(judged.judgments))[:PAIRS]:
+            one = judged.judgments[place]
+            grade = levels[np.abs(levels - (one.grade + severity + rng.normal(0, NOISE))).argmin()]
+            said.append(replace(one, grade=float(grade), assessor=name))
+    figure, frames = pyplot.subplots(1, 2, figsize=SIZE, sharex=True, layout="constrained")
+    for axes, (about, whom) in zip(
+        frames, (("panel", "the two who judged"), ("listeners", "listeners at large")), strict=True
+    ):
+        ranking = audiosim.estimate(replace(judged, judgments=tuple(said)), about=about)
+        ranking.plot(axes)
+        axes.set_title(f"{whom}: confidence {ranking.confidence:.2f}", fontsize=10)
+    figure.savefig(DOCS / "listeners.png", dpi=DOTS)
+
+
+if __name__ == "__main__":
+    main()
