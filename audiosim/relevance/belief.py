@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.relevance.belief_parts import Marginals, checked_grades
+from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
 from audiosim.relevance.judges import People, Who
 from audiosim.relevance.level_chances import (
     FREEDOM,
@@ -302,19 +302,11 @@ class Belief:
         certain = self.gains.variance == 0
         unsure = self.judged & ~self.settled
         if unsure.any():
-            mean[unsure], spread[unsure] = self._opinions(lambda grades: gain(grades) / highest, unsure)
+            here, deviation = self.gains.mean[unsure], np.sqrt(self.gains.variance[unsure])
+            mean[unsure], spread[unsure] = moments_of(lambda of: gain(self.maximum * of) / highest, here, deviation)
         return self.gains.scaled(
             mean, np.where(certain, 0, np.sqrt(spread / np.where(certain, 1, self.gains.variance)))
         )
-
-    def _opinions(self, gain: Callable[[Array], Array], some: Booleans) -> tuple[Array, Array]:
-        """Mean and variance of another gain of judged pairs on which opinions differ, by Gauss-Hermite quadrature."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(9)
-        deviation = np.sqrt(self.gains.variance[some])
-        grades = self.maximum * np.clip(self.gains.mean[some][:, None] + deviation[:, None] * nodes, 0, 1)
-        values, weights = gain(grades), weights / weights.sum()
-        mean = values @ weights
-        return mean, values**2 @ weights - mean**2
 
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Grades drawn, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.

@@ -1,5 +1,6 @@
 """Parts that a belief is made of, with their checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,3 +83,12 @@ class Marginals:
     def __post_init__(self) -> None:
         check_marginals(self.levels, self.probabilities, self.maximum)
         check_models(self.models, self.model, len(self.probabilities))
+
+
+def moments_of(gain: Callable[[Array], Array], mean: Array, deviation: Array) -> tuple[Array, Array]:
+    """(k,) mean and (k,) variance of a function of normal gains, cut to [0, 1], by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    values = gain(np.clip(mean[:, None] + deviation[:, None] * nodes, 0, 1))
+    weights = weights / weights.sum()
+    centre = values @ weights
+    return centre, values**2 @ weights - centre**2

@@ -11,7 +11,7 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.belief_parts import Marginals
+from audiosim.relevance.belief_parts import Marginals, moments_of
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.level_chances import FREEDOM
 from audiosim.stats.block_normal import BlockNormal
@@ -281,3 +281,13 @@ def test_exponential_gains_of_normal_grades_are_log_normal_where_they_vary_littl
         simulated = np.cov(2 ** drawn[i], 2 ** drawn[j])[0, 1] / 15**2
         error = sqrt((expected[i, i] * expected[j, j] + expected[i, j] ** 2) / 40_000)
         assert abs(in_full(found)[i, j] - simulated) <= 4 * error + 0.02 * deviation[i] * deviation[j]
+
+
+def test_moments_of_a_gain_are_those_of_numerical_integration():
+    mean, deviation = np.array([0.4, 0.6]), np.array([0.05, 0.1])
+    found, spread = moments_of(lambda of: 2**of - 1, mean, deviation)
+    for place in range(2):
+        normal = norm(mean[place], deviation[place])
+        first, second = (normal.expect(lambda of, power=power: (2**of - 1) ** power) for power in (1, 2))
+        assert found[place] == pytest.approx(first, abs=1e-5)
+        assert spread[place] == pytest.approx(second - first**2, rel=1e-3)
