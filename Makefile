@@ -40,7 +40,7 @@ test-lowest: $(VENV)/lowest/installed
 
 $(VENV)/lowest/installed: pyproject.toml .ci/lowest.py | $(VENV)/bin/python
 	$(PYTHON) -m venv $(VENV)/lowest
-	$(PYTHON) .ci/lowest.py formats oidc parquet postgres scale telemetry > $(VENV)/lowest/constraints.txt
+	$(PYTHON) .ci/lowest.py all frames plots sound formats oidc parquet postgres scale telemetry > $(VENV)/lowest/constraints.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest/constraints.txt -e ".[test]"
 	touch $@
 
@@ -114,7 +114,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all]"
 	touch $@
 
 $(VENV)/installed-for-docs: $(VENV)/installed

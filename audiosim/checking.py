@@ -73,7 +73,7 @@ class CollectionCheck:
 
     def _repr_html_(self) -> str:
         """The check as notebooks show it: one line, and the runs as a table."""
-        return notebook_html("; ".join((repr(self), *self.problems)), self.to_frame())
+        return notebook_html("; ".join((repr(self), *self.problems)), self.to_frame)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system: queries, others, depth, alone, same_as, judged; see `RunFacts`."""

@@ -4,15 +4,16 @@ One function for each kind of plot, for notebooks, reports and documentation ali
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from audiosim.extras import need
 from audiosim.showing import shortened_to
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ACCENT, INK, SOFT = "#0b6e8a", "#1d2530", "#5b6675"
 COLOURS = (ACCENT, "#c2571a", SOFT, "#6a4c93")
@@ -45,22 +46,26 @@ class Series(NamedTuple):
     weight: ArrayLike = 1.0
 
 
-def new_axes(rows: int | None = None) -> Axes:
+def new_axes(rows: int | None = None) -> "Axes":
     """New axes of a figure that notebooks show, as high as so many rows ask for."""
+    need("plots", "a plot")
     from matplotlib import pyplot
 
     axes: Axes = pyplot.subplots(figsize=(WIDTH, _height(rows)), layout="constrained")[1]
     return axes
 
 
-def page_axes(rows: int | None = None, height: float | None = None, width: float = WIDTH) -> Axes:
+def page_axes(rows: int | None = None, height: float | None = None, width: float = WIDTH) -> "Axes":
     """New axes of a figure for a page, which nothing else keeps; as high as so many rows ask for, or in inches."""
+    need("plots", "a plot")
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, _height(rows) if height is None else height), layout="constrained")
     axes: Axes = figure.subplots()
     return axes
 
 
-def square_axes() -> Axes:
+def square_axes() -> "Axes":
     """New axes of a square figure for a page."""
     return page_axes(height=SQUARE, width=SQUARE)
 
@@ -71,9 +76,9 @@ def draw_intervals(
     middle: ArrayLike,
     high: ArrayLike,
     across: str,
-    axes: Axes | None = None,
+    axes: "Axes | None" = None,
     outer: tuple[ArrayLike, ArrayLike] | None = None,
-) -> Axes:
+) -> "Axes":
     """Intervals with their middles, one under the other, the first on top.
 
     labels             (n,) of the rows; long ones are cut in the middle
@@ -97,10 +102,10 @@ def draw_bars(
     labels: Sequence[str],
     values: ArrayLike,
     across: str,
-    axes: Axes | None = None,
+    axes: "Axes | None" = None,
     errors: ArrayLike | None = None,
     shown: Sequence[str] | None = None,
-) -> Axes:
+) -> "Axes":
     """Bars from 0, one under the other, the first on top.
 
     labels  (n,) of the rows
@@ -117,7 +122,7 @@ def draw_bars(
     return _rows(axes, labels, across)
 
 
-def draw_curves(lines: Sequence[Line], across: str, up: str, axes: Axes | None = None) -> Axes:
+def draw_curves(lines: Sequence[Line], across: str, up: str, axes: "Axes | None" = None) -> "Axes":
     """Curves over one axis of numbers, each with its band if it has one, and a legend where there are several.
 
     across, up  titles of the axes
@@ -140,9 +145,9 @@ def draw_points(
     errors: ArrayLike,
     across: str,
     up: str,
-    axes: Axes | None = None,
+    axes: "Axes | None" = None,
     name: str | None = None,
-) -> Axes:
+) -> "Axes":
     """Points with their errors upwards and downwards; what is not a number is left out."""
     axes = new_axes() if axes is None else axes
     axes.errorbar(x, y, yerr=np.nan_to_num(np.asarray(errors, dtype=float)), fmt="o", color=ACCENT, label=name)
@@ -150,8 +155,8 @@ def draw_points(
 
 
 def draw_calibration(
-    series: Sequence[Series], across: str, up: str, axes: Axes | None = None, low: float = 0.0, key: str = ""
-) -> Axes:
+    series: Sequence[Series], across: str, up: str, axes: "Axes | None" = None, low: float = 0.0, key: str = ""
+) -> "Axes":
     """Points of a square, whose sides go from `low` to 1, and the diagonal on which they should lie.
 
     series  at most `len(MARKS)`, each with a mark of its own; the area of a mark is its share of the largest weight
@@ -177,7 +182,7 @@ def draw_calibration(
     return _titled(axes, across, up)
 
 
-def draw_tenths(places: ArrayLike, across: str, axes: Axes | None = None) -> Axes:
+def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "Axes":
     """Shares of values that fall in each tenth of [0, 1], and the tenth that each should have.
 
     places  (n,) in [0, 1]
@@ -191,7 +196,7 @@ def draw_tenths(places: ArrayLike, across: str, axes: Axes | None = None) -> Axe
     return _titled(axes, across, "share")
 
 
-def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, axes: Axes | None = None) -> Axes:
+def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, axes: "Axes | None" = None) -> "Axes":
     """All pairs of systems, the better one's row and the worse one's column: what is marked is filled.
 
     labels  (s,) best first
@@ -225,7 +230,9 @@ def _height(rows: int | None) -> float:
     return HEIGHT if rows is None else 1.1 + ROW_HEIGHT * max(rows, 4)
 
 
-def _rows(axes: Axes, labels: Sequence[str], across: str) -> Axes:
+def _rows(axes: "Axes", labels: Sequence[str], across: str) -> "Axes":
+    from matplotlib.ticker import MaxNLocator
+
     axes.set_yticks(np.arange(len(labels)), [shortened_to(label, LONGEST) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
@@ -234,7 +241,9 @@ def _rows(axes: Axes, labels: Sequence[str], across: str) -> Axes:
     return _plain(axes)
 
 
-def _titled(axes: Axes, across: str, up: str) -> Axes:
+def _titled(axes: "Axes", across: str, up: str) -> "Axes":
+    from matplotlib.ticker import MaxNLocator
+
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.set_xlabel(across)
@@ -243,7 +252,7 @@ def _titled(axes: Axes, across: str, up: str) -> Axes:
     return _plain(axes)
 
 
-def _plain(axes: Axes) -> Axes:
+def _plain(axes: "Axes") -> "Axes":
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
     return axes

@@ -40,6 +40,10 @@ class SoundError(InputError):
     """A recording cannot be described honestly: not sound, too short, silent, truncated."""
 
 
+class MissingPackageError(AudiosimError, ImportError):
+    """A package that comes with an extra is not installed; the message says what to install."""
+
+
 class ServiceError(AudiosimError):
     """A service that was asked did not answer as agreed."""
 

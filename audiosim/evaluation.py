@@ -138,7 +138,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """The evaluation as notebooks show it: one line, and the systems as a table."""
-        return notebook_html(repr(self), self.to_frame()[["mean", "low", "high"]])
+        return notebook_html(repr(self), self.to_frame, ["mean", "low", "high"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The mean score of each system with its 95 % interval, best on top; new axes where None."""

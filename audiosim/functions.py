@@ -61,7 +61,7 @@ class Predictions:
 
     def _repr_html_(self) -> str:
         """The predictions as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame()[["expectation", "variance", "model"]])
+        return notebook_html(repr(self), self.to_frame, ["expectation", "variance", "model"])
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The predictions as plain values, ready for JSON."""
@@ -119,7 +119,7 @@ class NextPairs:
 
     def _repr_html_(self) -> str:
         """The pairs as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per pair: query, document, weight."""

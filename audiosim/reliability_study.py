@@ -14,7 +14,7 @@ from audiosim.corpus.model import Judgment, Pair, retrieved_by
 from audiosim.errors import InputError
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.showing import notebook_html
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.gtheory import Crossed, Nested, crossed, nested
 from audiosim.stats.inference import SAMPLES
 from audiosim.stats.splithalf import SplitHalf, split_half
@@ -62,7 +62,7 @@ class Reliability:
 
     def _repr_html_(self) -> str:
         """The study as notebooks show it: one line, and the coefficients by the number of queries."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Both coefficients and their 95 % intervals by the number of queries; new axes where None."""
@@ -210,19 +210,17 @@ class AssessorReliability:
 
     def to_frame(self) -> "pd.DataFrame":
         """Both coefficients by the number of queries, with one to four assessors of each, as a pandas table."""
-        import pandas as pd
-
-        parts = []
-        for assessors in range(1, 5):
-            curve = self.study.curve(
-                np.array(QUERY_COUNTS, float), np.random.default_rng(self.seed), assessors=assessors
-            )
-            parts.append(curve.to_frame().assign(assessors=assessors))
-        return pd.concat(parts, ignore_index=True)
+        sizes = np.array(QUERY_COUNTS, float)
+        curves = [
+            self.study.curve(sizes, np.random.default_rng(self.seed), assessors=assessors).columns()
+            | {"assessors": np.full(len(sizes), assessors)}
+            for assessors in range(1, 5)
+        ]
+        return frame_of({name: np.concatenate([curve[name] for curve in curves]) for name in curves[0]})
 
     def _repr_html_(self) -> str:
         """The study as notebooks show it: one line, and the coefficients by queries and assessors."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """E rho² by the number of queries, with one to four assessors of each; new axes where None."""

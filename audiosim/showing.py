@@ -1,8 +1,10 @@
 """Short words for people: a long text cut in its middle, a result as a notebook shows it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING
+
+from audiosim.extras import missing, need
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,8 +20,16 @@ def shortened_to(text: str, width: int) -> str:
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def notebook_html(sentence: str, table: "pd.DataFrame") -> str:
-    """A result as notebooks show it: one sentence, and a table of at most ROWS rows with three decimals."""
+def notebook_html(sentence: str, to_frame: "Callable[[], pd.DataFrame]", columns: list[str] | None = None) -> str:
+    """A result as notebooks show it: one sentence, and a table of at most ROWS rows with three decimals.
+
+    columns  of the table to show; None: all
+
+    Without pandas the sentence alone.
+    """
+    if missing("frames"):
+        return f"<p>{escape(sentence)}</p>"
+    table = to_frame() if columns is None else to_frame()[columns]
     shown: str = table.to_html(float_format=lambda value: f"{value:.3f}", max_rows=ROWS)
     return f"<p>{escape(sentence)}</p>{shown}"
 
@@ -31,6 +41,7 @@ def frame_of(
 
     index  name of the column that the table is indexed by
     """
+    need("frames", "to_frame")
     import pandas as pd
 
     table = pd.DataFrame(dict(rows) if isinstance(rows, Mapping) else list(rows), columns=columns)

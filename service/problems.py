@@ -10,7 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from audiosim.errors import ClosedError, InputError, LeaseError, ServiceError, StoreError, printable
+from audiosim.errors import (
+    ClosedError,
+    InputError,
+    LeaseError,
+    MissingPackageError,
+    ServiceError,
+    StoreError,
+    printable,
+)
 from service.callers import scopes_of
 from service.limits import Lingering
 from service.served import NotServedError
@@ -27,6 +35,7 @@ STATUSES: dict[type[Exception], int] = {
     InputError: 422,
     StoreError: 503,
     ServiceError: 502,
+    MissingPackageError: 501,
 }
 # What the router says by itself, in our words.
 ROUTER = {

@@ -64,9 +64,10 @@ def test_the_constraints_pin_every_dependency_and_name_no_place():
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in pins.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["postgres"], *extras["scale"], *extras["test"]]
+    listed = [*extras["all"], *extras["sound"], *extras["plots"], *extras["frames"]]
+    wanted = [*project["dependencies"], *listed, *extras["postgres"], *extras["scale"], *extras["test"]]
     names = {re.split(r"[\[>]", requirement)[0].strip().lower().replace("_", "-") for requirement in wanted}
-    assert names <= pinned
+    assert names - {"audiosim"} <= pinned
 
 
 def test_the_lowest_versions_are_those_of_the_project():
@@ -83,10 +84,10 @@ def test_the_tests_bring_what_the_wheel_is_built_with():
     assert {*project["build-system"]["requires"]} <= {*project["project"]["optional-dependencies"]["test"]}
 
 
-def required(wheel):
-    """The distributions installed here that a wheel requires, with all that those require in turn."""
+def required(wheel, extras=()):
+    """The distributions installed here that a wheel with some extras requires, with all that those require in turn."""
     (described,) = (path for path in zipfile.Path(wheel).iterdir() if path.name.endswith(".dist-info"))
-    found, left = {}, [(metadata.PathDistribution(described), frozenset())]
+    found, left = {}, [(metadata.PathDistribution(described), frozenset(extras))]
     while left:
         distribution, extras = left.pop()
         for one in map(Requirement, distribution.requires or ()):
@@ -94,7 +95,8 @@ def required(wheel):
             if wanted and (one.name, *sorted(one.extras)) not in found:
                 found[one.name, *sorted(one.extras)] = metadata.distribution(one.name)
                 left.append((metadata.distribution(one.name), one.extras))
-    return list(found.values())
+    found.pop(("audiosim", *sorted(extras)), None)
+    return [one for (name, *_), one in found.items() if name != "audiosim"]
 
 
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
@@ -109,15 +111,13 @@ def wheel(tmp_path_factory):
     return wheel
 
 
-@pytest.fixture(scope="module")
-def bare(wheel):
+def environment(root, wheel, extras=()):
     """Folders of programs and of packages of an environment that has the wheel and what it requires alone."""
-    root = wheel.parent / "bare"
     venv.create(root)
     programs = root / ("Scripts" if os.name == "nt" else "bin")
     site = Path(sysconfig.get_path("purelib", "venv", {"base": str(root), "platbase": str(root)}))
     # What the wheel requires is linked, not unpacked once more: `make test` has just installed it, by the same pins.
-    for distribution in required(wheel):
+    for distribution in required(wheel, extras):
         for name in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
             if not (site / name).exists():
                 (site / name).symlink_to(distribution.locate_file(name))
@@ -128,9 +128,96 @@ def bare(wheel):
     return programs, site
 
 
+@pytest.fixture(scope="module")
+def core(wheel):
+    """An environment of the wheel alone."""
+    return environment(wheel.parent / "core", wheel)
+
+
+@pytest.fixture(scope="module")
+def whole(wheel):
+    """An environment of the wheel with audiosim[all]."""
+    return environment(wheel.parent / "whole", wheel, ["all"])
+
+
+BYTECODE = 1.15  # bytes of it that pip makes of a byte of Python, measured on the core
+MOST_MB = 350
+
+
 @pytest.mark.slow
-def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(bare, tmp_path, run):
-    programs, _ = bare
+def test_what_the_core_installs_is_small(wheel):
+    # As pip leaves it: every file unpacked, and the bytecode of every module.
+    size = 0.0
+    with zipfile.ZipFile(wheel) as archive:
+        size += sum(one.file_size * (1 + BYTECODE * one.filename.endswith(".py")) for one in archive.infolist())
+    for distribution in required(wheel):
+        files = {path for file in distribution.files if (path := file.locate()).suffix != ".pyc" and path.is_file()}
+        size += sum(path.stat().st_size * (1 + BYTECODE * (path.suffix == ".py")) for path in files)
+    assert size / 1e6 < MOST_MB
+
+
+SOUND = "describing sound needs librosa and mutagen: pip install 'audiosim[sound]'"
+NEEDS = {
+    "report COLLECTION": "a report needs matplotlib: pip install 'audiosim[plots]'",
+    "demo demo": "the demo needs matplotlib, librosa and mutagen: pip install 'audiosim[plots,sound]'",
+    "extract COLLECTION/sounds -o new.index": SOUND,
+    "extract COLLECTION/sounds -o new.index --frames chroma": SOUND,
+    "init COLLECTION/sounds -o new": SOUND,
+    "train COLLECTION -o new.json --report new.html": "--report needs matplotlib: pip install 'audiosim[plots]'",
+    "simulate COLLECTION --repeat 2 --at 0,10 --report new.html": "--report needs matplotlib: "
+    "pip install 'audiosim[plots]'",
+}
+IN_PYTHON = {
+    "audiosim.estimate(sys.argv[1]).to_frame()": "to_frame needs pandas: pip install 'audiosim[frames]'",
+    "audiosim.estimate(sys.argv[1]).plot()": "a plot needs matplotlib: pip install 'audiosim[plots]'",
+    "audiosim.OrdinalRegression": "OrdinalRegression needs scikit-learn: pip install 'audiosim[all]'",
+    "audiosim.plot_recording('a.wav')": "a picture of a recording needs matplotlib, librosa and mutagen: "
+    "pip install 'audiosim[plots,sound]'",
+}
+
+
+@pytest.mark.slow
+def test_what_the_core_lacks_is_one_line_that_says_what_to_install(core, tmp_path):
+    programs, _ = core
+    demo = ROOT / "fixtures" / "demo"
+    for words, expected in NEEDS.items():
+        command = [programs / "audiosim", *words.replace("COLLECTION", str(demo)).split()]
+        ran = subprocess.run(command, cwd=tmp_path, env=CLEAN, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr.strip().splitlines()[-1]) == (1, f"audiosim: {expected}"), words
+    code = f"""
+import sys, audiosim
+for code, expected in {IN_PYTHON!r}.items():
+    try:
+        eval(code)
+    except audiosim.AudiosimError as error:
+        assert str(error) == expected, error
+    else:
+        raise AssertionError(code)
+assert "best timbre-full" in audiosim.estimate(sys.argv[1])._repr_html_()
+"""
+    asked = [programs / "python", "-c", code, demo]
+    subprocess.run(asked, cwd=tmp_path, env=CLEAN, check=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["estimate", "evaluate", "predict", "plan", "next"])
+def test_the_core_ranks_predicts_and_plans_with_the_same_numbers(core, verb, tmp_path, run):
+    demo = ROOT / "fixtures" / "demo"
+    words = [verb, str(demo), *(["--judgments", str(demo / "truth.qrels")] if verb == "evaluate" else [])]
+    ran = [
+        subprocess.run([core[0] / "audiosim", *words, *form], cwd=tmp_path, env=CLEAN, capture_output=True, check=True)
+        for form in (["--format", "json"], [])
+    ]
+    assert b"\n" in ran[1].stdout
+    code, said, _ = run(*words, "--format", "json")
+    assert code == 0
+    assert json.loads(ran[0].stdout) == json.loads(said)
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(whole, tmp_path, run):
+    programs, _ = whole
     demo = tmp_path / "demo"
     demo.mkdir()
     for left in (MARK, "report.html"):  # by an earlier demo, which is replaced
@@ -165,7 +252,9 @@ def test_the_wheel_takes_no_name_but_its_own(wheel):
 
 
 ASKED = """
+import json
 import sys
+import urllib.request
 from importlib.metadata import entry_points
 
 import service
@@ -175,13 +264,17 @@ assert service.NAME == "theirs"
 (remote,) = entry_points(group="audiosim.estimators", name="remote")
 assert remote.load().__module__ == "audiosim.service.client"
 with Client(sys.argv[1]) as client:
-    print(client.next("demo", assessor="ann").pairs[0].query)
+    pair = client.next("demo", assessor="ann").pairs[0]
+    print(pair.query)
+    assert client.judge("demo", pair.query, pair.document, grade=50, assessor="ann").query == pair.query
+with urllib.request.urlopen(sys.argv[1] + pair.query_peaks) as answer:  # sound is decoded without librosa
+    assert json.load(answer)["duration_s"] > 1
 """
 
 
 @pytest.mark.slow
-def test_the_wheel_serves_beside_another_package_called_service(bare, tmp_path):
-    programs, site = bare
+def test_the_wheel_serves_beside_another_package_called_service(core, tmp_path):
+    programs, site = core
     for name in ("__init__", "app", "client"):
         (site / "service").mkdir(exist_ok=True)
         (site / "service" / f"{name}.py").write_text("NAME = 'theirs'\n", encoding="utf-8")

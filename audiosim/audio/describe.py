@@ -20,6 +20,7 @@ from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, SoundSource
 from audiosim.errors import InputError, SoundError, one_line
+from audiosim.extras import need
 from audiosim.stats.gaussian import Gaussian, triangles
 
 threadpoolctl = lazy_loader.load("threadpoolctl")
@@ -117,6 +118,7 @@ def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Sta
 
     Arguments as for `describe_all`.
     """
+    need("sound", "describing sound")
     one = partial(describe_file, parameters=parameters, read=read)
     return workers.Standby(one, partial(_limit_s, limit_s), _lost, partial(prepare_for, parameters))
 

@@ -14,6 +14,7 @@ from audiosim.audio.mfcc import decibels_of, filtered, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.spectra import has_code, powers
 from audiosim.errors import InputError, SoundError
+from audiosim.extras import has_package
 
 
 class Frames(NamedTuple):
@@ -61,7 +62,7 @@ class _Spectrum:
 
 
 def _spectrum(samples: Samples, parameters: Parameters, source: Integers | None) -> tuple[Samples, Samples]:
-    if has_code(parameters.frame, parameters.hop):
+    if has_code(parameters.frame, parameters.hop) and has_package("llvmlite"):
         from audiosim.audio.spectrum_code import spectrum_by_code  # what loads LLVM
 
         return spectrum_by_code(samples, parameters, source)

@@ -21,6 +21,7 @@ from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError, repeated
+from audiosim.extras import need
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
 from audiosim.stats.kullback_leibler import Packed, Reals, pack
@@ -329,6 +330,7 @@ def extract(
     all that is done survives an interruption, and the same call goes on from there; the result holds
     all of the index, sound from earlier calls too.
     """
+    need("sound", "describing sound")
     suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
     if decoders:
         read = partial(decode.read, decoders=decoders)

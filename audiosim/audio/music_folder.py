@@ -24,6 +24,7 @@ from audiosim.corpus.metadata_tables import document_lines, query_lines
 from audiosim.corpus.model import FINE, Document
 from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
+from audiosim.extras import need
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Singles, to_rows
 
@@ -97,6 +98,7 @@ def collect(
     sounds.index and the run of one system, which retrieves what sounds nearest by other artists. Identifiers are the
     paths below the folder, with `_` for what would not survive a run or an address.
     """
+    need("sound", "describing sound")
     if queries < 1:
         raise InputError(f"at least one query must be drawn, got {queries}")
     if not Path(folder).is_dir():

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audiosim.audio import decode
+from audiosim.extras import need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +18,7 @@ def plot_recording(path: str | Path, axes: "Axes | None" = None) -> "Axes":
     path  of a file that `extract` can read; a SoundError says why one cannot be
     axes  to draw on; new ones where None
     """
+    need("plots,sound", "a picture of a recording")
     import librosa
 
     from audiosim.drawing import new_axes

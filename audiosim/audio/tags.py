@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import lazy_loader
 
+from audiosim.extras import need
+
 mutagen = lazy_loader.load("mutagen")
 
 # Names of each in ID3, in Vorbis and APE comments, in MP4 atoms and in ASF; the first that is filled counts.
@@ -28,6 +30,7 @@ class Tags(NamedTuple):
 
 def read_tags(path: str | Path) -> Tags:
     """The tags of a sound file; none where it has none, or none that can be read."""
+    need("sound", "reading tags")
     try:
         file = mutagen.File(path)
         tags: Mapping[str, Any] = {} if file is None or file.tags is None else dict(file.tags.items())

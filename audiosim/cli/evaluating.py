@@ -18,6 +18,7 @@ from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.about import OF_THIS_KIND, THESE
 from audiosim.expected.estimation import FEWEST_QUERIES, estimate_pool, expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.extras import need
 from audiosim.measures.judged import Unjudged, judged_runs
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
@@ -191,6 +192,7 @@ def report(
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
 
+    need("plots", "a report")
     what, subject = find_measure(measures[0]), options.about_of(about, OF_THIS_KIND)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
     if output.suffix != ".html":

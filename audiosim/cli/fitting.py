@@ -13,6 +13,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.runs import SystemFrom
 from audiosim.errors import InputError
+from audiosim.extras import need
 from audiosim.plugins import load_features
 from audiosim.relevance.published import save_model
 from audiosim.report.screen import progress
@@ -92,6 +93,8 @@ def train(
 
     Example: `audiosim train my-demo --judgments my-demo/truth.qrels --features output --folds 6 -o mine.json`
     """
+    if report is not None:
+        need("plots", "--report")
     if output.suffix != ".json":
         raise InputError(f"{output}: the name of a model file must end in .json")
     load_features()

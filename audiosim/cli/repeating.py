@@ -14,6 +14,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.extras import need
 from audiosim.relevance.provenance import source_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
@@ -95,6 +96,7 @@ def check_report(report: Path | None, repeats: int | None, at: str | None) -> No
     """A page that could not be written is refused before hours of play."""
     if report is None:
         return
+    need("plots", "--report")
     if repeats is None or at is None:
         raise InputError("--report needs --repeat and --at: it shows what is stated and true at these moments")
     # A file is written beside where it goes; a pipe or a terminal is not.

@@ -13,6 +13,7 @@ from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, about_of, print_result
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
+from audiosim.extras import need
 from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
@@ -45,6 +46,7 @@ def demo(
     """
     from audiosim.demo import run_demo
 
+    need("sound" if serve else "plots,sound", "the demo")
     shown = console(stderr=form is not Format.table)
     if serve:
         _serve_demo(folder, port, lambda step: shown.print(step, style="dim"))

@@ -11,6 +11,7 @@ import typer
 
 from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError, printable
+from audiosim.extras import need
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
@@ -86,6 +87,7 @@ def extract(
     from audiosim.plugins import find_frames, installed_frames, other_decoders
     from audiosim.relevance.evidence_effects import prepare_closeness
 
+    need("sound", "describing sound")
     start = time.monotonic()
     with progress("extracting") as show:
         found = extract_sounds(

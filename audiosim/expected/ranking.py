@@ -114,7 +114,7 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         """The ranking as notebooks show it: one line, and the systems as a table."""
-        return notebook_html(repr(self), self.to_frame()[["expectation", "low", "high"]])
+        return notebook_html(repr(self), self.to_frame, ["expectation", "low", "high"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The expected score of each system with its 95 % interval, best on top; new axes where None."""

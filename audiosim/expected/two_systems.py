@@ -183,7 +183,7 @@ class TwoSystems:
 
     def _repr_html_(self) -> str:
         """The verdict as notebooks show it."""
-        return notebook_html(self.sentence, self.to_frame())
+        return notebook_html(self.sentence, self.to_frame)
 
     def to_frame(self) -> "pd.DataFrame":
         """The verdict as a pandas table of one row."""

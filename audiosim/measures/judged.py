@@ -13,6 +13,7 @@ from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
+from audiosim.showing import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,10 +53,12 @@ class Scores:
 
     def to_frame(self) -> "pd.DataFrame":
         """The scores as a pandas table: one row per system, one column per query."""
-        import pandas as pd
-
-        systems = pd.Index(self.systems, name="system")
-        return pd.DataFrame(self.values, index=systems, columns=pd.Index(self.queries, name="query"))
+        table = frame_of(
+            [[system, *row] for system, row in zip(self.systems, self.values, strict=True)],
+            ["system", *self.queries],
+            "system",
+        )
+        return table.rename_axis("query", axis=1)
 
 
 @dataclass(frozen=True, eq=False)

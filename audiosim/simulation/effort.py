@@ -122,7 +122,7 @@ class Effort:
 
     def _repr_html_(self) -> str:
         """The effort as notebooks show it: one line, and the pairs that stay open."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The share of played campaigns that were done after so many further judgments; new axes where None."""

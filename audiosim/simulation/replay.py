@@ -77,7 +77,7 @@ class Replay:
 
     def _repr_html_(self) -> str:
         """The replay as notebooks show it: one line, and its moments."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def to_frame(self) -> "pd.DataFrame":
         """Its moments as a pandas table, indexed by the number of judgments."""

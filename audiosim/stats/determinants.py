@@ -13,6 +13,7 @@ apart the means are. So a pair costs one addition and one elimination.
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.extras import has_package
 from audiosim.stats.gaussian import upper_triangle
 
 ROWS = 256  # for which machine code is called at a time
@@ -38,11 +39,11 @@ def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, man
     mine       (r, p) bordered triangles of a and A
     theirs     (p, c) those of -b and B, upright
     dimension  d
-    many       whether they are worth machine code, which takes a tenth of a second to make
+    many       whether they are worth machine code, which takes a tenth of a second to make, where LLVM is installed
 
     In double precision. What is found for a pair depends on that pair alone.
     """
-    if not many:
+    if not many or not has_package("llvmlite"):
         return _by_arrays(mine, np.ascontiguousarray(theirs), dimension + 1)
     return _by_code(mine, theirs, dimension + 1)
 

@@ -48,7 +48,7 @@ class FitTrials:
 
     def _repr_html_(self) -> str:
         """The distances as notebooks show them: the means, and each system's."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Mean distance of each distribution; new axes where None."""

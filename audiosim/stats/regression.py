@@ -5,16 +5,22 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
+from audiosim.extras import need
 from audiosim.stats import ordinal
 from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.stats.standardisation import UnidentifiedError
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import Tags
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ImportError:
+    need("all", "OrdinalRegression")
+    raise
 
 FALLBACK_RIDGE = 1e-3  # where there is no single maximum: small beside any information, and it makes one
 
@@ -40,8 +46,8 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Where no single set of coefficients is the most likely (the features separate the levels, depend on
     each other, or are more than the rows can tell) a UserWarning names the columns, and a small ridge
-    is used; with `unidentified="error"` an UnidentifiedError names them instead. `audiosim train` fits through this
-    class, see `training.likelihood.fit_sample`. McCullagh (1980).
+    is used; with `unidentified="error"` an UnidentifiedError names them instead. `audiosim train` fits by the same
+    `fit_ordinal`, see `training.likelihood.fit_sample`. McCullagh (1980).
     """
 
     def __init__(self, ridge: float = 0.0, unidentified: Literal["ridge", "error"] = "ridge") -> None:

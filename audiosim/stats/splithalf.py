@@ -55,7 +55,7 @@ class SplitHalf:
 
     def _repr_html_(self) -> str:
         """The study as notebooks show it: one line, and the rates."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Rates of success, lack of power and conflict by the level of significance; new axes where None."""

@@ -37,8 +37,12 @@ class Curve:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per query set size."""
-        columns = ("relative", "relative_lower", "relative_upper", "absolute", "absolute_lower", "absolute_upper")
-        return frame_of({"queries": self.queries} | {column: getattr(self, column) for column in columns})
+        return frame_of(self.columns())
+
+    def columns(self) -> dict[str, Array]:
+        """Columns of the table, by name."""
+        names = ("relative", "relative_lower", "relative_upper", "absolute", "absolute_lower", "absolute_upper")
+        return {"queries": self.queries} | {name: getattr(self, name) for name in names}
 
 
 def coefficient(signal: Array | float, noise: Array) -> Array:

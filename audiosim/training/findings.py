@@ -156,7 +156,7 @@ class Training:
 
     def _repr_html_(self) -> str:
         """The training as notebooks show it: one line, and the terms."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The coefficients with two standard errors to either side; new axes where None."""

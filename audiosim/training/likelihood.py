@@ -9,7 +9,7 @@ from scipy.special import chdtrc, xlogy
 
 from audiosim.errors import InputError
 from audiosim.features.table import factors
-from audiosim.stats.ordinal_fit import OrdinalFit
+from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.stats.standardisation import check_independent, standardise
 from audiosim.training.examples import Examples, Sample
 
@@ -40,14 +40,11 @@ class Step(NamedTuple):
 
 def fit_sample(sample: Sample, groups: bool = False) -> OrdinalFit:
     """The fit of maximum likelihood; with `groups`, robust against correlated judgments of one query."""
-    import pandas as pd  # these cost start-up time that a command which does not train need not pay
-
-    from audiosim.stats.regression import OrdinalRegression
-
+    levels, level = np.unique(sample.level, return_inverse=True)
     several = groups and len(np.unique(sample.group)) > 1
-    features = pd.DataFrame(sample.features, columns=list(sample.terms), copy=False)
-    regression = OrdinalRegression(unidentified="error")
-    return regression.fit(features, sample.level, groups=sample.group if several else None).result_
+    return fit_ordinal(
+        sample.features, level, groups=sample.group if several else None, names=sample.terms, labels=levels.tolist()
+    )
 
 
 def null_log_likelihood(sample: Sample) -> float:

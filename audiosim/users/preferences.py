@@ -202,7 +202,7 @@ class Preferences:
 
     def _repr_html_(self) -> str:
         """The answers as notebooks show them: one line, and the bins."""
-        return notebook_html(repr(self), self.to_frame())
+        return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The share of satisfied users by score, with its standard errors, and the cubic; new axes where None."""

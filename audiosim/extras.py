@@ -1,0 +1,37 @@
+"""Packages that audiosim does without until something needs them, and what to install then."""
+
+from importlib.machinery import PathFinder
+
+from audiosim.errors import MissingPackageError
+
+# What each extra brings, by the names to import; `all` takes the other three, too.
+EXTRAS = {
+    "sound": ("librosa", "mutagen"),  # without LLVM, which it brings too, arrays stand in for machine code
+    "plots": ("matplotlib",),
+    "frames": ("pandas",),
+    "all": ("sklearn",),
+}
+CALLED = {"sklearn": "scikit-learn"}  # where the name to install is another
+
+
+def has_package(name: str) -> bool:
+    """True if a package can be imported."""
+    # Not `importlib.util.find_spec`, which loads what was only promised to be loaded at its first use.
+    return PathFinder.find_spec(name) is not None
+
+
+def missing(extras: str) -> list[str]:
+    """Packages of some extras, joined by commas, that are not installed."""
+    names = [name for extra in extras.split(",") for name in EXTRAS[extra]]
+    return [CALLED.get(name, name) for name in names if not has_package(name)]
+
+
+def need(extras: str, what: str) -> None:
+    """Raise a MissingPackageError unless all packages of some extras are installed.
+
+    extras  joined by commas, as pip takes them
+    what    needs them: subject of the message, singular
+    """
+    if names := missing(extras):
+        listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        raise MissingPackageError(f"{what} needs {listed}: pip install 'audiosim[{extras}]'")
