@@ -169,7 +169,7 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
 def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, kind):
     rng = np.random.default_rng(6)
     # A model at home, which is sure of the level of grades: away from home any level is allowed for.
-    estimator = estimator_of(pool, replace(load_model("joint-fine"), between=None))
+    estimator = estimator_of(pool, replace(load_model("joint-fine"), between=None, training=None))
     right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels()), rng)
     truth = {
         "capricious": rng.integers(0, 101, len(right)).astype(float),
