@@ -175,7 +175,7 @@ def shares_of(chosen, curve, draws, rng):
 
 
 # 50,000 draws: the standard error of a mean is .0003, of a variance .6 %; between queries the covariance is of first
-# order, which is off by 1 to 2 % where nothing is judged. By the joint model nothing is judged too few: with the level of a
+# order, which is off by 1 to 2 % where nothing is judged. Of the joint model's not at 0: with the level of a
 # stranger's grades anywhere on the scale, drawn gains leave it, where the cubic says nothing.
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "judged"), [("uniform", 0), ("uniform", 25), ("joint", 25)])
