@@ -41,7 +41,13 @@ NAMES = (
     "spoke",
 )
 FOR_OTHERS = ("query", "document", "maximum")  # what audiosim itself knows, and does not read: docs/prior.md
+FLOATS = ("levels", "marginals", "mean", "data", "shared", "shape", "stretch", "width", "worth", "means")
+WHOLE = ("model", "places", "sizes", "row", "column", "spoke")
+TEXTS = ("models", "evidence")
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
+BEYOND = 0.5  # of the scale that a mean gain may lie outside of it: the normal distribution of gains has no ends
+APART = 0.25  # that mean gains may be from those of the levels' chances, on average; the shipped models are up to 0.06
+MOST_VARIANCE = 1.0  # of a gain; one that is 0 or 1 has a quarter
 
 
 def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
@@ -108,8 +114,10 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
     """
     try:
         parts = _arrays(body)
+        _check_kinds(parts)
         models, prior = tuple(str(name) for name in parts["models"]), _block_normal(parts, len(grades))
         alone = Marginals(parts["levels"], parts["marginals"], models, parts["model"], maximum)
+        _check_one_opinion(alone, prior)
         evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
         return Belief(alone, prior, grades, _use(parts), evidence, spoke)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
@@ -126,6 +134,24 @@ def _arrays(body: bytes) -> dict[str, Any]:
             raise InputError(f"it holds {', '.join(file.namelist())}, expected {', '.join(NAMES)}")
     with np.load(BytesIO(body), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in NAMES}
+
+
+def _check_one_opinion(alone: Marginals, prior: BlockNormal) -> None:
+    """An InputError where gains and chances of levels, which say the same, are far apart on average."""
+    apart = prior.mean - alone.probabilities @ alone.levels / alone.maximum
+    if abs(average := float(np.mean(apart)) if len(apart) else 0.0) > APART:
+        raise InputError(f"its mean gains are {average:+.2f} from what its chances of levels come to, expected 0")
+
+
+def _check_kinds(parts: dict[str, Any]) -> None:
+    """An InputError where a part is not of the type that it must be, or a loading is not finite."""
+    for names, kind, what in ((FLOATS, np.floating, "float64"), (WHOLE, np.integer, "whole"), (TEXTS, np.str_, "text")):
+        for name in names:
+            part = parts[name]
+            if not np.issubdtype(part.dtype, kind) or (names is FLOATS and part.dtype != np.float64):
+                raise InputError(f"its {name} must be {what}, got {part.dtype}")
+            if name == "data" and not np.isfinite(part).all():
+                raise InputError("its loadings must be finite")
 
 
 def _use(parts: dict[str, Any]) -> Levels:
@@ -161,13 +187,21 @@ def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
         raise InputError(f"it is of {parts['mean'].size} pairs, expected {count}")
     if np.any(sizes < 0) or sizes.sum() != len(places) or np.sum(sizes * (sizes + 1) // 2) != len(triangles):
         raise InputError("its blocks are of other sizes than it says")
+    if shared.shape != (len(shared), len(shared)) or not np.array_equal(shared, shared.T):
+        raise InputError("the covariance of its shared effects must be symmetric")
     if len(shared) and np.min(np.linalg.eigvalsh(shared)) < -ROUNDING * np.max(np.abs(shared)):
         raise InputError("the covariance of its shared effects must not be negative")
     cells = (parts["data"], (parts["row"], parts["column"]))
     loadings = np.asarray(sparse.coo_array(cells, shape=(len(places), len(shared))).toarray())
     ends = np.cumsum(sizes)[:-1]
     within = _triangles(triangles, sizes)
-    return BlockNormal(parts["mean"], tuple(np.split(places, ends)), within, tuple(np.split(loadings, ends)), shared)
+    found = BlockNormal(parts["mean"], tuple(np.split(places, ends)), within, tuple(np.split(loadings, ends)), shared)
+    low, high = float(np.min(found.mean, initial=0)), float(np.max(found.mean, initial=0))
+    if low < -BEYOND or high > 1 + BEYOND:
+        raise InputError(f"its mean gains are {low:g} to {high:g}, expected 0 to 1, as gains are")
+    if (most := float(np.max(found.variance, initial=0))) > MOST_VARIANCE:
+        raise InputError(f"a gain has variance {most:g}, expected up to {MOST_VARIANCE:g}")
+    return found
 
 
 def _packed(numbers: Array) -> Array | NDArray[np.uint8]:

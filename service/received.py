@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2**28  # of one answer, unpacked
 LONGEST_S = 600.0  # that one answer may take
+BEGINNING_S = 90.0  # that its head may take
+PATIENCE_S, SLOWEST = 20.0, 20_000  # an answer may take so long, and a second more for so many bytes
 LONGEST_PAUSE_S = 10.0
 LONGEST_WORDS = 10_000  # characters that name the evidence of a pair
 SUMMING = 1e-6  # of a row of probabilities
@@ -35,8 +37,11 @@ def read_answer(
         taken += len(chunk)
         if taken > most_bytes:
             raise ServiceError(f"{url} sends more than the {most_bytes:,} bytes that an answer may have")
-        if time.monotonic() - start > longest_s:
+        spent = time.monotonic() - start
+        if spent > longest_s:
             raise _too_slow(url, longest_s)
+        if spent > PATIENCE_S + taken / SLOWEST:
+            raise ServiceError(f"{url} sends {taken / spent:,.0f} bytes a second, expected {SLOWEST:,} at least")
         chunks.append(chunk)
     return b"".join(chunks)
 
@@ -58,17 +63,20 @@ class Deadline:
         import httpx
 
         late = Event()
-        timer = Timer(self._longest_s, self._cut, [late])
-        timer.daemon = True
-        timer.start()
+        timers = [Timer(limit, self._cut, [late]) for limit in (self._longest_s, min(self._longest_s, BEGINNING_S))]
+        for timer in timers:
+            timer.daemon = True
+            timer.start()
         try:
             with self._http.stream(method, path, extensions={"trace": self._note}, **what) as response:
+                timers[1].cancel()
                 body = read_answer(response, self._url, self._most_bytes, self._longest_s)
         except httpx.TransportError:
             if not late.is_set():
                 raise
         finally:
-            timer.cancel()
+            for timer in timers:
+                timer.cancel()
         if late.is_set():  # also where a body that is cut looks like one at its end
             raise _too_slow(self._url, self._longest_s)
         return response, body

@@ -1,11 +1,13 @@
 """Requests to a service: asked again where a connection fails or the service is busy, and their answers decoded."""
 
+import ipaddress
 import os
 import secrets
 import time
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -14,7 +16,7 @@ from service.received import Deadline, pause_of, read_answer, refused_body
 
 PAUSES_S = (0.1, 0.3, 0.9)
 BUSY = (429, 503)
-TOKEN = "AUDIOSIM_TOKEN"  # noqa: S105  the name of an environment variable
+TOKEN, HOSTS = "AUDIOSIM_TOKEN", "AUDIOSIM_TOKEN_HOST"  # names of environment variables
 AS_JSON = {"content-type": "application/json"}
 
 Answer = TypeVar("Answer")
@@ -32,7 +34,8 @@ class Transport:
 
         self.url = url.rstrip("/")
         self._longest_s, self._most_bytes = longest_s, most_bytes
-        token = os.environ.get(TOKEN) if token is None else token
+        self._withheld = token is None and TOKEN in os.environ and not _is_for(self.url)
+        token = os.environ.get(TOKEN) if token is None and not self._withheld else token
         headers = {"authorization": f"Bearer {token}"} if token else {}
         try:
             self._http = httpx.Client(base_url=self.url, timeout=timeout_s, headers=headers)
@@ -63,7 +66,7 @@ class Transport:
         headers |= {"idempotency-key": key} if key else {}
         status, body = self.send(method, path, params=query, content=content, headers=headers)
         if status not in (200, 201, 202):
-            raise refused_body(self.url, status, body)
+            raise self._refused(status, body)
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -87,6 +90,13 @@ class Transport:
                 time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 
+    def _refused(self, status: int, body: bytes) -> InputError | ServiceError:
+        refusal = refused_body(self.url, status, body)
+        if status != 401 or not self._withheld:
+            return refusal
+        host = urlsplit(self.url).hostname
+        return type(refusal)(f"{refusal}; {TOKEN} was not sent: it is for {HOSTS}, which must name {host}")
+
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
         """The lines of a file, as they come."""
         import httpx
@@ -99,6 +109,17 @@ class Transport:
                 yield from response.iter_lines()
         except httpx.HTTPError as error:
             raise ServiceError(f"{self.url} did not send the whole file: {error}") from None
+
+
+def _is_for(url: str) -> bool:
+    """True if the token of the environment may go to an address: this machine's, or one of a host that is named."""
+    host = urlsplit(url).hostname or ""
+    if host in os.environ.get(HOSTS, "").replace(",", " ").split() or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def new_key() -> str:

@@ -39,7 +39,7 @@ def join(
     """Add or replace a system's run in a collection, even while a campaign runs; judgments are kept.
 
     In a folder the run is added under `arrivals/`; a running service picks it up within a second. A service at an
-    address may need an organiser's token, in AUDIOSIM_TOKEN.
+    address may need an organiser's token, in AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.
 
     Examples: `audiosim join my-demo new-system.trec --team NEW`
 

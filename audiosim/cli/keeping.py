@@ -131,7 +131,7 @@ def import_judgments(
     """Import a file of judgments into a running service; all of it is recorded, or nothing.
 
     Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
-    AUDIOSIM_TOKEN.
+    AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.
 
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """

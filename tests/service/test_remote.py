@@ -215,6 +215,42 @@ WRONG_PRIORS = {
     "no stretch": (lambda b: changed_prior(b, stretch=np.array(0.0)), "its stretch must be one finite number above 0"),
     "no width": (lambda b: changed_prior(b, width=np.array(np.inf)), "its width must be one finite number above 0"),
     "no worth": (lambda b: changed_prior(b, worth=np.array(np.nan)), "its worth must be one number above 0"),
+    "means beyond any scale": (
+        lambda b: changed_prior(b, mean=1e300 * b.prior.mean),
+        "its mean gains are .* expected 0",
+    ),
+    "means of the other sign": (
+        lambda b: changed_prior(b, mean=-b.prior.mean),
+        "its mean gains are -0.* expected 0 to 1",
+    ),
+    "means of grades": (lambda b: changed_prior(b, mean=100 * b.prior.mean), "its mean gains are .* expected 0 to 1"),
+    "whole means": (
+        lambda b: changed_prior(b, mean=np.zeros(len(b.grades), int)),
+        "its mean must be float64, got int64",
+    ),
+    "complex means": (lambda b: changed_prior(b, mean=b.prior.mean * 1j), "its mean must be float64, got complex128"),
+    "complex effects": (
+        lambda b: changed_prior(b, shared=b.prior.shared * 1j),
+        "its shared must be float64, got comple",
+    ),
+    "complex loadings": (lambda b: changed_prior(b, data=np.ones(1) * 1j), "its data must be float64, got complex128"),
+    "places in tenths": (
+        lambda b: changed_prior(b, places=np.concatenate(b.prior.blocks) / 10),
+        "its places must be whole, got float64",
+    ),
+    "words that are numbers": (lambda b: changed_prior(b, models=np.ones(1)), "its models must be text, got float64"),
+    "effects without symmetry": (
+        lambda b: changed_prior(b, shared=b.prior.shared + np.triu(np.ones_like(b.prior.shared), 1)),
+        "the covariance of its shared effects must be symmetric",
+    ),
+    "effects that are no square": (
+        lambda b: changed_prior(b, shared=b.prior.shared[:, :-1]),
+        "effects must be symmetric",
+    ),
+    "variance beyond a scale": (
+        lambda b: changed_prior(b, shared=1e6 * b.prior.shared),
+        "a gain has variance .*, expec",
+    ),
     "two stretches": (lambda b: changed_prior(b, stretch=np.ones(2)), "its stretch must be one finite number above 0"),
 }
 
@@ -524,3 +560,79 @@ def trickling():
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, monkeypatch):
+    monkeypatch.setattr("service.received.PATIENCE_S", 0.2)
+    url = trickling(b" " for _ in range(10_000))
+    with (
+        Client(url) as client,
+        pytest.raises(ServiceError, match=rf"^{url} sends [0-9,]+ bytes a second, expected 20,000"),
+    ):
+        client.models()
+
+
+def test_a_head_that_trickles_has_a_limit_of_its_own(monkeypatch):
+    monkeypatch.setattr("service.received.BEGINNING_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle():
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while True:
+                    connection.sendall(b"x: y\r\n")
+                    time.sleep(0.02)
+
+        threading.Thread(target=trickle, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        start = time.monotonic()
+        with Client(url) as client, pytest.raises(ServiceError, match="takes more than the"):
+            client.models()
+        assert time.monotonic() - start < 60  # where the limit of a whole answer is 600
+
+
+class Heard(BaseHTTPRequestHandler):
+    """Takes note of who asks with which token, and refuses."""
+
+    def do_GET(self):
+        self.server.heard.append(self.headers.get("authorization"))
+        body = b'{"type": "about:blank", "title": "Unauthorized", "status": 401, "detail": "this needs a token"}'
+        self.send_response(401)
+        self.send_header("content-type", "application/problem+json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_token_of_the_environment_goes_to_no_host_that_is_not_named(monkeypatch):
+    monkeypatch.setenv("AUDIOSIM_TOKEN", "secret")
+    connect = socket.create_connection
+    with ThreadingHTTPServer(("127.0.0.1", 0), Heard) as there:
+        there.heard = []
+        threading.Thread(target=there.serve_forever, daemon=True).start()
+        # A name that is no address of this machine, led here all the same.
+        monkeypatch.setattr(
+            socket,
+            "create_connection",
+            lambda address, *rest, **more: connect(("127.0.0.1", address[1]), *rest, **more),
+        )
+        url = f"http://models.example.org:{there.server_port}"
+        with (
+            Client(url) as client,
+            pytest.raises(
+                ServiceError,
+                match=r"status 401; AUDIOSIM_TOKEN was not sent: it is for AUDIOSIM_TOKEN_HOST, which must n",
+            ),
+        ):
+            client.models()
+        monkeypatch.setenv("AUDIOSIM_TOKEN_HOST", "other.example.org, models.example.org")
+        for one in (Client(url), Client(f"http://127.0.0.1:{there.server_port}"), Client(url, token="mine")):
+            with one as client, pytest.raises(ServiceError, match="status 401$"):
+                client.models()
+        there.shutdown()
+    assert there.heard == [None, "Bearer secret", "Bearer secret", "Bearer mine"]
