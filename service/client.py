@@ -48,7 +48,7 @@ class Client:
 
     url         root of the service, such as http://127.0.0.1:8000
     timeout_s   how long to wait for an answer to begin, and in the middle of it
-    token       as `audiosim token` made it; None: AUDIOSIM_TOKEN, for this machine and hosts in AUDIOSIM_TOKEN_HOST alone
+    token       as `audiosim token` made it; None: AUDIOSIM_TOKEN, for this machine and AUDIOSIM_TOKEN_HOST alone
     longest_s   that one answer may take to come
     most_bytes  that one answer may have
     """
