@@ -13,8 +13,8 @@ from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import decibels_of, filtered, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.spectra import has_code, powers
+from audiosim.code_door import by_code
 from audiosim.errors import InputError, SoundError
-from audiosim.extras import has_package
 
 
 class Frames(NamedTuple):
@@ -62,11 +62,15 @@ class _Spectrum:
 
 
 def _spectrum(samples: Samples, parameters: Parameters, source: Integers | None) -> tuple[Samples, Samples]:
-    if has_code(parameters.frame, parameters.hop) and has_package("llvmlite"):
+    def code() -> tuple[Samples, Samples]:
         from audiosim.audio.spectrum_code import spectrum_by_code  # what loads LLVM
 
         return spectrum_by_code(samples, parameters, source)
-    return spectrum_by_arrays(samples, parameters, source)
+
+    def arrays() -> tuple[Samples, Samples]:
+        return spectrum_by_arrays(samples, parameters, source)
+
+    return by_code(code, arrays) if has_code(parameters.frame, parameters.hop) else arrays()
 
 
 def spectrum_by_arrays(

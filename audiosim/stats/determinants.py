@@ -13,7 +13,7 @@ apart the means are. So a pair costs one addition and one elimination.
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.extras import has_package
+from audiosim.code_door import by_code
 from audiosim.stats.gaussian import upper_triangle
 
 ROWS = 256  # for which machine code is called at a time
@@ -43,9 +43,11 @@ def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, man
 
     In double precision. What is found for a pair depends on that pair alone.
     """
-    if not many or not has_package("llvmlite"):
+
+    def arrays() -> Array:
         return _by_arrays(mine, np.ascontiguousarray(theirs), dimension + 1)
-    return _by_code(mine, theirs, dimension + 1)
+
+    return by_code(lambda: _by_code(mine, theirs, dimension + 1), arrays) if many else arrays()
 
 
 def _by_code(mine: Array, theirs: Array, size: int) -> Array:

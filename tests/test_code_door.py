@@ -1,0 +1,52 @@
+"""Without LLVM, or where it may not make code, the arrays beside it give the same; a real process each time."""
+
+import subprocess
+import sys
+
+import pytest
+
+WITHOUT = """
+import sys
+class Blocker:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "llvmlite":
+            raise ImportError("blocked")
+sys.meta_path.insert(0, Blocker())
+"""
+# prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN): memory that can be written can never become executable.
+HARDENED = "import ctypes, sys\nif ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):\n    sys.exit(77)\n"
+DESCRIBE = """
+import warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from audiosim.audio.decode import Signal
+from audiosim.audio.frames import frames, spectrum_by_arrays
+from audiosim.audio.parameters import STANDARD_FRAMES
+from audiosim.code_door import obstacle
+from audiosim.stats.determinants import log_determinants_of_mixtures
+rng = np.random.default_rng(0)
+signal = Signal(rng.normal(0, 0.1, 44100).astype(np.float32), STANDARD_FRAMES.rate_hz)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    first, second = frames(signal), frames(signal)
+assert len([one for one in said if "no machine code" in str(one.message)]) == 1, said
+assert np.isfinite(first.values).all() and np.array_equal(first.values, second.values)
+mine, theirs = rng.random((3, 10)), rng.random((10, 4))
+mine[:, [4, 7, 9]] += 9
+log_determinants_of_mixtures(mine, theirs, 3, many=True)
+print(obstacle())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is protected so on Linux")
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [(WITHOUT, "llvmlite cannot be loaded: blocked"), (HARDENED, "memory may not be made executable")],
+    ids=["missing", "hardened"],
+)
+def test_sound_is_described_without_machine_code_and_that_is_said_once(before, reason):
+    ended = subprocess.run([sys.executable, "-c", before + DESCRIBE], capture_output=True, text=True)
+    if ended.returncode == 77:
+        pytest.skip("the kernel cannot forbid executable memory")
+    assert (ended.returncode, ended.stdout) == (0, f"{reason}\n"), ended.stderr
