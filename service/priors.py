@@ -46,7 +46,9 @@ WHOLE = ("model", "places", "sizes", "row", "column", "spoke")
 TEXTS = ("models", "evidence")
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 BEYOND = 0.5  # of the scale that a mean gain may lie outside of it: the normal distribution of gains has no ends
-APART = 0.25  # that mean gains may be from those of the levels' chances, on average; the shipped models are up to 0.06
+MOST_DIFFERENT = (
+    0.25  # that mean gains may be from those of the levels' chances, on average; the shipped models are up to 0.06
+)
 MOST_VARIANCE = 1.0  # of a gain; one that is 0 or 1 has a quarter
 
 
@@ -137,9 +139,9 @@ def _arrays(body: bytes) -> dict[str, Any]:
 
 
 def _check_one_opinion(alone: Marginals, prior: BlockNormal) -> None:
-    """An InputError where gains and chances of levels, which say the same, are far apart on average."""
-    apart = prior.mean - alone.probabilities @ alone.levels / alone.maximum
-    if abs(average := float(np.mean(apart)) if len(apart) else 0.0) > APART:
+    """An InputError where gains and chances of levels, which say the same, are far differences on average."""
+    differences = prior.mean - alone.probabilities @ alone.levels / alone.maximum
+    if abs(average := float(np.mean(differences)) if len(differences) else 0.0) > MOST_DIFFERENT:
         raise InputError(f"its mean gains are {average:+.2f} from what its chances of levels come to, expected 0")
 
 
