@@ -139,7 +139,7 @@ def _arrays(body: bytes) -> dict[str, Any]:
 
 
 def _check_one_opinion(alone: Marginals, prior: BlockNormal) -> None:
-    """An InputError where gains and chances of levels, which say the same, are far differences on average."""
+    """An InputError where gains and chances of levels, which say the same, are far from each other on average."""
     differences = prior.mean - alone.probabilities @ alone.levels / alone.maximum
     if abs(average := float(np.mean(differences)) if len(differences) else 0.0) > MOST_DIFFERENT:
         raise InputError(f"its mean gains are {average:+.2f} from what its chances of levels come to, expected 0")
