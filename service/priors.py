@@ -16,6 +16,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals
 from audiosim.relevance.level_use import Levels
 from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.loadings import Loadings
 from service.received import check_evidence
 
 MOST_BYTES = 2**28  # of all arrays, unpacked
@@ -77,7 +78,8 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
     prior, use = belief.prior, belief.use
     if not isinstance(prior, BlockNormal):
         raise InputError(f"the prior of {belief.models[0]} is a {type(prior).__name__}, which cannot be sent")
-    loadings = sparse.coo_array(np.vstack([np.empty((0, len(prior.shared))), *prior.loadings]))
+    places = np.concatenate([np.empty(0, dtype=np.int64), *prior.blocks])
+    loadings = prior.sparse_loadings.in_full()[places].tocoo()
     file = BytesIO()
     np.savez_compressed(
         file,
@@ -89,7 +91,7 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
         models=np.array(belief.models),
         model=belief.model,
         mean=prior.mean,
-        places=np.concatenate([np.empty(0, dtype=np.int64), *prior.blocks]),
+        places=places,
         sizes=np.array([len(rows) for rows in prior.blocks], dtype=np.int64),
         within=_packed(np.concatenate([np.empty(0), *(own[np.tril_indices(len(own))] for own in prior.within)])),
         data=loadings.data,
@@ -194,10 +196,10 @@ def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
     if len(shared) and np.min(np.linalg.eigvalsh(shared)) < -ROUNDING * np.max(np.abs(shared)):
         raise InputError("the covariance of its shared effects must not be negative")
     cells = (parts["data"], (parts["row"], parts["column"]))
-    loadings = np.asarray(sparse.coo_array(cells, shape=(len(places), len(shared))).toarray())
-    ends = np.cumsum(sizes)[:-1]
-    within = _triangles(triangles, sizes)
-    found = BlockNormal(parts["mean"], tuple(np.split(places, ends)), within, tuple(np.split(loadings, ends)), shared)
+    rows = sparse.csr_array(sparse.coo_array(cells, shape=(len(places), len(shared))))[np.argsort(places)]
+    rows.sort_indices()
+    blocks = tuple(np.split(places, np.cumsum(sizes)[:-1]))
+    found = BlockNormal(parts["mean"], blocks, _triangles(triangles, sizes), Loadings(rows, blocks, {}), shared)
     low, high = float(np.min(found.mean, initial=0)), float(np.max(found.mean, initial=0))
     if low < -BEYOND or high > 1 + BEYOND:
         raise InputError(f"its mean gains are {low:g} to {high:g}, expected 0 to 1, as gains are")

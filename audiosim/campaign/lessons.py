@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy
+from scipy import sparse
 
 import audiosim
 from audiosim.campaign.state import Lesson
@@ -98,6 +99,8 @@ def _take_in(digest: Any, value: Any) -> None:
     elif isinstance(value, np.ndarray):
         digest.update(f"{value.dtype}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).data)
+    elif isinstance(value, sparse.csr_array):
+        _take_in(digest, (value.shape, value.indptr, value.indices, value.data))
     elif isinstance(value, Mapping):
         _take_in(digest, tuple(value.items()))
     elif isinstance(value, tuple | list):

@@ -15,6 +15,7 @@ shares nothing with them.
 """
 
 import numpy as np
+from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
@@ -35,26 +36,26 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
     """
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))
-    found = np.asarray(pool.retrieved.T.toarray())
+    found = sparse.csr_array(pool.retrieved.T).astype(np.float64)
     kernels: dict[str, tuple[Array | Booleans, ...]] = {
         "query": tuple(np.ones((len(rows), len(rows)), dtype=np.bool_) for rows in blocks),
-        "retrievers": tuple(_cosine(found[rows]) for rows in blocks),
+        "retrievers": tuple(_cosine(found[rows].toarray()) for rows in blocks),
     }
-    shared: dict[str, Array] = {}
+    shared: dict[str, Array | sparse.csr_array] = {}
     if metadata:
         shared = _metadata(pool, blocks, kernels)
     if sound:
         kernels[SOUND] = sound_kernels(pool, blocks)
-    parts = found / np.maximum(1, found.sum(axis=1, keepdims=True))
-    shared["consensus"] = bands(pool)
-    shared["team"] = parts @ np.eye(int(pool.teams.max()) + 1)[pool.teams]
+    parts = sparse.csr_array(sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found)
+    shared["consensus"] = sparse.csr_array(bands(pool))
+    shared["team"] = sparse.csr_array(parts @ _indicators(pool.teams, int(pool.teams.max()) + 1))
     shared["system"] = parts
     return Layout(blocks, kernels, shared, scale)
 
 
 def _metadata(
     pool: Pool, blocks: tuple[Integers, ...], kernels: dict[str, tuple[Array | Booleans, ...]]
-) -> dict[str, Array]:
+) -> dict[str, Array | sparse.csr_array]:
     """The effects of genres and artists that queries share; kernels are added for those within a query."""
     pairing = np.where(
         (pool.query_genre == UNKNOWN) | (pool.genre == UNKNOWN),
@@ -81,7 +82,7 @@ def _cosine(found: Array) -> Array:
     return np.asarray(cosines)
 
 
-def _shared(code: Integers, query: Integers) -> tuple[Array, Booleans]:
+def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans]:
     """(n, p) which of p effects each pair has, and (n,) whether it has none.
 
     An effect is of a code that pairs of several queries have: the EFFECTS codes that most pairs have.
@@ -91,8 +92,15 @@ def _shared(code: Integers, query: Integers) -> tuple[Array, Booleans]:
     several = (np.bincount(cells[0], minlength=len(codes)) > 1) & (codes != UNKNOWN)
     counts = np.bincount(place, minlength=len(codes)) * several
     chosen = np.argsort(-counts, kind="stable")[: min(EFFECTS, int(several.sum()))]
-    effects = np.asarray(place[:, None] == np.sort(chosen), dtype=np.float64)
-    return effects, effects.sum(axis=1) == 0
+    effect = np.full(len(codes), UNKNOWN)
+    effect[np.sort(chosen)] = np.arange(len(chosen))
+    return _indicators(effect[place], len(chosen)), effect[place] == UNKNOWN
+
+
+def _indicators(code: Integers, count: int) -> sparse.csr_array:
+    """(n, count) 1 where a row has a code, nothing in those of unknown code."""
+    known = np.flatnonzero(code != UNKNOWN)
+    return sparse.csr_array((np.ones(len(known)), (known, code[known])), shape=(len(code), count))
 
 
 def _alike(code: Integers, blocks: tuple[Integers, ...], among: Booleans | None = None) -> tuple[Booleans, ...]:

@@ -66,7 +66,7 @@ class BlockCovariances:
         kinds = np.array([names.index(name) for name in (*layout.kernels, REST)])
         owner = np.array([names.index(name) for name in layout.shared], dtype=np.int64)[layout.owner]
         order = np.concatenate(places)
-        return cls(groups, order, kinds, owner, layout.loadings[order], len(names))
+        return cls(groups, order, kinds, owner, layout.loadings[order].toarray(), len(names))
 
     def inverse(self, variances: Array) -> "BlockInverse":
         effects = variances[self.owner]

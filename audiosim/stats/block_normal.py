@@ -10,11 +10,12 @@ from scipy.linalg import block_diag, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.stats.across import may_be_kept, reduced
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.loadings import Loadings
 from audiosim.stats.multivariate import Moments, Sparse
 
 ROUNDING = 1e-9  # of a variance: what is left of one that is known
-HANDED_ON = 4_000_000  # numbers of covariances with sums, at most: 32 MB
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
 
 
@@ -28,7 +29,7 @@ class BlockNormal:
     blocks    for each block the places of its unknowns (m,); every place is in one block
     within    for each block K_b (m, m), positive definite but for unknowns that are certain: their rows and columns
               are 0
-    loadings  for each block its rows of Z (m, p), 0 for unknowns that are certain
+    loadings  for each block its rows of Z (m, p), 0 for unknowns that are certain; see `Loadings`
     shared    V (p, p) covariance of the shared effects
 
     Memory is linear in the unknowns if blocks and shared effects stay small. Conditioning on one unknown touches its
@@ -38,7 +39,7 @@ class BlockNormal:
     mean: Array
     blocks: tuple[Integers, ...]
     within: tuple[Array, ...]
-    loadings: tuple[Array, ...]
+    loadings: Loadings | tuple[Array, ...]
     shared: Array
 
     correlated = True
@@ -53,13 +54,25 @@ class BlockNormal:
         if not len(self.blocks) == len(self.within) == len(self.loadings):
             got = f"{len(self.within)} and {len(self.loadings)}"
             raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
-        for size, within, loadings in zip(map(len, self.blocks), self.within, self.loadings, strict=True):
-            if within.shape != (size, size) or loadings.shape != (size, p):
+        for block, (size, within) in enumerate(zip(map(len, self.blocks), self.within, strict=True)):
+            shape = (
+                (size, self.sparse_loadings.effects)
+                if isinstance(self.loadings, Loadings)
+                else self.loadings[block].shape
+            )
+            if within.shape != (size, size) or shape != (size, p):
                 expected = f"({size}, {size}) and ({size}, {p})"
-                raise InputError(f"a block must be {expected}, got {within.shape} and {loadings.shape}")
+                raise InputError(f"a block must be {expected}, got {within.shape} and {shape}")
             certain = np.diagonal(within) <= 0
-            if within[certain].any() or loadings[certain].any():
+            if certain.any() and (within[certain].any() or self.loadings[block][certain].any()):
                 raise InputError("an unknown without a variance of its own must have no covariance and no loadings")
+
+    @cached_property
+    def sparse_loadings(self) -> Loadings:
+        """The loadings of all blocks together."""
+        if isinstance(self.loadings, Loadings):
+            return self.loadings
+        return Loadings.dense(self.loadings, self.blocks, len(self.shared))
 
     @cached_property
     def _place(self) -> tuple[Integers, Integers]:
@@ -75,9 +88,9 @@ class BlockNormal:
 
     @cached_property
     def variance(self) -> Array:
-        variance = np.empty(len(self.mean))
-        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
-            variance[rows] = np.diagonal(within) + np.vecdot(loadings @ self.shared, loadings)
+        variance = self.sparse_loadings.variances(self.shared)
+        for rows, within in zip(self.blocks, self.within, strict=True):
+            variance[rows] += np.diagonal(within)
         return np.maximum(0, variance)
 
     @cached_property
@@ -92,10 +105,7 @@ class BlockNormal:
 
     def _column(self, index: int) -> Array:
         block, place = (of[index] for of in self._place)
-        effects = self.shared @ self.loadings[block][place]
-        column = np.empty(len(self.mean))
-        for rows, loadings in zip(self.blocks, self.loadings, strict=True):
-            column[rows] = loadings @ effects
+        column = self.sparse_loadings.times(self.shared @ self.loadings[block][place])
         column[self.blocks[block]] += self.within[block][:, place]
         return column
 
@@ -110,20 +120,23 @@ class BlockNormal:
 
     def project(self, weights: Sparse) -> Moments:
         count = weights.shape[0]
-        covariance, loadings = np.zeros((count, count)), np.zeros((count, len(self.shared)))
-        parts = zip(_by_block(weights, self.blocks), self.within, self.loadings, strict=True)
-        for (sums, some), within, loading in parts:
+        covariance, loadings = np.zeros((count, count)), self._weighted(weights)
+        for (sums, some), within in zip(_by_block(weights, self.blocks), self.within, strict=True):
             product = some @ within @ some.T
             # All sums have a share in many a block; adding without an index is then several times faster.
             if len(sums) == count:
                 covariance += product
             else:
                 covariance[np.ix_(sums, sums)] += product
-            loadings[sums] += some @ loading
         covariance += loadings @ self.shared @ loadings.T
         covariance = (covariance + covariance.T) / 2
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
         return Moments(weights @ self.mean, covariance)
+
+    def _weighted(self, weights: Sparse) -> Array:
+        """(s, p) loadings of weighted sums."""
+        changed = [self.blocks[block] for block in self.sparse_loadings.changed]
+        return self.sparse_loadings.weighted(weights, _by_block(weights, changed))
 
     def condition(self, index: int, value: float) -> "BlockNormal":
         """Distribution given the value of one unknown.
@@ -153,7 +166,7 @@ class BlockNormal:
         shared = self.shared - np.outer(effects, effects / column[index])
         after = self._after(mean, variance, shared, {block: _clear(*left, np.array([place]))})
         vars(after)["_acrosses"] = {
-            key: (weights, _reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
+            key: (weights, reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
         }
         return after
 
@@ -182,8 +195,7 @@ class BlockNormal:
                 precision += seen.precision
         shared = _posterior(self.shared, precision[:, :-1])
         after = self._after(mean, None, shared, left)
-        for rows, loadings in zip(self.blocks, after.loadings, strict=True):
-            mean[rows] += loadings @ (shared @ precision[:, -1])
+        mean += after.sparse_loadings.times(shared @ precision[:, -1])
         mean[places] = values
         return after
 
@@ -222,14 +234,13 @@ class BlockNormal:
         off[places], order[places] = values - self.mean[places], np.arange(len(places))
         own, residuals, sides = np.empty(len(places)), np.empty(len(places)), np.zeros((len(places), len(self.shared)))
         precision = np.zeros((len(self.shared), len(self.shared) + 1))
-        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
+        for block, rows in enumerate(self.blocks):
             known = np.flatnonzero(~np.isnan(off[rows]))
             if len(known):
-                inverse = np.linalg.inv(within[np.ix_(known, known)])
-                at, beside = order[rows[known]], np.column_stack([loadings[known], off[rows[known]]])
-                solved = inverse @ beside
+                inverse, loadings = np.linalg.inv(self.within[block][np.ix_(known, known)]), self.loadings[block][known]
+                at, solved = order[rows[known]], inverse @ np.column_stack([loadings, off[rows[known]]])
                 own[at], residuals[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
-                precision += loadings[known].T @ solved
+                precision += loadings.T @ solved
         shared = _posterior(self.shared, precision[:, :-1])
         inverse = own - np.vecdot(sides @ shared, sides)
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
@@ -240,16 +251,15 @@ class BlockNormal:
         loadings    (n, q) how much each counts for each unknown, none of which is certain
         covariance  (q, q)
         """
-        both = tuple(np.hstack([own, loadings[rows]]) for rows, own in zip(self.blocks, self.loadings, strict=True))
-        return BlockNormal(self.mean, self.blocks, self.within, both, block_diag(self.shared, covariance))
+        both = block_diag(self.shared, covariance)
+        return BlockNormal(self.mean, self.blocks, self.within, self.sparse_loadings.beside(loadings), both)
 
     def scaled(self, mean: Array, factors: Array) -> "BlockNormal":
         within = tuple(
             covariance * np.outer(factors[rows], factors[rows])
             for rows, covariance in zip(self.blocks, self.within, strict=True)
         )
-        loadings = tuple(own * factors[rows, None] for rows, own in zip(self.blocks, self.loadings, strict=True))
-        return BlockNormal(mean, self.blocks, within, loadings, self.shared)
+        return BlockNormal(mean, self.blocks, within, self.sparse_loadings.scaled(factors), self.shared)
 
     @cached_property
     def _acrosses(self) -> dict[int, tuple[Sparse, Array]]:
@@ -260,21 +270,15 @@ class BlockNormal:
         """(s, n) covariance of weighted sums with each unknown; at hand for the same ones, also after `condition`."""
         if id(weights) not in self._acrosses:
             across = self._across(weights)
-            if across.size > HANDED_ON:
+            if not may_be_kept(across):
                 return across
             self._acrosses[id(weights)] = weights, across
         return self._acrosses[id(weights)][1]
 
     def _across(self, weights: Sparse) -> Array:
-        count = weights.shape[0]
-        across, loadings = np.zeros((count, len(self.mean))), np.zeros((count, len(self.shared)))
-        parts = list(zip(self.blocks, self.within, self.loadings, strict=True))
-        for (sums, some), (rows, within, loading) in zip(_by_block(weights, self.blocks), parts, strict=True):
-            across[np.ix_(sums, rows)] = some @ within
-            loadings[sums] += some @ loading
-        effects = loadings @ self.shared
-        for rows, _, loading in parts:
-            across[:, rows] += effects @ loading.T
+        across = np.ascontiguousarray(self.sparse_loadings.times((self._weighted(weights) @ self.shared).T).T)
+        for (sums, some), rows, within in zip(_by_block(weights, self.blocks), self.blocks, self.within, strict=True):
+            across[np.ix_(sums, rows)] += some @ within
         return across
 
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
@@ -293,22 +297,16 @@ class BlockNormal:
 
         variance  (n,) if it is at hand
         """
-        after, within, loadings = copy(self), list(self.within), list(self.loadings)
-        for block, parts in left.items():
-            within[block], loadings[block] = parts
-        vars(after).update(mean=mean, within=tuple(within), loadings=tuple(loadings), shared=shared, variance=variance)
+        after, within = copy(self), list(self.within)
+        for block, (own, _) in left.items():
+            within[block] = own
+        loadings = self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})
+        vars(after).update(mean=mean, within=tuple(within), loadings=loadings, shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
-        for remembered in ("_columns", "_acrosses"):
+        for remembered in ("_columns", "_acrosses", "sparse_loadings"):
             vars(after).pop(remembered, None)
         return after
-
-
-def _reduced(across: Array, column: Array, index: int) -> Array:
-    """(s, n) covariances with sums once an unknown is known, of which this is the covariance with all (n,)."""
-    reduced = across - np.outer(across[:, index] / column[index], column)
-    reduced[:, index] = 0
-    return reduced
 
 
 def _root(covariance: Array) -> Array:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.stats.block_normal import BlockNormal, check_blocks
+from audiosim.stats.loadings import Loadings
 
 REST = "rest"
 
@@ -23,8 +25,9 @@ class Layout:
 
     blocks   the places of the values of each block; every place is in one block
     kernels  by name: for each block its correlation matrix K (m, m), 0 between values that have nothing in common
-    shared   by name: S (n, p), how much each of p effects of one kind counts for each value; a component may have
-             both a kernel and effects, for values of which some share an effect with other blocks and some do not
+    shared   by name: S (n, p), how much each of p effects of one kind counts for each value, sparse where most are 0;
+             a component may have both a kernel and effects, for values of which some share an effect with other blocks
+             and some do not
     scale    (n,) s, above 0: how far a value may move with everything
     trend    (n, f) what f coefficients, which are no effects of any size, count for each value; the scale alone where
              None
@@ -32,7 +35,7 @@ class Layout:
 
     blocks: tuple[Integers, ...]
     kernels: Mapping[str, tuple[Array | Booleans, ...]]
-    shared: Mapping[str, Array]
+    shared: Mapping[str, Array | sparse.csr_array]
     scale: Array
     trend: Array | None = None
 
@@ -73,10 +76,13 @@ class Layout:
         return self.fixed[:, kept]
 
     @cached_property
-    def loadings(self) -> Array:
+    def loadings(self) -> sparse.csr_array:
         """(n, p) the rows of all shared effects side by side, scaled."""
-        columns = [*self.shared.values(), np.empty((len(self.scale), 0))]
-        return np.hstack(columns) * self.scale[:, None]
+        none = sparse.csr_array((len(self.scale), 0))
+        columns = [none, *(sparse.csr_array(of) for of in self.shared.values())]
+        found = sparse.csr_array(sparse.diags_array(self.scale) @ sparse.hstack(columns))
+        found.sort_indices()
+        return found
 
     @cached_property
     def owner(self) -> Integers:
@@ -104,7 +110,7 @@ class Layout:
         mean   (n,)
         """
         within = tuple(self.within(standard_deviations, block) for block in range(len(self.blocks)))
-        loadings = tuple(self.loadings[rows] for rows in self.blocks)
+        loadings = Loadings(self.loadings, self.blocks, {})
         return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
 
     def repeated(self, places: Integers) -> "Layout":
@@ -127,7 +133,7 @@ class Layout:
                 )
                 for name, kernels in self.kernels.items()
             },
-            {name: columns[places][:, columns[places].any(axis=0)] for name, columns in self.shared.items()},
+            {name: _used(columns, places) for name, columns in self.shared.items()},
             self.scale[places],
             None if self.trend is None else self.trend[places],
         )
@@ -144,7 +150,15 @@ class Layout:
                 name: tuple(kernels[block][np.ix_(kept[block], kept[block])] for block in some)
                 for name, kernels in self.kernels.items()
             },
-            {name: columns[places][:, columns[places].any(axis=0)] for name, columns in self.shared.items()},
+            {name: _used(columns, places) for name, columns in self.shared.items()},
             self.scale[places],
             None if self.trend is None else self.trend[places],
         )
+
+
+def _used(columns: Array | sparse.csr_array, places: Integers) -> Array | sparse.csr_array:
+    """Rows of some values, without columns that are 0 for all of them."""
+    if isinstance(columns, np.ndarray):
+        return columns[places][:, columns[places].any(axis=0)]
+    rows = columns[places]
+    return sparse.csr_array(rows[:, np.flatnonzero(np.diff(rows.tocsc().indptr))])

@@ -22,6 +22,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulation import replay
+from audiosim.simulation.remaining import drawn_grades
 from audiosim.stats.gaussian import Gaussian
 from service.client import Client, RemoteEstimator, remote
 from service.priors import decode_prior, encode_prior
@@ -89,10 +90,11 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
-    # It learns anew on the way, there as here.
+    # It learns anew on the way, there as here. Its check passes by grades that it draws: remote, it has no reserve.
     monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 10)
     pool = build_pool(small)
-    truth = np.random.default_rng(11).choice(FINE.levels, len(pool.pairs))
+    belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    truth = drawn_grades(belief, np.random.default_rng(11))
     there, here = (
         replay(Selection.start(pool, parse_measure(measure), make_estimator(pool, model)), truth, 0.97)
         for model in (f"remote:{server.url}", "joint")

@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
 from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.loadings import Loadings
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 
@@ -155,6 +156,41 @@ def test_other_blocks_are_passed_on_as_they_are():
         assert after.blocks is field.blocks
         assert [after.within[block] is field.within[block] for block in range(3)] == [True, False, True]
         assert [after.loadings[block] is field.loadings[block] for block in range(3)] == [True, False, True]
+
+
+def sparsely(rng, field, share):
+    """The same field with loadings of which some are 0, kept sparse, and the same kept dense."""
+    rows = np.zeros((len(field.mean), len(field.shared)))
+    for places, own in zip(field.blocks, field.loadings, strict=True):
+        rows[places] = own * (rng.random(own.shape) < share)
+    dense = tuple(rows[places] for places in field.blocks)
+    kept = Loadings(sparse.csr_array(rows), field.blocks, {})
+    return [BlockNormal(field.mean, field.blocks, field.within, own, field.shared) for own in (kept, dense)]
+
+
+@given(st.integers(0, 2**32), st.integers(0, 5), st.floats(0, 1))
+def test_with_sparse_loadings_it_is_the_closed_form_whatever_was_done_before(seed, p, share):
+    rng = np.random.default_rng(seed)
+    field, dense = sparsely(rng, drawn(rng, [3, 1, 4, 2], p), share)
+    covariance, order, values = in_full(dense), rng.permutation(10), rng.normal(size=10)
+    assert_is(field, field.mean, covariance)
+    known, factors, more = order[:3], rng.uniform(0.5, 2, 10), rng.normal(size=(10, 2))
+    scaled = field.scaled(field.mean, factors).with_effects(more, np.eye(2))
+    both = covariance * np.outer(factors, factors) + more @ more.T
+    expected = conditioned(field.mean, both, known, values[known])
+    after = scaled.condition(known[0], values[known[0]]).condition_all(known[1:], values[known[1:]])
+    assert_is(after, *expected)
+    assert_is(after.scaled(after.mean, factors), after.mean, expected[1] * np.outer(factors, factors))
+    weights = sparse.csr_array(rng.normal(size=(3, 10)) * (rng.random((3, 10)) < 0.6))
+    np.testing.assert_allclose(after.across(weights), weights @ expected[1], atol=1e-9)
+    np.testing.assert_allclose(after.project(weights).covariance, weights @ expected[1] @ weights.T, atol=1e-9)
+    np.testing.assert_allclose(after.among(order[4:8]), expected[1][np.ix_(order[4:8], order[4:8])], atol=1e-9)
+    written = np.zeros((10, p + 2))
+    for places, own in zip(after.blocks, after.loadings, strict=True):
+        written[places] = own
+    np.testing.assert_array_equal(after.sparse_loadings.in_full().toarray(), written)
+    for found, same in zip(field.held_out(known, values[:3]), dense.held_out(known, values[:3]), strict=True):
+        np.testing.assert_allclose(found, same, rtol=1e-9)
 
 
 def test_the_field_before_still_stands():

@@ -1,0 +1,37 @@
+"""Covariances of sums with unknowns, kept at hand while one unknown after the other becomes known."""
+
+import os
+from functools import cache
+
+import numpy as np
+
+from audiosim.arrays import Array
+
+KEPT = 1 / 32  # of the machine's memory, that the covariances with some sums take at most
+USUAL_MEMORY = 8 * 2**30  # bytes, where the system does not say
+AT_ONCE = 2_000  # columns that stay in the processor's cache
+
+
+def may_be_kept(across: Array) -> bool:
+    """True if covariances are no more than the machine has room for."""
+    return across.nbytes <= KEPT * _memory()
+
+
+def reduced(across: Array, column: Array, index: int) -> Array:
+    """(s, n) covariances with sums once an unknown is known, of which this is the covariance with all (n,)."""
+    left, share = np.empty_like(across), across[:, [index]] / column[index]
+    for start in range(0, across.shape[1], AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        np.multiply(share, column[some], out=left[:, some])
+        np.subtract(across[:, some], left[:, some], out=left[:, some])
+    left[:, index] = 0
+    return left
+
+
+@cache
+def _memory() -> int:
+    """Bytes of the machine's memory."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return USUAL_MEMORY

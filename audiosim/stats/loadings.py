@@ -1,0 +1,133 @@
+"""Loadings of many unknowns on shared effects: sparse, but for blocks whose rows were changed by what is known."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.stats.multivariate import Sparse
+
+AT_ONCE = 4_096  # rows that are written out at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Loadings(Sequence[Array]):
+    """Rows of Z, block by block, of n unknowns on p effects; the rows (m, p) of a block are written out when asked for.
+
+    rows     (n, p) sparse
+    blocks   for each block the places of its unknowns (m,)
+    changed  for some blocks other rows (m, p), in place of those
+
+    A pair has some ten loadings where there are hundreds of effects. Conditioning mixes the rows of a block: they are
+    dense from then on, and few blocks are touched.
+    """
+
+    rows: sparse.csr_array
+    blocks: tuple[Integers, ...]
+    changed: Mapping[int, Array]
+
+    @classmethod
+    def dense(cls, parts: Sequence[Array], blocks: tuple[Integers, ...], effects: int) -> "Loadings":
+        """Those of all blocks (m, p), written out."""
+        empty = sparse.csr_array((sum(map(len, blocks)), effects))
+        return cls(empty, blocks, dict(enumerate(parts)))
+
+    @property
+    def effects(self) -> int:
+        """P, the number of shared effects."""
+        return int(self.rows.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[block] for block in range(len(self)))
+
+    def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
+        if block in self.changed:
+            return self.changed[block]
+        rows = self.blocks[block]
+        starts, counts = self.rows.indptr[rows], self._counts[rows]
+        line = np.repeat(np.arange(len(rows)), counts)
+        cell = np.arange(len(line)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+        found = np.zeros((len(rows), self.rows.shape[1]))
+        found[line, self.rows.indices[cell]] = self.rows.data[cell]
+        return found
+
+    @cached_property
+    def _counts(self) -> Integers:
+        return np.diff(self.rows.indptr)
+
+    @cached_property
+    def _same(self) -> Booleans:
+        """(n,) which rows are as they were."""
+        same = np.ones(self.rows.shape[0], dtype=np.bool_)
+        for block in self.changed:
+            same[self.blocks[block]] = False
+        return same
+
+    def with_changed(self, parts: Mapping[int, Array]) -> "Loadings":
+        """The same with other rows (m, p) of some blocks."""
+        return replace(self, changed={**self.changed, **parts}) if parts else self
+
+    def in_full(self) -> sparse.csr_array:
+        """(n, p) all rows as they are now, sparse."""
+        if not self.changed:
+            return self.rows
+        kept = sparse.diags_array(self._same.astype(np.float64)) @ self.rows
+        rows = [self.blocks[block] for block in self.changed]
+        line = np.concatenate([np.repeat(own, self.effects) for own in rows])
+        column = np.tile(np.arange(self.effects), len(line) // max(1, self.effects))
+        values = np.concatenate([part.ravel() for part in self.changed.values()])
+        found = sparse.csr_array(kept + sparse.csr_array((values, (line, column)), shape=self.rows.shape))
+        found.eliminate_zeros()
+        found.sort_indices()
+        return found
+
+    def times(self, effects: Array) -> Array:
+        """Z times these (p, ...): (n, ...)."""
+        found: Array = self.rows @ effects
+        for block, part in self.changed.items():
+            found[self.blocks[block]] = part @ effects
+        return found
+
+    def weighted(self, weights: Sparse, changed: Iterator[tuple[Integers, Array]]) -> Array:
+        """(s, p) these weights (s, n) times Z.
+
+        changed  of each changed block, in order, the sums that have a share in it (t,), and their weights there (t, m)
+        """
+        by_row = weights.tocsr(copy=bool(self.changed))
+        if self.changed:
+            by_row.data *= self._same[by_row.indices]
+        found = np.asarray((by_row @ self.rows).toarray())
+        for part, (sums, some) in zip(self.changed.values(), changed, strict=True):
+            found[sums] += some @ part
+        return found
+
+    def variances(self, covariance: Array) -> Array:
+        """(n,) z' V z of each row, V (p, p)."""
+        found = np.empty(self.rows.shape[0])
+        for start in range(0, len(found), AT_ONCE):
+            part = self.rows[start : start + AT_ONCE]
+            line = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+            moved = np.asarray(part @ covariance)
+            found[start : start + AT_ONCE] = np.bincount(line, part.data * moved[line, part.indices], part.shape[0])
+        for block, own in self.changed.items():
+            found[self.blocks[block]] = np.vecdot(own @ covariance, own)
+        return found
+
+    def scaled(self, factors: Array) -> "Loadings":
+        """Each row so many times (n,)."""
+        rows = sparse.csr_array(sparse.diags_array(factors) @ self.rows)
+        changed = {block: part * factors[self.blocks[block], None] for block, part in self.changed.items()}
+        return Loadings(rows, self.blocks, changed)
+
+    def beside(self, more: Array) -> "Loadings":
+        """The same with loadings (n, q) on more effects."""
+        rows = sparse.csr_array(sparse.hstack([self.rows, sparse.csr_array(more)]))
+        rows.sort_indices()
+        changed = {block: np.hstack([part, more[self.blocks[block]]]) for block, part in self.changed.items()}
+        return Loadings(rows, self.blocks, changed)
