@@ -30,7 +30,8 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
 from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, PanelModels, panel_model
-from audiosim.relevance.judges import Panel, PanelModel, People
+from audiosim.relevance.judge_reports import MOST, JudgeReport, judge_reports
+from audiosim.relevance.judges import Panel, PanelModel, People, with_judges
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.published import Model, usual_model
@@ -142,8 +143,7 @@ class JointEstimator:
 
         deviations  prior of those of people; the usual one where None
         """
-        parts = np.asarray(self._pool.retrieved.T.toarray(), dtype=np.float64)
-        parts /= np.maximum(1, parts.sum(axis=1, keepdims=True))
+        parts = self._parts_of_pairs()
         with one_thread():
             return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, deviations)
 
@@ -211,6 +211,19 @@ class JointEstimator:
         other._begin(learned.standard_deviations)
         other._start = other._start.using(other._start.use.as_in(learned._start.use))
         return other
+
+    def judge_reports(self, panel: Panel) -> list[JudgeReport]:
+        """Reports on those who judged, by the first judgments of a panel; see `judge_reports.MOST`."""
+        seen = panel.first(MOST)
+        model, parts = self.panel_model(seen), self._parts_of_pairs()
+        unit = float(np.sqrt(np.mean(model.layout.scale**2)))
+        rows = with_judges(self._with_trend(), parts, seen)
+        return judge_reports(rows, {**model.likeliest, COVARIATES: 1.0}, seen, self._held.mean[seen.place], unit)
+
+    def _parts_of_pairs(self) -> Array:
+        """(n, s) how much each pair is of what each system retrieved."""
+        parts = np.asarray(self._pool.retrieved.T.toarray(), dtype=np.float64)
+        return np.asarray(parts / np.maximum(1, parts.sum(axis=1, keepdims=True)))
 
     def _with_trend(self) -> Layout:
         """The layout with the trend as effects of unit size: its columns times a root of their covariance."""

@@ -7,6 +7,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.judge_deviations import COVARIATES
+from audiosim.relevance.judge_reports import judge_reports
 from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Listeners, Panel, PanelModel, with_judges
 from audiosim.relevance.random_effects import layout_of
 from audiosim.simulation import Design, synthetic_collection
@@ -188,3 +189,22 @@ def test_noise_and_what_is_true_of_a_pair_are_those_of_a_balanced_analysis_of_va
     between = k * cells.mean(axis=1).var(ddof=1)
     assert found[REST] ** 2 == pytest.approx(within, rel=1e-4)
     assert found[PAIR] ** 2 == pytest.approx((between - within) / k, rel=1e-3)
+
+
+def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
+    # Severity: the conditional mean of the distribution written out in full, of people who judge everything.
+    rng = np.random.default_rng(8)
+    n, people = len(pool.pairs), 4
+    place, judge = np.tile(np.arange(n), people), np.repeat(np.arange(people), n)
+    noise = 0.06 * np.array([1, 1, 1, 4])[judge]
+    said = model.mean[place] + np.array([-0.2, 0, 0, 0])[judge] + noise * rng.standard_normal(len(place))
+    panel = Panel(("severe", "ann", "bob", "careless"), place, judge, said)
+    rows = with_judges(model.layout, model.parts, panel)
+    reports = {one.judge: one for one in judge_reports(rows, DEVIATIONS | PEOPLE, panel, model.mean[place], 0.3)}
+    assert reports["severe"].severity[2] < min(one.severity[0] for name, one in reports.items() if name != "severe")
+    assert reports["careless"].noise[1] > max(one.noise[2] for name, one in reports.items() if name != "careless")
+    assert reports["careless"].worth < reports["ann"].worth / 3
+    flat = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))})
+    full = written_out(pool, flat, panel, people, np.full(people, PEOPLE[REST]))[1][n:, n:]
+    expected = PEOPLE[SEVERITY] ** 2 * np.eye(people)[judge].T @ np.linalg.solve(full, said - model.mean[place])
+    np.testing.assert_allclose([one.severity[0] for one in reports.values()], expected, rtol=1e-6)
