@@ -8,6 +8,7 @@ import pytest
 from audiosim import shipped
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
 
 DEMO = shipped.folder("fixtures") / "demo"
 
@@ -94,3 +95,24 @@ def test_evidence_is_not_for_a_bundle(run, tmp_path):
     code, _, err = run("report", DEMO, "--evidence", "-o", tmp_path / "bundle.zip")
     assert code == 1
     assert "--evidence is for a page, which ends in .html" in err
+
+
+def test_judges_are_reported_with_intervals_that_hold_what_is_known_of_them(run, tmp_path):
+    # Ann gives a quarter of the scale more than bob for each of the same pairs: half of that above the middle of both.
+    judged = [line.split() for line in (DEMO / "truth.qrels").read_text().splitlines()[:120]]
+    rows = ["query\tdocument\tgrade\tassessor"]
+    for query, _, document, grade in judged:
+        for name, by in (("ann", 20), ("bob", -5)):
+            rows.append(f"{query}\t{document}\t{min(100, max(0, int(float(grade)) + by))}\t{name}")
+    (tmp_path / "said.tsv").write_text("\n".join(rows) + "\n")
+    status, out, _ = run("judges", DEMO, "--judgments", tmp_path / "said.tsv", "--format", "json")
+    ann, bob = json.loads(out)
+    assert status == 0
+    pool = build_pool(Collection.load(DEMO))
+    assert (ann["judge"], ann["kind"]) == ("ann", "person")
+    assert ann["judgments"] == sum((query, document) in pool.positions for query, _, document, _ in judged) > 20
+    assert ann["severity"] - bob["severity"] == pytest.approx(0.25, abs=0.06)
+    assert ann["severity_low"] < ann["severity"] < ann["severity_high"]
+    assert 0 < ann["noise_low"] < ann["noise"] < ann["noise_high"]
+    status, _, err = run("judges", DEMO, "--judgments", "none")
+    assert (status, "nobody has judged a pair of" in err) == (1, True)

@@ -41,7 +41,7 @@ PANELS = {
         "serve": "serving.serve",
         "join": "joining.join",
         "import": "keeping.import_judgments",
-        "judges": "judging.judges",
+        "judges": "people.judges",
         "token": "access_tokens.app",
     },
     "Evaluate and publish": {

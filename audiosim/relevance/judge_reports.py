@@ -18,7 +18,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """What the judgments say of one person.
+    """Severity, noise and worth of one person, by the judgments of all.
 
     judge      name
     judgments  how many they made
