@@ -18,6 +18,7 @@ LOUDEST = 127
 RATE_HZ = 22_050
 LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
 KEPT = 1024
+ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Sounds:
     """Sound files of a collection's documents: which of them have one, and where.
 
     Files are looked up once, when this is made; only those inside the collection's folder count, or inside a folder
-    that the organiser named, links followed.
+    that its collection.toml or the organiser named, links followed.
     """
 
     def __init__(self, collection: Collection, folder: str | Path | None, roots: Sequence[str | Path] = ()) -> None:
@@ -48,13 +49,14 @@ class Sounds:
         named = {one.identifier: one.path for one in collection.documents.values() if one.path}
         self._lost: dict[str, str] = {}  # why documents that name a file have no sound
         if folder is not None:
-            allowed = [Path(root).resolve() for root in (folder, *roots)]
+            own = () if collection.sound_folder is None else (collection.sound_folder,)
+            allowed = [Path(root).resolve() for root in (folder, *own, *roots)]
             for document, name in named.items():
                 path = _resolved(Path(folder).resolve() / name)
                 if path is None or not path.is_file():
                     self._lost[document] = f"{name} is no file"
                 elif not any(path.is_relative_to(root) for root in allowed):
-                    self._lost[document] = f"{name} is outside {allowed[0]}: --sounds allows another folder"
+                    self._lost[document] = f"{name} is outside {allowed[0]}: {ALLOW}"
                 else:
                     self._paths[document] = path
 

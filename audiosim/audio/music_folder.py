@@ -117,7 +117,8 @@ def collect(
     run = nearest_run(index, SYSTEM, {name: name for name in drawn}, CUTOFF, artists)
     by_name = {document.identifier: document for document in documents}
     name = Path(folder).resolve().name
-    _write(prepared, Collection(name, name, FINE, CUTOFF, (run,), by_name, {query: query for query in drawn}))
+    made = Collection(name, name, FINE, CUTOFF, (run,), by_name, {query: query for query in drawn})
+    _write(prepared, made, os.path.relpath(folder, prepared))
     unknown = {column: sum(getattr(one, column) is None for one in documents) for column in ("artist", "genre")}
     return MusicFolder(prepared, documents, index.failed, unknown, twins, drawn)
 
@@ -126,9 +127,9 @@ def _only_ours(runs: Path) -> bool:
     return not runs.exists() or {path.name for path in runs.iterdir()} <= {f"{SYSTEM}.trec"}
 
 
-def _write(folder: Path, collection: Collection) -> None:
+def _write(folder: Path, collection: Collection, sounds: str) -> None:
     (folder / "runs").mkdir(exist_ok=True)
-    settings = Settings(collection.name, collection.scale, collection.cutoff)
+    settings = Settings(collection.name, collection.scale, collection.cutoff, sounds=Path(sounds).as_posix())
     write_texts(
         {
             folder / "documents.tsv": document_lines(collection.documents.values()),

@@ -59,6 +59,7 @@ class Collection:
     not_artists      values of `artist` that name no artist and count as unknown
     guesses          one sentence for each thing that the files leave open and that was guessed
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
+    sound_folder     folder whose recordings `serve` may play, beside the collection's own; `save` does not write it
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     evidence         what the user knows beside, each of its own name
     edition_of       collection that this is an edition of, or a name that its editions share; empty: nothing is said
@@ -81,6 +82,7 @@ class Collection:
     evidence: tuple[Evidence, ...] = ()
     task: str = ""
     edition_of: str = ""
+    sound_folder: Path | None = None
     before: "Collection | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -159,6 +161,7 @@ class Collection:
             evidence=evidence,
             task=settings.task or "",
             edition_of=settings.edition_of or "",
+            sound_folder=None if settings.sounds is None else (folder / settings.sounds).absolute(),
         )
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 

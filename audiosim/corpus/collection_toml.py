@@ -14,7 +14,8 @@ from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
-KEYS = ("name", "task", "scale", "cutoff", "not_artists", "system_from", "same_artist", "edition_of", "evidence")
+READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
+KEYS = ("name", "task", *READING, "edition_of", "evidence", "sounds")
 DEEPEST = 1_000_000
 DEEPEST_GUESS = 10
 
@@ -24,6 +25,7 @@ class Settings:
     """Settings that a collection.toml gives; what is None it leaves open.
 
     evidence  file of each piece of evidence by its name, relative to the folder
+    sounds    folder of the recordings, relative to the collection's, that `serve` may play from beside it
     edition_of  identifier of a collection that this one is a later or an earlier edition of, or a name they share
     """
 
@@ -35,6 +37,7 @@ class Settings:
     same_artist: SameArtist | None = None
     task: str | None = None
     edition_of: str | None = None
+    sounds: str | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -59,6 +62,7 @@ def read_settings(path: str | Path) -> Settings:
             system_from=_system_from(table.get("system_from")),
             same_artist=_same_artist(table.get("same_artist")),
             edition_of=_text("edition_of", table.get("edition_of")),
+            sounds=_text("sounds", table.get("sounds")),
             evidence=_evidence(table.get("evidence", {})),
         )
     except _WrongValueError as error:
@@ -166,6 +170,8 @@ def settings_lines(settings: Settings) -> list[str]:
         lines.append(f"same_artist = {_quote(settings.same_artist)}")
     if settings.edition_of is not None:
         lines.append(f"edition_of = {_quote(settings.edition_of)}")
+    if settings.sounds is not None:
+        lines.append(f"sounds = {_quote(settings.sounds)}")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -208,14 +209,15 @@ def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
         f"Of {result['documents']:,} files {unknown}." if unknown else "All files have an artist and a genre tag.",
         f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
     ]
+    following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
     twins = result["near_duplicates"]
     if not twins:
-        return Text("\n".join([*lines, "No duplicate recordings found."]))
+        return Text("\n".join([*lines, "No duplicate recordings found.", following]))
     table = PlainTable(("May be the same", "left"), ("as", "left"), ("divergence", "right"), ("seconds", "right"))
     for pair in twins[:TWINS_SHOWN]:
         table.add_row(pair["one"], pair["other"], f"{pair['divergence']:.3f}", f"{pair['seconds']:.1f}")
     more = f"... and {len(twins) - TWINS_SHOWN:,} more in --format json." if len(twins) > TWINS_SHOWN else ""
-    return Group(Text("\n".join(lines)), table, Text(more))
+    return Group(Text("\n".join(lines)), table, Text("\n".join([*([more] if more else []), following])))
 
 
 def _some(names: Sequence[str], count: int = 5) -> str:

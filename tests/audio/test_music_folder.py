@@ -191,6 +191,7 @@ def test_the_command_shows_all_of_it(run, source, tmp_path):
     assert "7 recordings in" in out
     assert "Of 7 files 3 have no artist tag and 4 have no genre tag." in out
     assert "tagless_copy" in out
+    assert f"Next: audiosim serve {tmp_path / 'made'} --db sqlite:///campaign.db --open" in out
 
 
 def test_a_folder_without_sound_and_no_folder_are_refused(tmp_path):

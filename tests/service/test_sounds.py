@@ -2,6 +2,8 @@
 
 import http.client
 import os
+import shutil
+from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import quote
 
@@ -10,8 +12,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from audiosim import shipped
+from audiosim.audio.music_folder import collect
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
+from audiosim.corpus.pool import build_pool
 from service.sound_files import Sounds, extremes, loudness_db
 
 RATE_HZ = 22_050
@@ -241,10 +246,23 @@ def handed_out(http):
     return {(pair["query"], pair["document"]) for pair in pairs}
 
 
+@pytest.mark.slow
+def test_what_init_makes_of_a_folder_elsewhere_is_heard(tmp_path):
+    music = tmp_path / "music"
+    music.mkdir()
+    for number in range(1, 5):
+        shutil.copy(shipped.folder("fixtures") / "demo" / "sounds" / f"d00{number}.ogg", music)
+    made = collect(music, tmp_path / "campaigns" / "mine", queries=2)
+    collection, pairs = Collection.load(made.collection), build_pool(Collection.load(made.collection)).pairs
+    assert Sounds(collection, made.collection).coverage(pairs) == ""
+    hidden = Sounds(replace(collection, sound_folder=None), made.collection)
+    assert "allow its folder with --sounds" in hidden.coverage(pairs)
+
+
 def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(commanded, scattered, tmp_path):
     elsewhere = tmp_path / "elsewhere" / "b.wav"
-    outside = f"b: {elsewhere} is outside {scattered}: --sounds allows another folder; its pairs are not handed out"
-    said = f"sound of 3 of 5 documents: {outside}"
+    remedy = "allow its folder with --sounds, or `sounds` in collection.toml; its pairs are not handed out"
+    said = f"sound of 3 of 5 documents: b: {elsewhere} is outside {scattered}: {remedy}"
     with commanded([scattered], tmp_path / "log") as server, server.client() as http:
         assert handed_out(http) == {("q1", "a"), ("q2", "a")}
         assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said
