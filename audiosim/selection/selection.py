@@ -48,7 +48,7 @@ class Selection:
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     distribution  of a difference between systems: see `Ranking`
     checks     whether the model is held against the judgments
-    panel      who judged, and what each of them said; `belief` is of their mean opinion
+    panel      who judged, and what each of them said: statements go by it, `belief` by the mean grade of each pair
     about      which queries, and whose judgments, the ranking is about, and the stopping rules that do not say
     """
 
@@ -103,7 +103,7 @@ class Selection:
         grades = mean_grades(log)
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
         panel = Panel.of(pool, log)
-        belief = (hearing(estimator, panel) if panel.several else estimator).predict(pool.spread(grades))
+        belief = estimator.predict(pool.spread(grades))
         rule = default_selection_rule(belief) if rule is None else rule
         rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
@@ -164,11 +164,14 @@ class Selection:
         if not self.checks:
             return Grounds(self.believed, self.belief, self.scores)
         order, estimator = np.array(self.order, dtype=np.int64), hearing(self.estimator, self.panel)
-        belief = self.belief
-        if belief.people is None and isinstance(estimator, Hearing):
-            people = estimator.predict(self.grades).people
-            belief = belief if people is None else belief.heard(people)
-        return check_ranking(self.expected, estimator, belief, self.believed, order)
+        belief, believed = self.belief, self.believed
+        people = estimator.predict(self.grades).people if isinstance(estimator, Hearing) else None
+        if people is not None:
+            # Pairs are chosen as if their mean grade were known, which is fast: who said what counts in what is stated.
+            belief = belief.heard(people)
+            scores = self.expected.scores(belief) if people.panel.several else believed.scores
+            believed = replace(believed, scores=scores)
+        return check_ranking(self.expected, estimator, belief, believed, order)
 
     @cached_property
     def _stated(self) -> dict[About, Ranking]:
@@ -287,7 +290,7 @@ class Selection:
         return replace(begun._asked_now(estimator, self.pool.spread(grades), order), changes=0, log=None)
 
     def _asked_now(self, estimator: RelevanceEstimator, grades: Array, order: tuple[int, ...]) -> "Selection":
-        belief = (hearing(estimator, self.panel) if self.panel.several else estimator).predict(grades)
+        belief = estimator.predict(grades)
         scores = self.expected.scores(belief)
         return replace(self, estimator=estimator, belief=belief, scores=scores, order=order, asked=None)
 
@@ -311,13 +314,8 @@ class Selection:
         if self.learns and len(order) > len(self.order) and is_moment(len(order)):
             estimator = relearned(estimator, grades)
         again = not new or estimator is not self.estimator or changes % self.batch == 0
-        if panel.several and isinstance(estimator, Hearing):
-            belief = estimator.hearing(panel).predict(grades)
-        elif again:
-            belief = estimator.predict(grades).resumed(self.belief)
-        else:
-            belief = self.belief.condition(place, grade)
-        if new and belief.people is None and belief.prior is self.belief.prior:
+        belief = estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(place, grade)
+        if new and belief.prior is self.belief.prior:
             scores = self.expected.after(self.scores, self.belief, belief, place)
         else:
             scores = self.expected.scores(belief)
