@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import judgments_in_place_of
 from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
@@ -187,7 +187,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def evaluate(
-    collection: str | Path | Collection,
+    collection: object,
     measure: str | Measure = "CG@5",
     *,
     unjudged: Unjudged = "error",
@@ -196,10 +196,11 @@ def evaluate(
     resamples: int = SAMPLES,
     scale: str | None = None,
     users: int | None = None,
+    judgments: object = None,
 ) -> Evaluation:
     """Evaluate the systems of a collection whose retrieved documents are all judged.
 
-    collection  or its folder
+    collection  or its folder, or runs in memory; see `Collection.from_frames`
     measure     such as "nDCG@5"
     unjudged    what a retrieved document without judgment does: `error`, `zero` (with bounds of what the scores would
                 be, see `score_bounds`), or `skip` (those below it move up)
@@ -209,14 +210,16 @@ def evaluate(
     resamples   drawn by these two
     scale       artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
     users       how many are asked, of arbitrary queries, whether they are satisfied; None where nobody is
+    judgments   in memory, or a file, in place of the collection's; `evaluate(runs, qrels)` will do, too
 
     At least two queries are needed.
     """
+    measure, judgments = judgments_in_place_of(measure, judgments, "CG@5")
     if test not in SYSTEM_TESTS:
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}")
-    collection, measure = on_scale(collection, scale), as_measure(measure)
+    collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
     if len(found.queries) < 2:

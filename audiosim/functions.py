@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection, judgments_in_place_of
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
@@ -142,20 +143,23 @@ class NextPairs:
 
 
 def predict(
-    collection: str | Path | Collection,
+    collection: object,
     model: ModelOrName = None,
     *,
     pairs: Iterable[tuple[str, str]] | None = None,
     cutoff: int | None = None,
+    judgments: object = None,
 ) -> Predictions:
     """Predict how relevant unjudged pairs are.
 
-    collection  or its folder
+    collection  or its folder, or runs in memory; see `Collection.from_frames`
     model       as of `estimate`, or an installed or remote one; an estimator for this collection's pool
     pairs       of query and document, retrieved by a system or not; None: the unjudged ones of the pool
     cutoff      depth of the pool; None: the collection's
+    judgments   as of `estimate`
     """
-    collection = as_collection(collection)
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection = as_collection(collection, judgments)
     pool = build_pool(collection, cutoff)
     return predict_by(_learned(pool, model, collection), collection, pool, model, pairs)
 
@@ -195,7 +199,7 @@ def _predicted_rows(
 
 
 def next_pairs(
-    collection: str | Path | Collection,
+    collection: object,
     model: ModelOrName = None,
     measure: str | Measure = "CG@5",
     *,
@@ -204,6 +208,7 @@ def next_pairs(
     by_query: bool = False,
     distribution: DifferenceDistribution = "t",
     seed: int = 0,
+    judgments: object = None,
 ) -> NextPairs:
     """Find the pairs that are most worth judging next.
 
@@ -212,8 +217,10 @@ def next_pairs(
     by_query      of as few queries as will do
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     seed          of everything that is drawn by lot
+    judgments     as of `estimate`
     """
-    collection, measure = as_collection(collection), _measure(measure)
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
     estimator = _learned(pool, model, collection)
     selection = start_loop(
@@ -244,7 +251,7 @@ def start_loop(
 
 
 def compare(
-    collection: str | Path | Collection,
+    collection: object,
     a: str,
     b: str,
     model: ModelOrName = None,
@@ -253,6 +260,7 @@ def compare(
     confidence: float = 0.95,
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] | None = None,
+    judgments: object = None,
 ) -> TwoSystems:
     """Compare two systems from the judgments there are, few or none.
 
@@ -260,8 +268,10 @@ def compare(
     confidence    that a verdict needs, and of the interval
     distribution  of the difference
     about         which queries the verdict is about, such as "these"; None: queries of this kind, where there are two
+    judgments     as of `estimate`
     """
-    collection, measure = as_collection(collection), _measure(measure)
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
     check_two(pool.systems, a, b)
     check_level(confidence)
@@ -273,7 +283,7 @@ def compare(
 
 
 def simulate(
-    collection: str | Path | Collection,
+    collection: object,
     model: ModelOrName = None,
     measure: str | Measure = "CG@5",
     *,
@@ -285,6 +295,7 @@ def simulate(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     seed: int = 0,
+    judgments: object = None,
 ) -> Replay:
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
@@ -294,10 +305,12 @@ def simulate(
     batch       judgments between two predictions
     ideal       of nDCG and RBP: see `estimate`
     about       which queries the confidence is about, such as "queries": of this kind
+    judgments   as of `estimate`
 
     A bar tells how far it is, in terminals and notebooks.
     """
-    collection, measure = as_collection(collection), _measure(measure)
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
     start = start_loop(

@@ -9,6 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import judgments_in_place_of
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, retrieved_by
 from audiosim.errors import InputError
@@ -99,12 +100,13 @@ def coefficients_of(study: Crossed) -> dict[str, Any]:
 
 
 def reliability(
-    collection: str | Path | Collection,
+    collection: object,
     measure: str | Measure = "CG@5",
     *,
     unjudged: Unjudged = "error",
     scale: str | None = None,
     while_judging: bool = False,
+    judgments: object = None,
 ) -> Reliability:
     """Study how stable the scores of a collection are, and how many queries would do.
 
@@ -114,8 +116,10 @@ def reliability(
     scale          artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
     while_judging  study the queries that are judged in full, the others being passed over whatever `unjudged` says,
                    and do so after each of them in the order in which they were completed (section 6.5)
+    judgments      as of `evaluate`
     """
-    collection, measure = on_scale(collection, scale), as_measure(measure)
+    measure, judgments = judgments_in_place_of(measure, judgments, "CG@5")
+    collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
     if not while_judging:
         return Reliability(measure, crossed(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values))
     scores = judged_runs(collection, measure.cutoff, "zero").scores(measure)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
-from audiosim.corpus.collection_files import JUDGMENTS, check_names, find_file, find_runs, open_folder, prepare_folder
+from audiosim.corpus.collection_files import check_names, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, packed, read_evidence, spelled
+from audiosim.corpus.folder_files import FolderFiles
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.in_memory import (
     DOCUMENT,
@@ -22,7 +23,7 @@ from audiosim.corpus.in_memory import (
 )
 from audiosim.corpus.judgments import fits_qrels, judgments_csv_lines, qrels_lines, read_judgments
 from audiosim.corpus.lines import write_texts
-from audiosim.corpus.matching import Matching, Reading
+from audiosim.corpus.matching import Reading
 from audiosim.corpus.metadata_tables import (
     document_lines,
     query_lines,
@@ -33,11 +34,16 @@ from audiosim.corpus.metadata_tables import (
 )
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, as_scale, retrieved_by
-from audiosim.corpus.run_facts import check_whole, common_queries
+from audiosim.corpus.run_facts import check_whole, common_queries, run_facts
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
 from audiosim.errors import InputError, repeated
+from audiosim.showing import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 SOUNDS = "sounds.index"
 
@@ -104,6 +110,37 @@ class Collection:
         counts = (_counted(len(queries), "query", "queries"), _counted(len(self.runs), "system", "systems"))
         return f"{self.name}: {', '.join(counts)}, {_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
 
+    def _repr_html_(self) -> str:
+        """The collection as notebooks show it: one line, and its systems as a table."""
+        return notebook_html(repr(self), self.to_frame)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system: its team, queries, median depth, and share of its results that are judged."""
+        facts = ((one, one.queries + one.others) for one in run_facts(self.runs, self.cutoff, self.judgments))
+        return [
+            {
+                "system": one.system,
+                "team": self.team(one.system),
+                "queries": n,
+                "depth": one.depth,
+                "judged": one.judged,
+            }
+            for one, n in facts
+        ]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The systems as a pandas table, indexed by system; see `rows`."""
+        return frame_of(self.rows(), ["system", "team", "queries", "depth", "judged"], "system")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The share of each system's results that are judged; new axes where None."""
+        from audiosim.drawing import draw_bars
+
+        rows = self.rows()
+        return draw_bars(
+            [row["system"] for row in rows], [row["judged"] or 0.0 for row in rows], "results judged", axes
+        )
+
     @classmethod
     def load(
         cls,
@@ -127,7 +164,7 @@ class Collection:
         """
         folder = open_folder(folder)
         check_names(folder, judged=judgments is None)
-        files = _Files.find(folder, judgments)
+        files = FolderFiles.find(folder, judgments)
         settings = read_settings(files.settings) if files.settings else Settings()
         documents = read_documents(files.documents) if files.documents else {}
         query_documents = read_queries(files.queries) if files.queries else {}
@@ -327,53 +364,6 @@ def _checked(collection: Collection) -> Collection:
     return collection
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The files of a collection, None for those that there are not."""
-
-    settings: Path | None
-    documents: Path | None
-    queries: Path | None
-    systems: Path | None
-    runs: list[Path]
-    judgments: Path | None
-
-    @classmethod
-    def find(cls, folder: Path, judgments: str | Path | None) -> "_Files":
-        own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)
-        return cls(
-            settings=find_file(folder, "collection.toml"),
-            documents=find_file(folder, "documents.tsv"),
-            queries=find_file(folder, "queries.tsv"),
-            systems=find_file(folder, "systems.tsv"),
-            runs=find_runs(folder),
-            judgments=None if str(judgments) == "none" else own,
-        )
-
-    def readings(
-        self,
-        runs: Sequence[Run],
-        documents: Mapping[str, Document],
-        query_documents: Mapping[str, str],
-        teams: Mapping[str, str],
-        judgments: Sequence[Judgment],
-        evidence: Sequence[Evidence],
-    ) -> tuple[Reading, ...]:
-        """A line on each file but the settings; an error where one meets nothing of the runs."""
-        matching = Matching(runs)
-        lines = [matching.runs(self.runs)]
-        if self.documents and documents:
-            lines.append(matching.documents(self.documents, documents, query_documents))
-        if self.queries and query_documents:
-            lines.append(matching.queries(self.queries, query_documents))
-        if self.systems and teams:
-            lines.append(matching.systems(self.systems, teams))
-        if self.judgments:
-            lines.append(matching.judgments(self.judgments, judgments))
-        lines += [matching.evidence(piece) for piece in evidence]
-        return tuple(lines)
-
-
 def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> dict[str, str]:
     artists = ((identifier, document.artist) for identifier, document in documents.items())
     return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}
@@ -386,11 +376,6 @@ def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[S
 def _deepest(runs: Sequence[Run]) -> int:
     """Length of the longest ranking, at least 1."""
     return max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
-
-
-def as_collection(collection: "str | Path | Collection") -> Collection:
-    """A collection, loaded if it is a folder."""
-    return collection if isinstance(collection, Collection) else Collection.load(collection)
 
 
 def _counted(number: int, one: str, several: str) -> str:

@@ -276,5 +276,6 @@ def check_word(identifier: str) -> str:
 
 
 def write_run(path: str | Path, runs: Iterable[Run]) -> None:
-    """Write a TREC run, of one system or several."""
+    """Write a TREC run, of one system or several; its folder is made where there is none."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_text(path, run_lines(runs))

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.given import as_collection, judgments_in_place_of
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
@@ -111,7 +110,7 @@ def rank(
 
 
 def estimate(
-    collection: str | Path | Collection,
+    collection: object,
     model: str | RelevanceEstimator | None = None,
     measure: str | Measure = "CG@5",
     *,
@@ -119,10 +118,11 @@ def estimate(
     draws: int = DRAWS,
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
+    judgments: object = None,
 ) -> Ranking:
     """Rank the systems of a collection from the judgments it has, few or none.
 
-    collection    or its folder
+    collection    or its folder, or runs in memory; see `Collection.from_frames`
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
                   down to the measure's cutoff, or None for "joint"
     measure       any, such as "CG@5"
@@ -131,8 +131,10 @@ def estimate(
     distribution  of scores and differences: "t", or "normal" as in the paper of 2013
     about         "these" queries, or "queries" of this kind; and the "panel" of those who judged, "listeners" at large,
                   or a number of people such as "6"
+    judgments     in memory, or a file, in place of the collection's; `estimate(runs, qrels)` will do, too
     """
-    collection, measure = as_collection(collection), as_measure(measure)
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection, measure = as_collection(collection, judgments), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
     grades = collection.grades()
     estimator = after_judgments(pool, built_in(pool, model), collection.judgments)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection, judgments_in_place_of
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.deprecation import former_argument
 from audiosim.errors import InputError
@@ -143,7 +143,7 @@ def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:
 
 @former_argument("goal", "stopping_rule")
 def plan(
-    collection: str | Path | Collection,
+    collection: object,
     model: str | RelevanceEstimator | Maker | None = None,
     measure: str | Measure = "CG@5",
     *,
@@ -156,6 +156,7 @@ def plan(
     about: About | str | Sequence[str] = THESE,
     rng: np.random.Generator | None = None,
     proceed: Callable[[], bool] = lambda: True,
+    judgments: object = None,
 ) -> Effort:
     """Predict the effort that a stopping rule will take, from the judgments there are, few or none.
 
@@ -169,11 +170,13 @@ def plan(
     about      which queries the goal is about: "these", or "queries" of this kind
     rng        of all draws; seeded with 0 where None
     proceed    asked before each judgment whether there is time for it
+    judgments  as of `estimate`
 
     It is the model's own opinion: where the belief is wrong, so is this. In the campaigns that are played on it learns
     nothing anew from grades that it drew itself; that its predictions are off by more than they vary is in `interval`.
     """
-    collection, measure = as_collection(collection), as_measure(measure)
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection, measure = as_collection(collection, judgments), as_measure(measure)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(
         pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution,

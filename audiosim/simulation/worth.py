@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure

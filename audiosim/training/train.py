@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from audiosim.corpus.collection import Collection, as_collection
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection
 from audiosim.training.describing import describe_model
 from audiosim.training.findings import Training
 from audiosim.training.held_out import validate_model

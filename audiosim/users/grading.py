@@ -4,12 +4,12 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection
 from audiosim.corpus.model import BINARY, FINE, SCALES, Scale
 from audiosim.errors import InputError
 
@@ -85,15 +85,18 @@ def is_artificial(name: str | None) -> bool:
     return name is not None and name.startswith(("graded-", "binary-"))
 
 
-def on_scale(collection: str | Path | Collection, name: str | None) -> Collection:
+def on_scale(collection: object, name: str | None, judgments: object = None) -> Collection:
     """The collection, or that of a folder, with its judgments on the scale of a name; None is its own.
 
     name  artificial, such as graded-4: the judgments are converted. Any other, such as broad or 0-3, says how the
           judgments of a folder are to be read
+    judgments  as of `estimate`
     """
     if not isinstance(collection, Collection):
         read_on = None if name is None or is_artificial(name) else name
-        return on_scale(Collection.load(collection, scale=read_on), None if read_on else name)
+        return on_scale(as_collection(collection, judgments, scale=read_on), None if read_on else name)
+    if judgments is not None:
+        return on_scale(as_collection(collection, judgments), name)
     if name in (None, collection.scale.name):
         return collection
     return regrade(collection, find_grading(str(name), collection.scale))

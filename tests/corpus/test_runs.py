@@ -172,3 +172,9 @@ def test_a_run_that_ranx_wrote_is_read_and_called_after_its_file(tmp_path):
     (tmp_path / "broken.json").write_text('{"q1": {"a": "high"}}')
     with pytest.raises(InputError, match=r"broken.json:1: expected a finite number for score, found 'high'$"):
         read_runs([tmp_path / "broken.json"])
+
+
+def test_a_run_is_written_to_a_folder_that_is_not_there_yet(tmp_path):
+    path = tmp_path / "runs" / "nearest.trec"
+    write_run(path, [Run("nearest", {"q1": ("d1",)})])
+    assert path.read_text("utf-8").split()[:3] == ["q1", "Q0", "d1"]

@@ -1,0 +1,57 @@
+"""Files of a folder that make up its collection."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from audiosim.corpus.collection_files import JUDGMENTS, find_file, find_runs
+from audiosim.corpus.evidence_files import Evidence
+from audiosim.corpus.matching import Matching, Reading
+from audiosim.corpus.model import Document, Judgment, Run
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """The files of a collection, None for those that there are not."""
+
+    settings: Path | None
+    documents: Path | None
+    queries: Path | None
+    systems: Path | None
+    runs: list[Path]
+    judgments: Path | None
+
+    @classmethod
+    def find(cls, folder: Path, judgments: str | Path | None) -> "FolderFiles":
+        own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)
+        return cls(
+            settings=find_file(folder, "collection.toml"),
+            documents=find_file(folder, "documents.tsv"),
+            queries=find_file(folder, "queries.tsv"),
+            systems=find_file(folder, "systems.tsv"),
+            runs=find_runs(folder),
+            judgments=None if str(judgments) == "none" else own,
+        )
+
+    def readings(
+        self,
+        runs: Sequence[Run],
+        documents: Mapping[str, Document],
+        query_documents: Mapping[str, str],
+        teams: Mapping[str, str],
+        judgments: Sequence[Judgment],
+        evidence: Sequence[Evidence],
+    ) -> tuple[Reading, ...]:
+        """A line on each file but the settings; an error where one meets nothing of the runs."""
+        matching = Matching(runs)
+        lines = [matching.runs(self.runs)]
+        if self.documents and documents:
+            lines.append(matching.documents(self.documents, documents, query_documents))
+        if self.queries and query_documents:
+            lines.append(matching.queries(self.queries, query_documents))
+        if self.systems and teams:
+            lines.append(matching.systems(self.systems, teams))
+        if self.judgments:
+            lines.append(matching.judgments(self.judgments, judgments))
+        lines += [matching.evidence(piece) for piece in evidence]
+        return tuple(lines)

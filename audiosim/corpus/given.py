@@ -1,0 +1,59 @@
+"""Collections as callers of Python hand them over: a folder, a Collection, or runs and judgments in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.in_memory import is_frame, judgments_in_memory
+from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.model import Scale
+from audiosim.errors import InputError
+
+Argument = TypeVar("Argument")
+
+
+def as_collection(
+    collection: object, judgments: object = None, scale: Scale | str | Sequence[float] | None = None
+) -> Collection:
+    """The collection that is meant, with the judgments that are given beside it.
+
+    collection  or its folder, or runs in memory: see `corpus.in_memory` for the forms
+    judgments   in memory, or a file; None: the collection's own
+    scale       that a folder or judgments in memory are read on; None: the folder's, or guessed
+    """
+    if isinstance(collection, str | Path):
+        if judgments is None or isinstance(judgments, str | Path):
+            return Collection.load(collection, judgments, scale=scale)
+        collection = Collection.load(collection, "none", scale=scale)
+    if not isinstance(collection, Collection):
+        if isinstance(judgments, str | Path):
+            return as_collection(Collection.from_frames(collection, scale=scale), judgments)
+        return Collection.from_frames(collection, judgments, scale=scale)
+    if judgments is None:
+        return collection
+    if isinstance(judgments, str | Path):
+        read = () if str(judgments) == "none" else read_judgments(Path(judgments), collection.scale)[1]
+        return replace(collection, judgments=read)
+    return replace(collection, judgments=judgments_in_memory(judgments))
+
+
+def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) -> tuple[Argument, object]:
+    """A second argument and the judgments, where somebody may have passed these as the second: `estimate(runs, qrels)`.
+
+    second  model or measure, or judgments in memory
+    usual   of the second argument, where judgments stand in its place
+    """
+    if not _is_judgments(second):
+        return second, judgments
+    if judgments is not None:
+        raise InputError("expected judgments once, got them as the second argument and as judgments=")
+    return usual, second
+
+
+def _is_judgments(given: object) -> bool:
+    if isinstance(given, list | tuple):
+        return not given or not isinstance(given[0], str)  # a list of measures is another mistake
+    ranx = hasattr(given, "to_dict") and not hasattr(given, "predict")
+    return ranx or is_frame(given) or isinstance(given, Mapping)
