@@ -90,7 +90,8 @@ def judge_reports(
 
 def _written_out(rows: Layout, deviations: Mapping[str, float]) -> Array:
     """(J, J) covariance of all judgments."""
-    covariance = (rows.loadings * rows.effects(deviations)) @ rows.loadings.T
+    loadings = rows.loadings.toarray()
+    covariance = (loadings * rows.effects(deviations)) @ loadings.T
     for block, places in enumerate(rows.blocks):
         covariance[np.ix_(places, places)] += rows.within(deviations, block)
     return np.asarray(covariance)
