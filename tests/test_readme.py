@@ -57,7 +57,7 @@ def test_the_python_examples_run_as_they_are(example, monkeypatch, capsys):
     finally:
         pyplot.close("all")
     said = capsys.readouterr().out
-    if "confidence" in example:
+    if "campaign.confidence" in example:
         assert said.count("timbre-full") == 2
     assert ("ordinalregression__ridge" in said) == ("GridSearchCV" in example)
 
