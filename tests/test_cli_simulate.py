@@ -45,8 +45,8 @@ def grades_of(folder):
 def test_simulate_says_how_a_campaign_went(ask, folder):
     # Goals of mjud go by what is stated, those of joint by a little less (stopping.CAUTION).
     found = ask("simulate", "--target", "0.9", "--batch", "5", "--model", "mjud")
-    assert list(found)[:7] == ["measure", "model", "judged", "pool", "confidence", "accuracy", "tau"]
-    assert list(found)[7:] == ["rho", "rmse", "rmse_differences", "rule", "error", "turns", "curve"]
+    assert list(found)[:8] == ["measure", "model", "judged", "pool", "confidence", "about", "accuracy", "tau"]
+    assert list(found)[8:] == ["rho", "rmse", "rmse_differences", "rule", "error", "turns", "curve"]
     assert found["pool"] == len(grades_of(folder))
     assert [point["judged"] for point in found["curve"]] == list(range(found["judged"] + 1))
     assert found["confidence"] >= 0.9 > max(point["confidence"] for point in found["curve"][:-1])
