@@ -118,6 +118,9 @@ def judgments_to_separate(
     the ranking has wider than the belief remain so, and no judgment takes away what queries of this kind vary. None
     where more than MOST would be needed.
     """
+    if belief.people is not None:
+        # Further judgments are looked at as the selection rules look at them: by the mean grade of a pair.
+        belief = belief.revise(belief.grades)
     better, worse = (int(of[pair]) for of in ranking.pairs)
     difference, variance = (float(of[pair]) for of in ranking.differences)
     gains, slopes = expected.gains(belief), expected.slopes(belief)

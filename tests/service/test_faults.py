@@ -341,7 +341,7 @@ def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_
         assert "the model learns within the service" not in server.log.read_text(encoding="utf-8")
     with closing(DatabaseStore(url, "made")) as store:
         again = Campaign(Collection.load(tmp_path / "made"), store=store)
-        replayed = again.selection.checked.to_dict()
+        replayed = again.selection.ranking.to_dict()
         ranked = [{name: system[name] for name in replayed["systems"][0]} for system in ranking["systems"]]
         check_close(ranked, replayed["systems"])
         assert again.log()[-1].event.refers == hundredth
