@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgment_problems import filled_problems, shifted_problems, unanswered_notes
 from audiosim.corpus.model import retrieved_by
-from audiosim.corpus.name_problems import encoding_problems, swapped_problems, value_problems
+from audiosim.corpus.name_problems import encoding_problems, swapped_problems, value_notes, value_problems
 from audiosim.corpus.run_facts import (
     RunFacts,
     common_queries,
@@ -37,21 +37,21 @@ def inspect(collection: Collection) -> Inspection:
     """Look through a collection: down to its cutoff, by what is in its files alone."""
     runs, cutoff = collection.runs, collection.cutoff
     facts, queries = run_facts(runs, cutoff, collection.judgments), len(common_queries(runs))
+    genres = [one.genre for one in collection.documents.values()]
+    artists = [collection.artist(name) for name in collection.documents]
     problems = (
         *run_problems(facts, queries, cutoff),
         *spelling_problems(runs, cutoff, collection.documents.keys()),
         *filled_problems(collection.judgments, collection.scale),
         *shifted_problems(collection.query_documents, _genres(collection), runs, cutoff),
-        *value_problems("genre", (one.genre for one in collection.documents.values())),
-        *value_problems("artist", (collection.artist(name) for name in collection.documents)),
-        *swapped_problems(
-            (one.artist for one in collection.documents.values()),
-            (one.genre for one in collection.documents.values()),
-        ),
+        *value_problems("genre", genres),
+        *value_problems("artist", artists),
+        *swapped_problems((one.artist for one in collection.documents.values()), genres),
         *encoding_problems(_names(collection)),
     )
     unanswered = unanswered_notes(collection.judgments, collection.query_documents, runs)
-    return Inspection(facts, queries, problems, (*run_notes(facts, queries), *unanswered))
+    slips = (*value_notes("genre", genres), *value_notes("artist", artists))
+    return Inspection(facts, queries, problems, (*run_notes(facts, queries), *unanswered, *slips))
 
 
 def _genres(collection: Collection) -> dict[str, str]:

@@ -5,21 +5,33 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 SHOWN = 3
+SLIP = 0.005  # of the documents with a value: so few in another spelling are a slip
 MANY_MORE, MOST_GENRES = 3, 20  # genres than artists, from where on the columns look swapped; 10 and 602 in MIREX 2011
 MISREAD_AS = ("cp1252", "latin-1", "cp437", "mac_roman")
 
 
 def value_problems(kind: str, values: Iterable[str | None]) -> Iterator[str]:
-    """Values of a column of documents.tsv that are one and are spelt in two ways.
+    """Values of a column of documents.tsv that are one and are spelt in several ways, by more than a SLIP.
 
     kind    of the column
     values  of each document, None where unknown
     """
+    yield from _respelt(kind, values, slips=False)
+
+
+def value_notes(kind: str, values: Iterable[str | None]) -> Iterator[str]:
+    """Values that a few documents alone spell in another way, which hardly changes what is predicted."""
+    yield from _respelt(kind, values, slips=True)
+
+
+def _respelt(kind: str, values: Iterable[str | None], slips: bool) -> Iterator[str]:
     counts = Counter(value for value in values if value is not None)
     spellings: dict[str, list[str]] = defaultdict(list)
     for value in counts:
         spellings[_plain_value(value)].append(value)
     several = [sorted(alike, key=lambda value: -counts[value]) for alike in spellings.values() if len(alike) > 1]
+    most = SLIP * counts.total()
+    several = [alike for alike in several if (sum(counts[value] for value in alike[1:]) <= most) == slips]
     if several:
         said = "; ".join(", ".join(f"{value} ({counts[value]})" for value in alike) for alike in several[:SHOWN])
         more = f"; and {len(several) - SHOWN} more" if len(several) > SHOWN else ""

@@ -67,11 +67,13 @@ def test_nothing_is_wrong_with_a_whole_collection(whole):
 @pytest.mark.parametrize(
     "name", ["mirex2011", *(f"foreign/{name}" for name in ("covid1", "dl2019", "ehealth2013", "ehealth2014"))]
 )
-def test_nothing_is_wrong_with_real_collections_but_what_is(name):
+def test_nothing_is_wrong_with_real_collections(name):
     if not (DATA / name).is_dir():
         pytest.skip("needs the real collections in ../shared/data, which are not part of the project")
-    problems = inspect(Collection.load(DATA / name)).problems
-    assert not problems or (len(problems) == 1 and "VARIOUS ARTISTS (67), Various Artists (1)" in problems[0])
+    found = inspect(Collection.load(DATA / name))
+    assert found.problems == ()
+    # One document of 7,000 has another spelling: a slip, and said as one.
+    assert any("VARIOUS ARTISTS (67), Various Artists (1)" in note for note in found.notes) == (name == "mirex2011")
 
 
 def half(query, documents):
