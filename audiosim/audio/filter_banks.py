@@ -5,8 +5,8 @@ cache folder, one file for each set of parameters and version of librosa, and li
 """
 
 import hashlib
+import io
 import os
-import secrets
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -22,6 +22,8 @@ from platformdirs import user_cache_path
 from audiosim.arrays import Array
 from audiosim.audio.gathering import Samples
 from audiosim.audio.parameters import Parameters
+from audiosim.corpus.lines import write_texts
+from audiosim.errors import InputError
 
 CACHE = "AUDIOSIM_CACHE"  # environment variable: another folder for them
 
@@ -94,10 +96,9 @@ def _read(path: Path) -> FilterBanks | None:
 
 def _keep(path: Path, made: FilterBanks) -> FilterBanks:
     """The arrays, after they were written for others; where nothing may be written they are made again next time."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with suppress(OSError):
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **vars(made))
+    with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream:
-            np.savez(stream, allow_pickle=False, **vars(made))
-        part.replace(path)
+        write_texts({path: packed.getvalue()})
     return made

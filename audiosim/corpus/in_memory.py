@@ -71,8 +71,8 @@ def documents_in_memory(given: object) -> dict[str, Document]:
         identifiers = [_text(one, "document") for one in _values(given, _column(columns, DOCUMENT))]
         others = [name for name in columns if name not in DOCUMENT]
         cells = [[_known(value) for value in _values(given, name)] for name in others]
-        rows = zip(*cells, strict=True) if cells else repeat(())
-        known = [dict(zip(others, row, strict=True)) for row in _taken(rows, len(identifiers))]
+        rows = zip(*cells, strict=True) if cells else ((),) * len(identifiers)
+        known = [dict(zip(others, row, strict=True)) for row in rows]
         return _unique(_document(one, more) for one, more in zip(identifiers, known, strict=True))
     if isinstance(given, Mapping):
         pairs = ((_text(one, "document"), more) for one, more in given.items())
@@ -218,10 +218,6 @@ def _unique(documents: Iterable[Document]) -> dict[str, Document]:
         if found.setdefault(one.identifier, one) is not one:
             raise InputError(f"document {one.identifier} is described twice, expected it once")
     return found
-
-
-def _taken(rows: Iterable[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
-    return [row for row, _ in zip(rows, range(count), strict=False)]
 
 
 def _columns(frame: Any) -> list[str]:
