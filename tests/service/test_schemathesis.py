@@ -10,7 +10,7 @@ import pytest
 # know, a text that names no measure, an answer of nobody, a campaign that is closed already.
 CONFIGURATION = """
 warnings = false
-request-timeout = 60
+request-timeout = 240
 suppress-health-check = ["too_slow"]
 
 [generation]
@@ -22,6 +22,7 @@ max-examples = 6
 stateful.enabled = false  # no operation links to another
 
 [checks]
+max_response_time = 240  # how long an answer takes is what benchmarks/ measure; a busy machine is no defect
 positive_data_acceptance.expected-statuses = ["2xx", 404]
 negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 406, 409, 414, 415, 422, 428, 431]
 
