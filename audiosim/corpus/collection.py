@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
-from audiosim.corpus.collection_files import check_names, open_folder, prepare_folder
+from audiosim.corpus.collection_files import COMPARISONS, check_names, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
+from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
 from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, packed, read_evidence, spelled
 from audiosim.corpus.folder_files import FolderFiles
@@ -33,7 +34,7 @@ from audiosim.corpus.metadata_tables import (
     system_lines,
 )
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run, Scale, as_scale, retrieved_by
+from audiosim.corpus.model import FINE, Comparison, Document, Judgment, Pair, Run, Scale, as_scale, retrieved_by
 from audiosim.corpus.run_facts import check_whole, common_queries, run_facts
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
@@ -62,6 +63,7 @@ class Collection:
     query_documents  which document a query is; a query without an entry is the document of the same name
     teams            the team of each system; a system without an entry is a team of its own
     judgments        in the order they were made
+    comparisons      of two documents of a query each, in the order they were made
     not_artists      values of `artist` that name no artist and count as unknown
     guesses          one sentence for each thing that the files leave open and that was guessed
     readings         one line for each file: what was read of it, and how much of that is about what was retrieved
@@ -81,6 +83,7 @@ class Collection:
     query_documents: Mapping[str, str] = field(default_factory=dict)
     teams: Mapping[str, str] = field(default_factory=dict)
     judgments: tuple[Judgment, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
@@ -108,7 +111,9 @@ class Collection:
         pairs = {(query, document) for query, documents in queries.items() for document in documents}
         judged = len(pairs & self.grades().keys())
         counts = (_counted(len(queries), "query", "queries"), _counted(len(self.runs), "system", "systems"))
-        return f"{self.name}: {', '.join(counts)}, {_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
+        compared = f", {_counted(len(self.comparisons), 'comparison', 'comparisons')}" if self.comparisons else ""
+        pairs_judged = f"{_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
+        return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
 
     def _repr_html_(self) -> str:
         """The collection as notebooks show it: one line, and its systems as a table."""
@@ -178,6 +183,7 @@ class Collection:
             check_whole(runs, common_queries(runs), str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
         settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
         scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
+        comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
         evidence = read_evidence(folder, settings.evidence)
         deepest = _deepest(runs)
         found = cls(
@@ -190,9 +196,10 @@ class Collection:
             query_documents=query_documents,
             teams=teams,
             judgments=judged,
+            comparisons=comparisons,
             not_artists=settings.not_artists,
             guesses=(*notes, *left_open(settings, bool(judged), deepest)),
-            readings=files.readings(runs, documents, query_documents, teams, judged, evidence),
+            readings=files.readings(runs, documents, query_documents, teams, judged, comparisons, evidence),
             # Worker processes that open it later may work in another folder.
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
             evidence=evidence,
@@ -300,6 +307,7 @@ class Collection:
             "systems.tsv": system_lines(self.teams) if self.teams else None,
             "runs.trec": run_lines(self.runs),
             judgments: spell_judgments(self.judgments) if self.judgments else None,
+            COMPARISONS: comparison_lines(self.comparisons) if self.comparisons else None,
             "collection.toml": settings_lines(settings),
         }
         files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}

@@ -15,7 +15,11 @@ JUDGMENTS = (
     "judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl", "judgments.json", "judgments.xml",
     "groups.tsv", "groups.qrels",
 )  # fmt: skip
-PARTS = ("documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, "collection.toml", ARRIVALS)
+COMPARISONS = "comparisons.tsv"
+PARTS = (
+    "documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, COMPARISONS, "collection.toml",
+    ARRIVALS,
+)  # fmt: skip
 KINDS = (
     "", "csv", "json", "jsonl", "ods", "qrel", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx",
     "xml", "yaml", "yml",

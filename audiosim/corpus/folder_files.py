@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audiosim.corpus.collection_files import JUDGMENTS, find_file, find_runs
+from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS, find_file, find_runs
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.matching import Matching, Reading
-from audiosim.corpus.model import Document, Judgment, Run
+from audiosim.corpus.model import Comparison, Document, Judgment, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class FolderFiles:
     systems: Path | None
     runs: list[Path]
     judgments: Path | None
+    comparisons: Path | None
 
     @classmethod
     def find(cls, folder: Path, judgments: str | Path | None) -> "FolderFiles":
@@ -31,6 +32,7 @@ class FolderFiles:
             systems=find_file(folder, "systems.tsv"),
             runs=find_runs(folder),
             judgments=None if str(judgments) == "none" else own,
+            comparisons=None if str(judgments) == "none" else find_file(folder, COMPARISONS),
         )
 
     def readings(
@@ -40,6 +42,7 @@ class FolderFiles:
         query_documents: Mapping[str, str],
         teams: Mapping[str, str],
         judgments: Sequence[Judgment],
+        comparisons: Sequence[Comparison],
         evidence: Sequence[Evidence],
     ) -> tuple[Reading, ...]:
         """A line on each file but the settings; an error where one meets nothing of the runs."""
@@ -53,5 +56,7 @@ class FolderFiles:
             lines.append(matching.systems(self.systems, teams))
         if self.judgments:
             lines.append(matching.judgments(self.judgments, judgments))
+        if self.comparisons and comparisons:
+            lines.append(matching.comparisons(self.comparisons, comparisons))
         lines += [matching.evidence(piece) for piece in evidence]
         return tuple(lines)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from audiosim.corpus.evidence_files import Evidence, Key, spelled
 from audiosim.corpus.mirex import file_identifier
-from audiosim.corpus.model import Judgment, Run, retrieved_by
+from audiosim.corpus.model import Comparison, Judgment, Run, retrieved_by
 from audiosim.errors import InputError, nearest_name
 
 
@@ -79,6 +79,18 @@ class Matching:
         if judgments and not self._retrieved.keys() & queries.keys():
             return _checked(line, met, self._retrieved, queries)
         return _checked(line, met or not judgments, self._documents, {one.document: None for one in judgments})
+
+    def comparisons(self, path: Path, comparisons: Sequence[Comparison]) -> Reading:
+        """Number of comparisons of two retrieved documents."""
+        nothing: set[str] = set()
+        both = ({one.document_a, one.document_b} <= self._retrieved.get(one.query, nothing) for one in comparisons)
+        met = sum(both)
+        line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
+        queries = {one.query: None for one in comparisons}
+        if not self._retrieved.keys() & queries.keys():
+            return _checked(line, met, self._retrieved, queries)
+        documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
+        return _checked(line, met, self._documents, documents)
 
     def _swapped(self, queries: Iterable[str], documents: Iterable[str]) -> bool:
         """True if some queries are documents of the runs, and some documents are their queries."""

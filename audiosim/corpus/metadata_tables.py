@@ -136,7 +136,7 @@ def document_lines(documents: Iterable[Document]) -> list[str]:
     columns = dict.fromkeys(column for row in filled for column in row)
     header = [column for column in DOCUMENT_COLUMNS if column in columns]
     header += [column for column in columns if column not in header]
-    return [_tsv_line(header), *(_tsv_line([row.get(column, "") for column in header]) for row in filled)]
+    return [tsv_line(header), *(tsv_line([row.get(column, "") for column in header]) for row in filled)]
 
 
 def _columns(document: Document) -> dict[str, str]:
@@ -149,15 +149,16 @@ def _columns(document: Document) -> dict[str, str]:
 
 def query_lines(query_documents: Mapping[str, str]) -> list[str]:
     """The lines of a queries.tsv."""
-    return [_tsv_line(pair) for pair in [("query", "document"), *query_documents.items()]]
+    return [tsv_line(pair) for pair in [("query", "document"), *query_documents.items()]]
 
 
 def system_lines(teams: Mapping[str, str]) -> list[str]:
     """The lines of a systems.tsv."""
-    return [_tsv_line(pair) for pair in [("system", "team"), *teams.items()]]
+    return [tsv_line(pair) for pair in [("system", "team"), *teams.items()]]
 
 
-def _tsv_line(values: Sequence[str]) -> str:
+def tsv_line(values: Sequence[str]) -> str:
+    """One line of a table; an InputError where a value would break it, or the first is no identifier."""
     for value in values:
         if "\t" in value or "\n" in value or "\r" in value:
             raise InputError(f"{value!r} cannot be written to a table: it contains a tab or a line end")

@@ -138,6 +138,39 @@ class Judgment:
         return Pair(self.query, self.document)
 
 
+ANSWERS = ("a", "b", "=")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Comparison of two documents of a query by one assessor.
+
+    answer    "a" or "b", whichever is more relevant, or "=" where neither is
+    assessor  empty where nobody is named
+    seconds   of work, None where unknown
+    """
+
+    query: str
+    document_a: str
+    document_b: str
+    answer: str
+    assessor: str = ""
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.answer not in ANSWERS:
+            raise InputError(f"expected a, b or = as answer, got {self.answer!r}")
+        if self.document_a == self.document_b:
+            raise InputError(f"expected two documents to compare, got {self.document_a} twice")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise InputError(f"expected seconds of at least 0, got {self.seconds}")
+
+    @property
+    def pairs(self) -> tuple[Pair, Pair]:
+        """The two pairs compared."""
+        return Pair(self.query, self.document_a), Pair(self.query, self.document_b)
+
+
 def check_judgment(said: object) -> Judgment:
     """The judgment itself, if it is one."""
     if not isinstance(said, Judgment):

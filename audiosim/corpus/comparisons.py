@@ -1,0 +1,56 @@
+"""Comparisons, read and written: which of two documents of a query somebody found more relevant, or neither."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from audiosim.corpus.lines import finite, read_lines, shortest
+from audiosim.corpus.metadata_tables import check_identifier, read_rows, tsv_line
+from audiosim.corpus.model import Comparison
+from audiosim.errors import FormatError, InputError
+
+REQUIRED = ("query", "document_a", "document_b", "answer")
+COLUMNS = (*REQUIRED, "assessor", "seconds")
+
+
+def read_comparisons(path: str | Path) -> tuple[Comparison, ...]:
+    """The comparisons of a comparisons.tsv, in the order of their lines.
+
+    A tab-separated table with a header: REQUIRED, and any of `assessor` and `seconds`. What somebody says again of the
+    same two documents is a revision: all is kept.
+    """
+    path = Path(path)
+    lines = read_lines(path, f"a header with {', '.join(REQUIRED)}")
+    rows = read_rows(path, lines, lambda _, text: text.split("\t"), REQUIRED, COLUMNS)
+    return tuple(_comparison(path, number, row) for number, row in rows)
+
+
+def _comparison(path: Path, number: int, row: dict[str, str]) -> Comparison:
+    for column in REQUIRED[:-1]:
+        check_identifier(path, number, column, row[column])
+    seconds = row.get("seconds") or None
+    try:
+        return Comparison(
+            row["query"],
+            row["document_a"],
+            row["document_b"],
+            row["answer"].strip(),
+            row.get("assessor", ""),
+            None if seconds is None else finite(path, number, "seconds", seconds),
+        )
+    except FormatError:
+        raise
+    except InputError as error:
+        raise FormatError(path, number, str(error)) from None
+
+
+def comparison_lines(comparisons: Iterable[Comparison]) -> list[str]:
+    """The lines of a comparisons.tsv."""
+    rows = [
+        (one.query, one.document_a, one.document_b, one.answer, one.assessor, _spelled(one.seconds))
+        for one in comparisons
+    ]
+    return [tsv_line(row) for row in [COLUMNS, *rows]]
+
+
+def _spelled(seconds: float | None) -> str:
+    return "" if seconds is None else str(shortest(seconds))

@@ -1,0 +1,178 @@
+"""Comparisons of two values with ties, by Thurstone's law; expectation propagation for values that are jointly normal.
+
+Somebody compares a and b, whose values differ by d, says one of three things, and errs by noise e ~ N(0, c^2):
+
+    a if d + e > t,   b if d + e < -t,   the same otherwise
+
+Thurstone (1927), doi:10.1037/h0070288; ties by Glenn & David (1960), doi:10.2307/2527957. Expectation propagation puts
+in place of each answer a measurement of its d with normal noise, a site, chosen so that the answer moves mean and
+variance of d as the measurement does: Minka (2001); Rasmussen & Williams (2006), section 3.6. What is left does not
+depend on the order of the answers, and is nearly exact, since each answer has a log-concave likelihood.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import log_ndtr
+
+from audiosim.arrays import Array, Integers
+
+A, SAME, B = 1, 0, -1  # answers
+SWEEPS = 100  # at most; some ten are enough
+CLOSE = 1e-6  # change of a site, as a share of its spread, that ends the sweeps
+KEPT = 0.2  # of a site, when it is taken anew: damps sweeps that would swing
+LEAST_PRECISION = 1e-10  # of a site that says next to nothing
+
+Marginals = Callable[["Sites"], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sites:
+    """Measurements with normal noise that stand for J answers.
+
+    precision  (J,) above 0
+    shift      (J,) precision times what is measured
+    """
+
+    precision: Array
+    shift: Array
+
+    @property
+    def value(self) -> Array:
+        """(J,) what is measured of each d."""
+        return self.shift / self.precision
+
+    @property
+    def variance(self) -> Array:
+        """(J,) of the noise of each."""
+        return 1 / self.precision
+
+
+class Moments(NamedTuple):
+    """Probability of answers under N(mean, variance) of d, and what they tell of d.
+
+    log      (J,) logarithm of the probability
+    slope    (J,) its first derivative by the mean
+    curve    (J,) its second derivative, at most 0
+    """
+
+    log: Array
+    slope: Array
+    curve: Array
+
+
+def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array, tie: Array | float) -> Moments:
+    """Probability of each answer where d is normal, with its derivatives by the mean of d.
+
+        log P = log(Phi(u) - Phi(l)),  l = (low - mean) / s,  u = (high - mean) / s,  s^2 = variance + noise^2
+
+    answer    (J,) A, SAME or B; its bounds are (tie, inf), (-tie, tie), (-inf, -tie)
+    mean, variance  (J,) of d
+    noise     (J,) standard deviation of the error, above 0
+    tie       t, above 0
+    """
+    low = np.where(answer == A, tie, np.where(answer == SAME, -tie, -np.inf))
+    high = np.where(answer == B, -tie, np.where(answer == SAME, tie, np.inf))
+    s = np.sqrt(variance + noise**2)
+    lower, upper = (low - mean) / s, (high - mean) / s
+    # Both ends in the left tail, where differences of distribution functions keep their digits.
+    swapped = lower > -upper
+    first, last = np.where(swapped, -upper, lower), np.where(swapped, -lower, upper)
+    log = log_ndtr(last)
+    log = log + np.log1p(-np.exp(np.minimum(log_ndtr(first) - log, -1e-300)))
+    at_lower, at_upper = (np.exp(-(end**2) / 2 - log) / np.sqrt(2 * np.pi) for end in (lower, upper))
+    slope = (at_lower - at_upper) / s
+    inner = np.where(np.isfinite(lower), lower, 0) * at_lower - np.where(np.isfinite(upper), upper, 0) * at_upper
+    return Moments(log, slope, np.minimum(inner / s**2 - slope**2, 0))
+
+
+def cavity(sites: Sites, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """(J,) means and (J,) variances of each d without its own site, of which these are the posterior ones."""
+    left = np.maximum(1 - sites.precision * variance, 1e-12)
+    return (mean - sites.shift * variance) / left, variance / left
+
+
+def propagate(
+    marginals: Marginals, answer: Integers, noise: Array, tie: Array | float, sites: Sites | None = None
+) -> Sites:
+    """Sites of the answers by expectation propagation, all taken anew at once in each sweep.
+
+    marginals  gives (J,) means and (J,) variances of the differences by all sites together
+    noise      (J,) standard deviations
+    sites      to begin with, such as those of sizes near these
+    """
+    nothing = np.full(len(answer), LEAST_PRECISION)
+    sites = Sites(nothing, np.zeros(len(answer))) if sites is None else sites
+    kept = 0.0
+    for _ in range(SWEEPS):
+        mean, variance = cavity(sites, *marginals(sites))
+        new = _sites(answer_moments(answer, mean, variance, noise, tie), mean, variance)
+        precision = (1 - kept) * new.precision + kept * sites.precision
+        shift = (1 - kept) * new.shift + kept * sites.shift
+        spread = np.sqrt(np.maximum(precision, sites.precision))
+        moved = np.abs(shift - sites.shift) / spread, np.abs(precision - sites.precision) / precision
+        sites, kept = Sites(precision, shift), KEPT
+        if max(float(of.max(initial=0)) for of in moved) < CLOSE:
+            break
+    return sites
+
+
+def _sites(moments: Moments, mean: Array, variance: Array) -> Sites:
+    """Sites that move cavities as the answers do: matched mean and variance."""
+    left = 1 + variance * moments.curve
+    precision = np.maximum(-moments.curve / left, LEAST_PRECISION)
+    return Sites(precision, (moments.slope - mean * moments.curve) / left)
+
+
+class Evidence(NamedTuple):
+    """Approximate log likelihood of answers, and what is needed of its derivatives.
+
+    log        logarithm of the probability of all answers
+    sites      that stand for them
+    residual   (J,) b = R (value - mean)
+    precision  (J, J) R = (K + diag(noise of the sites))^-1; the derivative by a size is tr((b b' - R) dK) / 2
+    cavity     (J,) means and (J,) variances without each own site
+    """
+
+    log: float
+    sites: Sites
+    residual: Array
+    precision: Array
+    cavity: tuple[Array, Array]
+
+
+def evidence(
+    covariance: Array, mean: Array, answer: Integers, noise: Array, tie: float, sites: Sites | None = None
+) -> Evidence:
+    """Log likelihood of answers about normal differences by expectation propagation; Rasmussen & Williams, 3.65.
+
+    covariance  (J, J) K of the differences
+    mean        (J,)
+    noise       (J,) standard deviations
+    """
+
+    def marginals(of: Sites) -> tuple[Array, Array]:
+        gain = cho_solve(cho_factor(covariance + np.diag(of.variance), lower=True), covariance)
+        return mean + gain.T @ (of.value - mean), np.maximum(
+            covariance.diagonal() - np.vecdot(covariance, gain.T), 1e-300
+        )
+
+    sites = propagate(marginals, answer, noise, tie, sites)
+    inside = cavity(sites, *marginals(sites))
+    factor = cho_factor(covariance + np.diag(sites.variance), lower=True)
+    off = sites.value - mean
+    residual = cho_solve(factor, off)
+    whole = -np.log(factor[0].diagonal()).sum() - off @ residual / 2
+    whole += (sites.shift * sites.value - np.log(sites.precision)).sum() / 2
+    log = whole - _by_sites(sites, *inside).sum() + answer_moments(answer, *inside, noise, tie).log.sum()
+    return Evidence(float(log), sites, residual, cho_solve(factor, np.eye(len(mean))), inside)
+
+
+def _by_sites(sites: Sites, mean: Array, variance: Array) -> Array:
+    """(J,) logarithm of the integral of exp(shift d - precision d^2 / 2) under each N(mean, variance)."""
+    more = 1 + sites.precision * variance
+    inside = (sites.shift**2 * variance + 2 * sites.shift * mean - sites.precision * mean**2) / more
+    return np.asarray((inside - np.log(more)) / 2)
