@@ -34,7 +34,7 @@ from audiosim.corpus.metadata_tables import (
     system_lines,
 )
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import FINE, Comparison, Document, Judgment, Pair, Run, Scale, as_scale, retrieved_by
+from audiosim.corpus.model import FINE, Document, Judgment, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
 from audiosim.corpus.run_facts import check_whole, common_queries, run_facts
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
@@ -83,7 +83,7 @@ class Collection:
     query_documents: Mapping[str, str] = field(default_factory=dict)
     teams: Mapping[str, str] = field(default_factory=dict)
     judgments: tuple[Judgment, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[PairedComparison, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from audiosim.corpus.lines import finite, read_lines, shortest
 from audiosim.corpus.metadata_tables import check_identifier, read_rows, tsv_line
-from audiosim.corpus.model import Comparison
+from audiosim.corpus.model import PairedComparison
 from audiosim.errors import FormatError, InputError
 
 REQUIRED = ("query", "document_a", "document_b", "answer")
 COLUMNS = (*REQUIRED, "assessor", "seconds")
 
 
-def read_comparisons(path: str | Path) -> tuple[Comparison, ...]:
+def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
     """The comparisons of a comparisons.tsv, in the order of their lines.
 
     A tab-separated table with a header: REQUIRED, and any of `assessor` and `seconds`. What somebody says again of the
@@ -24,12 +24,12 @@ def read_comparisons(path: str | Path) -> tuple[Comparison, ...]:
     return tuple(_comparison(path, number, row) for number, row in rows)
 
 
-def _comparison(path: Path, number: int, row: dict[str, str]) -> Comparison:
+def _comparison(path: Path, number: int, row: dict[str, str]) -> PairedComparison:
     for column in REQUIRED[:-1]:
         check_identifier(path, number, column, row[column])
     seconds = row.get("seconds") or None
     try:
-        return Comparison(
+        return PairedComparison(
             row["query"],
             row["document_a"],
             row["document_b"],
@@ -43,7 +43,7 @@ def _comparison(path: Path, number: int, row: dict[str, str]) -> Comparison:
         raise FormatError(path, number, str(error)) from None
 
 
-def comparison_lines(comparisons: Iterable[Comparison]) -> list[str]:
+def comparison_lines(comparisons: Iterable[PairedComparison]) -> list[str]:
     """The lines of a comparisons.tsv."""
     rows = [
         (one.query, one.document_a, one.document_b, one.answer, one.assessor, _spelled(one.seconds))

@@ -7,7 +7,7 @@ from pathlib import Path
 from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS, find_file, find_runs
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.matching import Matching, Reading
-from audiosim.corpus.model import Comparison, Document, Judgment, Run
+from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FolderFiles:
         query_documents: Mapping[str, str],
         teams: Mapping[str, str],
         judgments: Sequence[Judgment],
-        comparisons: Sequence[Comparison],
+        comparisons: Sequence[PairedComparison],
         evidence: Sequence[Evidence],
     ) -> tuple[Reading, ...]:
         """A line on each file but the settings; an error where one meets nothing of the runs."""

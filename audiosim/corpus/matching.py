@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from audiosim.corpus.evidence_files import Evidence, Key, spelled
 from audiosim.corpus.mirex import file_identifier
-from audiosim.corpus.model import Comparison, Judgment, Run, retrieved_by
+from audiosim.corpus.model import Judgment, PairedComparison, Run, retrieved_by
 from audiosim.errors import InputError, nearest_name
 
 
@@ -80,7 +80,7 @@ class Matching:
             return _checked(line, met, self._retrieved, queries)
         return _checked(line, met or not judgments, self._documents, {one.document: None for one in judgments})
 
-    def comparisons(self, path: Path, comparisons: Sequence[Comparison]) -> Reading:
+    def comparisons(self, path: Path, comparisons: Sequence[PairedComparison]) -> Reading:
         """Number of comparisons of two retrieved documents."""
         nothing: set[str] = set()
         both = ({one.document_a, one.document_b} <= self._retrieved.get(one.query, nothing) for one in comparisons)

@@ -142,8 +142,8 @@ ANSWERS = ("a", "b", "=")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Comparison of two documents of a query by one assessor.
+class PairedComparison:
+    """PairedComparison of two documents of a query by one assessor.
 
     answer    "a" or "b", whichever is more relevant, or "=" where neither is
     assessor  empty where nobody is named

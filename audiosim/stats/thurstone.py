@@ -26,7 +26,7 @@ CLOSE = 1e-6  # change of a site, as a share of its spread, that ends the sweeps
 KEPT = 0.2  # of a site, when it is taken anew: damps sweeps that would swing
 LEAST_PRECISION = 1e-10  # of a site that says next to nothing
 
-Marginals = Callable[["Sites"], tuple[Array, Array]]
+_Marginals = Callable[["Sites"], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ class Sites:
         return 1 / self.precision
 
 
-class Moments(NamedTuple):
+class AnswerMoments(NamedTuple):
     """Probability of answers under N(mean, variance) of d, and what they tell of d.
 
     log      (J,) logarithm of the probability
@@ -64,7 +64,7 @@ class Moments(NamedTuple):
     curve: Array
 
 
-def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array, tie: Array | float) -> Moments:
+def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array, tie: Array | float) -> AnswerMoments:
     """Probability of each answer where d is normal, with its derivatives by the mean of d.
 
         log P = log(Phi(u) - Phi(l)),  l = (low - mean) / s,  u = (high - mean) / s,  s^2 = variance + noise^2
@@ -86,7 +86,7 @@ def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array,
     at_lower, at_upper = (np.exp(-(end**2) / 2 - log) / np.sqrt(2 * np.pi) for end in (lower, upper))
     slope = (at_lower - at_upper) / s
     inner = np.where(np.isfinite(lower), lower, 0) * at_lower - np.where(np.isfinite(upper), upper, 0) * at_upper
-    return Moments(log, slope, np.minimum(inner / s**2 - slope**2, 0))
+    return AnswerMoments(log, slope, np.minimum(inner / s**2 - slope**2, 0))
 
 
 def cavity(sites: Sites, mean: Array, variance: Array) -> tuple[Array, Array]:
@@ -96,7 +96,7 @@ def cavity(sites: Sites, mean: Array, variance: Array) -> tuple[Array, Array]:
 
 
 def propagate(
-    marginals: Marginals, answer: Integers, noise: Array, tie: Array | float, sites: Sites | None = None
+    marginals: _Marginals, answer: Integers, noise: Array, tie: Array | float, sites: Sites | None = None
 ) -> Sites:
     """Sites of the answers by expectation propagation, all taken anew at once in each sweep.
 
@@ -120,14 +120,14 @@ def propagate(
     return sites
 
 
-def _sites(moments: Moments, mean: Array, variance: Array) -> Sites:
+def _sites(moments: AnswerMoments, mean: Array, variance: Array) -> Sites:
     """Sites that move cavities as the answers do: matched mean and variance."""
     left = 1 + variance * moments.curve
     precision = np.maximum(-moments.curve / left, LEAST_PRECISION)
     return Sites(precision, (moments.slope - mean * moments.curve) / left)
 
 
-class Evidence(NamedTuple):
+class AnswerLikelihood(NamedTuple):
     """Approximate log likelihood of answers, and what is needed of its derivatives.
 
     log        logarithm of the probability of all answers
@@ -144,9 +144,9 @@ class Evidence(NamedTuple):
     cavity: tuple[Array, Array]
 
 
-def evidence(
+def answer_likelihood(
     covariance: Array, mean: Array, answer: Integers, noise: Array, tie: float, sites: Sites | None = None
-) -> Evidence:
+) -> AnswerLikelihood:
     """Log likelihood of answers about normal differences by expectation propagation; Rasmussen & Williams, 3.65.
 
     covariance  (J, J) K of the differences
@@ -168,7 +168,7 @@ def evidence(
     whole = -np.log(factor[0].diagonal()).sum() - off @ residual / 2
     whole += (sites.shift * sites.value - np.log(sites.precision)).sum() / 2
     log = whole - _by_sites(sites, *inside).sum() + answer_moments(answer, *inside, noise, tie).log.sum()
-    return Evidence(float(log), sites, residual, cho_solve(factor, np.eye(len(mean))), inside)
+    return AnswerLikelihood(float(log), sites, residual, cho_solve(factor, np.eye(len(mean))), inside)
 
 
 def _by_sites(sites: Sites, mean: Array, variance: Array) -> Array:

@@ -5,14 +5,14 @@ import pytest
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.lines import write_text
-from audiosim.corpus.model import Comparison
+from audiosim.corpus.model import PairedComparison
 from audiosim.errors import FormatError, InputError
 
 HEADER = "query\tdocument_a\tdocument_b\tanswer\tassessor\tseconds\n"
 ROWS = [
-    Comparison("q1", "d1", "d2", "a", "ann", 12.5),
-    Comparison("q1", "d2", "d1", "=", "bob", None),
-    Comparison("q2", "d 3", "d1", "b", "", 7.0),
+    PairedComparison("q1", "d1", "d2", "a", "ann", 12.5),
+    PairedComparison("q1", "d2", "d1", "=", "bob", None),
+    PairedComparison("q2", "d 3", "d1", "b", "", 7.0),
 ]
 
 
@@ -25,7 +25,7 @@ def test_comparisons_are_read_as_they_stand(tmp_path):
     text = HEADER + "q1\td1\td2\ta\tann\t12.5\nq1\td2\td1\t=\tbob\t\nq2\td 3\td1\tb\t\t7\n"
     assert read_comparisons(table(tmp_path, text)) == tuple(ROWS)
     assert read_comparisons(table(tmp_path, "answer\tquery\tdocument_b\tdocument_a\nb\tq\tx\ty\n")) == (
-        Comparison("q", "y", "x", "b"),
+        PairedComparison("q", "y", "x", "b"),
     )
 
 
@@ -61,8 +61,8 @@ def folder(tmp_path):
 def test_a_collection_has_its_comparisons_and_saves_them(folder, tmp_path_factory):
     collection = Collection.load(folder)
     assert collection.comparisons == (
-        Comparison("q1", "d1", "d2", "a", "ann"),
-        Comparison("q1", "d2", "d9", "b", "ann"),
+        PairedComparison("q1", "d1", "d2", "a", "ann"),
+        PairedComparison("q1", "d2", "d9", "b", "ann"),
     )
     assert repr(collection).endswith("0 judged, 2 comparisons")
     reading = collection.readings[-1].line

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from audiosim.stats.thurstone import SAME, A, B, answer_moments, evidence
+from audiosim.stats.thurstone import SAME, A, B, answer_likelihood, answer_moments
 
 NOISE, TIE = 0.2, 0.1
 PRIOR = np.eye(4) * 0.09 + 0.01
@@ -50,7 +50,7 @@ def test_surprises_keep_their_digits():
 
 @pytest.fixture(scope="module")
 def found():
-    return evidence(OF @ PRIOR @ OF.T, np.zeros(6), ANSWERS, np.full(6, NOISE), TIE)
+    return answer_likelihood(OF @ PRIOR @ OF.T, np.zeros(6), ANSWERS, np.full(6, NOISE), TIE)
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +76,17 @@ def test_several_answers_leave_what_weighted_draws_leave(found, drawn):
 def test_the_order_of_answers_does_not_matter(found):
     order = np.random.default_rng(1).permutation(6)
     of = OF[order]
-    other = evidence(of @ PRIOR @ of.T, np.zeros(6), ANSWERS[order], np.full(6, NOISE), TIE)
+    other = answer_likelihood(of @ PRIOR @ of.T, np.zeros(6), ANSWERS[order], np.full(6, NOISE), TIE)
     assert other.log == pytest.approx(found.log, abs=1e-6)
     assert other.sites.value == pytest.approx(found.sites.value[order], abs=1e-4)
 
 
 def test_the_derivative_by_the_covariance_is_that_of_small_steps(found):
     covariance, step = OF @ PRIOR @ OF.T, 1e-4
-    sides = [evidence(covariance * (1 + by), np.zeros(6), ANSWERS, np.full(6, NOISE), TIE).log for by in (step, -step)]
+    sides = [
+        answer_likelihood(covariance * (1 + by), np.zeros(6), ANSWERS, np.full(6, NOISE), TIE).log
+        for by in (step, -step)
+    ]
     slope = (found.residual @ covariance @ found.residual - np.sum(found.precision * covariance)) / 2
     assert slope == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=1e-4)
 
@@ -91,6 +94,6 @@ def test_the_derivative_by_the_covariance_is_that_of_small_steps(found):
 def test_many_answers_that_contradict_one_another_still_settle():
     count = 200
     answers = np.random.default_rng(2).choice([A, SAME, B], count)
-    result = evidence(np.full((count, count), 4.0), np.zeros(count), answers, np.full(count, 0.05), 0.02)
+    result = answer_likelihood(np.full((count, count), 4.0), np.zeros(count), answers, np.full(count, 0.05), 0.02)
     assert np.all(np.isfinite(result.sites.value))
     assert np.all(result.sites.precision > 0)
