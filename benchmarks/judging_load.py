@@ -1,9 +1,10 @@
 """Waiting of assessors while many judge at once and the model learns anew, and what that takes.
 
-    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--seconds 300] [--pause 3] [--note TEXT]
+    python benchmarks/judging_load.py COLLECTION [--assessors 50] [--organisers 1] [--seconds 300] [--pause 3]
 
 A server as the command starts it, SQLite, nothing judged. Each assessor asks for a pair, pauses (somewhere between none
-and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Limits: of
+and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Each organiser
+asks for ranking, history, plan and what remains, every few seconds. `--note` is kept with the figures. Limits: of
 judgments and pairs 150 ms at the 99th percentile, of health 50 ms, of memory 5 % growth after the first minute.
 
 On a busy machine the times say how busy it is: how long the server's threads were ready to run and waited for a
@@ -30,6 +31,9 @@ from figures import Figures
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
 LIMITS_MS = {"next": 150, "judgment": 150, "health/live": 50}
+ORGANISED = ("ranking", "history", "remaining", "plan")
+ORGANISED_MS = 1000
+LOOK_S = 5.0  # between two looks of an organiser
 
 
 class Asking:
@@ -72,6 +76,14 @@ def watch(port: int, stop: threading.Event) -> None:
         ask("health/live", "GET", "/health/live")
 
 
+def organise(port: int, collection: str, stop: threading.Event) -> None:
+    """Look at all that an organiser's page shows, again and again."""
+    ask = Asking(port)
+    while not stop.wait(LOOK_S):
+        for what in ORGANISED:
+            ask(what, "GET", f"/v1/collections/{collection}/{what}")
+
+
 def memory_mb(pid: int) -> float:
     """Resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -98,6 +110,7 @@ def main() -> None:
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--pause", type=float, default=3)
+    parser.add_argument("--organisers", type=int, default=0)
     parser.add_argument("--note", default="", help="what is to be known of the machine, kept with the figures")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -121,6 +134,7 @@ def play(port: int, collection: str, asked: argparse.Namespace, pid: int) -> Non
     scale, stop = Asking(port)("", "GET", path)["scale"]["name"], threading.Event()
     column = scale if scale in ("fine", "broad") else "grade"
     threads = [threading.Thread(target=watch, args=(port, stop))]
+    threads += [threading.Thread(target=organise, args=(port, collection, stop)) for _ in range(asked.organisers)]
     for number in range(asked.assessors):
         given = (port, collection, f"a{number}", column, asked.pause, stop)
         threads.append(threading.Thread(target=judge, args=given))
@@ -152,7 +166,8 @@ def show(asked: argparse.Namespace, took: list[float], learned: int, early: floa
     load = Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]
     requests = sum(map(len, TIMES.values()))
     with Figures("judging_load") as figures:
-        for what, limit in LIMITS_MS.items():
+        for what in (*LIMITS_MS, *(ORGANISED if asked.organisers else ())):
+            limit = LIMITS_MS.get(what, ORGANISED_MS)
             times = 1000 * np.array(TIMES[what])
             share = np.mean(times <= limit)
             figures.add(f"{what}, median", float(np.median(times)))

@@ -33,6 +33,7 @@ from service.logs import Form, request_log, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics
 from service.observed import Observed
+from service.outlook import Outlooks
 from service.problems import answer_problems
 from service.routes import (
     campaign_state,
@@ -96,7 +97,8 @@ def create_app(
     served = app.state.served = Served(collections, models, judging, folders)
     app.state.access = Access() if access is None else access
     app.state.imports = ImportStore(None if judging is None else judging.database)
-    app.state.keeper = Keeper(served, app.state.access, app.state.imports)
+    app.state.outlooks = Outlooks()
+    app.state.keeper = Keeper(served, app.state.access, app.state.imports, app.state.outlooks)
     app.state.receiver = Receiver(served)
     app.state.followers = Followers()
     app.state.shares = Shares()

@@ -1,6 +1,6 @@
 """History of a campaign up to now: the confidence at moments of its log, and when its goal was met."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -57,44 +57,48 @@ class History:
 
     Up to `moments` and as many again are looked at, evenly spaced by a power of two of judgments, so that those kept
     serve a longer log too; then every judgment between the last moment without the goal and the first with it. At
-    each the model is asked anew, as after a whole batch. Threads may share a history.
+    each the model is asked anew, as after a whole batch. Threads may share a history: one looks, and the others are
+    told what is known so far.
     """
 
     def __init__(self, one: ServedCollection, moments: int = MOMENTS) -> None:
         self._one, self._most = one, moments
-        self._changes: list[Change] = []
+        self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: others read it meanwhile
         own = mean_grades(one.collection.judgments)
         self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
         self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
         self._known: dict[int, Moment] = {}  # by the number of changes before
-        self._lock = Lock()
+        self._looking = Lock()
 
     def course(self, proceed: Callable[[], bool] = lambda: True) -> Course:
-        """The course up to now.
+        """The course up to now, as far as it is known when this thread has no more time, or another one is looking.
 
         proceed  asked before each moment whether there is time for it
         """
-        with self._lock:
-            number, more = self._one.campaign.changes(len(self._changes))
-            self._changes += more
-            places = self._places()
-            complete = self._look(places, proceed) and self._look(self._between(places), proceed)
-            known = {place: moment for place, moment in sorted(self._known.items()) if place <= len(self._changes)}
-            met = next((moment for moment in known.values() if moment.reached), None)
-            shown = tuple(known[place] for place in places if place in known)
-            return Course(number, complete, shown, met)
+        if self._looking.acquire(blocking=False):
+            try:
+                self._look_on(proceed)
+            finally:
+                self._looking.release()
+        number, changes = self._log
+        known = {place: moment for place, moment in sorted(self._known.copy().items()) if place <= len(changes)}
+        places = self._places(len(changes))
+        complete = known.keys() >= {*places} and known.keys() >= {*_between(places, known)}
+        met = next((moment for moment in known.values() if moment.reached), None)
+        return Course(number, complete, tuple(known[place] for place in places if place in known), met)
 
-    def _places(self) -> list[int]:
-        stride, end = 1, len(self._changes)
+    def _look_on(self, proceed: Callable[[], bool]) -> None:
+        number, more = self._one.campaign.changes(len(self._log[1]))
+        self._log = number, self._log[1] + more
+        places = self._places(len(self._log[1]))
+        if self._look(places, proceed):
+            self._look(_between(places, self._known), proceed)
+
+    def _places(self, end: int) -> list[int]:
+        stride = 1
         while end // stride > self._most:
             stride *= 2
         return sorted({*range(0, end + 1, stride), end})
-
-    def _between(self, places: Sequence[int]) -> range:
-        """The places between the last moment without the goal and the first with it."""
-        first = next((place for place in places if self._known[place].reached), 0)
-        before = max((place for place in places if place < first), default=first)
-        return range(before + 1, first)
 
     def _look(self, places: Sequence[int], proceed: Callable[[], bool]) -> bool:
         """Look at the moments at these places; whether there was time for all."""
@@ -107,7 +111,7 @@ class History:
 
     def _moment(self, place: int) -> Moment:
         selection = self._selection(place)
-        number = self._changes[place - 1].number if place else 0
+        number = self._log[1][place - 1].number if place else 0
         time = self._one.campaign.record(number).event.time if number else None
         reached = selection.reached(self._one.judging.stopping_rule)
         scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
@@ -116,6 +120,13 @@ class History:
     def _selection(self, place: int) -> Selection:
         """The selection after so many changes."""
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
-        grades = grades_after(self._before, self._changes[:place])
-        panel = panel_after(self._panel, now.pool, self._changes[:place])
+        grades = grades_after(self._before, self._log[1][:place])
+        panel = panel_after(self._panel, now.pool, self._log[1][:place])
         return now.anew(after_grades(now.pool, estimator, grades), grades, panel)
+
+
+def _between(places: Sequence[int], known: Mapping[int, Moment]) -> range:
+    """The places between the last moment without the goal and the first with it."""
+    first = next((place for place in places if known[place].reached), 0)
+    before = max((place for place in places if place < first), default=first)
+    return range(before + 1, first)

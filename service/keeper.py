@@ -17,6 +17,7 @@ from service.access import Access
 from service.import_store import ImportStore
 from service.importing import import_next
 from service.memory import give_back_freed_memory
+from service.outlook import Outlooks
 from service.served import Served, ServedCollection
 from service.supervised import Loop
 from service.teaching import Learner
@@ -37,15 +38,16 @@ class Keeper:
     Nothing that guards depends on a log: tokens are read by themselves.
     """
 
-    def __init__(self, served: Served, access: Access, imports: ImportStore) -> None:
-        self._served, self._access, self._imports = served, access, imports
+    def __init__(self, served: Served, access: Access, imports: ImportStore, outlooks: Outlooks) -> None:
+        self._served, self._access, self._imports, self._outlooks = served, access, imports, outlooks
         self._learner: Learner | None = None
         self._probe = 0.0  # when it is next found out whether the logs can be written
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
         self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
         self._teaching = Loop("teaching the models", self._teach)
         self._importing = Loop("importing", self._import, imports.came)
-        self._loops = (self._following, self._reading, self._teaching, self._importing)
+        self._recalling = Loop("recalling the courses", self._recall)
+        self._loops = (self._following, self._reading, self._teaching, self._importing, self._recalling)
 
     def start(self) -> None:
         """Begin."""
@@ -105,6 +107,12 @@ class Keeper:
             with self._importing.attempt(name):
                 busy |= import_next(one, self._imports, self._importing.stopping.wait)
         return 0.0 if busy else LOOK_S
+
+    def _recall(self) -> float:
+        for name, outlook in self._outlooks.current(self._served.collections):
+            with self._recalling.attempt(name):
+                outlook.go_on(lambda: not self._recalling.stopping.is_set())
+        return POLL_S
 
     def _teach(self) -> float:
         for name, one in list(self._served.collections.items()):

@@ -1,9 +1,10 @@
 """Outlook for organisers beside the ranking; it takes seconds, so it is made once for each state and kept."""
 
+import math
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
 from service.served import ServedCollection
 
-HISTORY_S = 1.0
+HISTORY_S = 0.05
+BESIDE_S = 1.0  # of a course, in one round beside the requests
+LOOKED_AT_S = 60.0  # after it was asked for, a course goes on
 REMAINING_S = 2.0
 PLAN_S = 20.0
 SLICE_S = 0.005
@@ -48,14 +51,29 @@ class Outlook:
     def __init__(self, one: ServedCollection) -> None:
         self._one = one
         self._history = History(one, MOMENTS)
+        self._looked_at = -math.inf
         self._lock = Lock()
         self._last: tuple[CampaignState, Remaining] | None = None
         self._plan: tuple[CampaignState, Effort] | None = None
 
+    def is_of(self, one: ServedCollection | None) -> bool:
+        """True if it is of this very collection, and not of one that was served before."""
+        return self._one is one
+
     def course(self, seconds: float = HISTORY_S) -> Course:
-        """Growth of the confidence, as far as there is time to say; asked again, it goes on from there."""
+        """Growth of the confidence, as far as it is known in no time; it goes on beside the requests, see `go_on`."""
+        self._looked_at = time.monotonic()
         self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
+
+    def go_on(self, proceed: Callable[[], bool]) -> None:
+        """Work at a course that somebody looks at: whoever asks next finds it.
+
+        proceed  asked before each moment whether to go on
+        """
+        if time.monotonic() < self._looked_at + LOOKED_AT_S:
+            leisure = Leisure(BESIDE_S)
+            self._history.course(lambda: proceed() and leisure())
 
     def remaining(self, seconds: float = REMAINING_S) -> tuple[CampaignState, Remaining]:
         """State of the campaign, and how many more judgments the model thinks that its goal takes.
@@ -110,11 +128,24 @@ class Outlook:
         return number, leanings(judgments, self._one.collection.scale.maximum, expected)
 
 
-_OUTLOOKS: WeakKeyDictionary[ServedCollection, Outlook] = WeakKeyDictionary()
-_MAKING = Lock()
+class Outlooks:
+    """The outlooks of a service that were asked for, one for each collection as it is served now."""
 
+    def __init__(self) -> None:
+        self._made: dict[str, Outlook] = {}
+        self._making = Lock()
 
-def outlook_of(one: ServedCollection) -> Outlook:
-    """The outlook of a collection, the same for as long as that is served."""
-    with _MAKING:
-        return _OUTLOOKS.setdefault(one, Outlook(one))
+    def of(self, one: ServedCollection) -> Outlook:
+        """The outlook of a collection, the same until that is served anew."""
+        name = one.collection.identifier
+        with self._making:
+            found = self._made.get(name)
+            if found is None or not found.is_of(one):
+                found = self._made[name] = Outlook(one)
+            return found
+
+    def current(self, served: Mapping[str, ServedCollection]) -> list[tuple[str, Outlook]]:
+        """Those of what is served now, by the collection's identifier; all others are forgotten."""
+        with self._making:
+            self._made = {name: one for name, one in self._made.items() if one.is_of(served.get(name))}
+            return list(self._made.items())

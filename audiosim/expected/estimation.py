@@ -20,7 +20,7 @@ from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
-from audiosim.relevance.model_check import Reserved, check_model
+from audiosim.relevance.model_check import ModelCheck, Reserved, check_model
 from audiosim.relevance.relearning import after_judgments
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
@@ -221,13 +221,19 @@ class Grounds:
 
 
 def check_ranking(
-    expected: ExpectedScores, estimator: RelevanceEstimator, belief: Belief, ranking: Ranking, order: Integers
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    belief: Belief,
+    ranking: Ranking,
+    order: Integers,
+    kept: ModelCheck | None = None,
 ) -> Grounds:
     """The ranking with a check of its model; where that fails, what is stated instead.
 
     belief   of the estimator, given the judgments
     ranking  by that belief, about these queries
     order    (k,) places of the judged pairs, in the order in which they were judged
+    kept     check that holds already, by fewer judgments; the model is checked now where None
 
     Of a model that does not fit and knows better than to insist, see `Reserved`, the scores are those that it holds to
     in reserve: it fails where it has learned what is not so here. All deviations are larger by the `factor` of a check.
@@ -235,9 +241,10 @@ def check_ranking(
     """
     if ranking.judged == ranking.pool:
         return Grounds(ranking, belief, ranking.scores)
-    check = check_model(estimator, belief, order, expected.pool)
+    check = kept or check_model(estimator, belief, order, expected.pool)
     if check.verdict == "FAIL" and isinstance(estimator, Reserved) and (reserve := estimator.in_reserve()) is not None:
         belief = reserve.predict(belief.grades)
         ranking = replace(ranking, scores=expected.scores(belief))
-        check = replace(check, instead=check_model(reserve, belief, order, expected.pool))
+        if kept is None:
+            check = replace(check, instead=check_model(reserve, belief, order, expected.pool))
     return Grounds(ranking.with_check(check), belief, ranking.scores)

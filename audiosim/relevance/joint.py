@@ -57,6 +57,7 @@ class JointEstimator:
         self._panel_models = PanelModels(self.panel_model)
         self._reserve: JointEstimator | None = None
         self._first = self  # of those that learn from it, too: they are copies
+        self._unheard = self  # of those that hear people, too: they have their reserve in common
         carried = carried_to(pool, model)
         sound = SOUND in components and (carried == 1 or pool.sounds is not None)
         if model.between is None or carried > 0:
@@ -159,7 +160,7 @@ class JointEstimator:
 
     def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
         other = copy(self)
-        other._taught, other._reserve = grades, None
+        other._taught, other._reserve, other._unheard = grades, None, other
         other._begin(standard_deviations)
         return other
 
@@ -191,11 +192,16 @@ class JointEstimator:
         between = self._model.between
         if between is None or (self._held.away and self._pool is unknown_documents(self._pool)):
             return None
+        reserve = self._unheard._kept_reserve()
+        return reserve if self._panel is None else reserve.hearing(self._panel)
+
+    def _kept_reserve(self) -> "JointEstimator":
+        """The reserve, which has learned once: to learn takes a hundred times as long as to predict."""
         if self._reserve is None:
             models = (replace(self._model, training=None), *self._models[1:])
             made = JointEstimator(unknown_documents(self._pool), models)
             self._reserve = made if self._taught is None else made.relearned(self._taught)
-        return self._reserve if self._panel is None else self._reserve.hearing(self._panel)
+        return self._reserve
 
     def following(self, learned: object) -> "JointEstimator | None":
         """The estimator with components and the shape of levels that one of another pool of the collection has learned.
@@ -208,6 +214,7 @@ class JointEstimator:
         ):
             return None
         other = copy(self)
+        other._unheard = other
         other._begin(learned.standard_deviations)
         other._start = other._start.using(other._start.use.as_in(learned._start.use))
         return other

@@ -20,7 +20,7 @@ from audiosim.measures.measure import Measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.judges import NO_JUDGES, Panel
-from audiosim.relevance.model_check import check_model
+from audiosim.relevance.model_check import ModelCheck
 from audiosim.relevance.moments import is_moment, last_moment
 from audiosim.relevance.relearning import Hearing, after_grades, hearing, relearned
 from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
@@ -48,6 +48,7 @@ class Selection:
     learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
     distribution  of a difference between systems: see `Ranking`
     checks     whether the model is held against the judgments
+    kept_check  of judgments before, which goes on to hold; None: of the judgments so far
     panel      who judged, and what each of them said: statements go by it, `belief` by the mean grade of each pair
     about      which queries, and whose judgments, the ranking is about, and the stopping rules that do not say
     """
@@ -68,6 +69,7 @@ class Selection:
     checks: bool = True
     about: About = THESE
     panel: Panel = NO_JUDGES
+    kept_check: ModelCheck | None = None
 
     @classmethod
     def start(
@@ -171,7 +173,7 @@ class Selection:
             belief = belief.heard(people)
             scores = self.expected.scores(belief) if people.panel.several else believed.scores
             believed = replace(believed, scores=scores)
-        return check_ranking(self.expected, estimator, belief, believed, order)
+        return check_ranking(self.expected, estimator, belief, believed, order, self.kept_check)
 
     @cached_property
     def _stated(self) -> dict[About, Ranking]:
@@ -343,11 +345,10 @@ class Selection:
     def in_thought(self) -> "Selection":
         """The same loop with grades to come that its model draws: it learns nothing, and is not held against them.
 
-        Where its model was refused already it goes on to be checked.
+        Where its model was refused already, what is stated instead goes on to be: no grade that it draws is evidence.
         """
-        order = np.array(self.order, dtype=np.int64)
-        refused = check_model(self.estimator, self.belief, order, self.pool).verdict == "FAIL"
-        return replace(self, learns=False, checks=refused)
+        check = self._grounds.ranking.check
+        return replace(self, learns=False, checks=check.verdict == "FAIL", kept_check=check)
 
 
 def confidences(

@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from service.exchange import CollectionDep, chapter
-from service.outlook import outlook_of
+from service.exchange import CollectionDep, chapter, kept
+from service.outlook import Outlooks
 from service.routes.judging import BeforeQuery, CountQuery
 from service.routes.sessions import AccessDep
 from service.tokens import Token, TokenStore
@@ -31,6 +31,7 @@ from service.wire_organising import (
 )
 
 Found = TypeVar("Found")
+OutlooksDep = Annotated[Outlooks, kept("outlooks")]
 ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="who judge at the same time")]
 router = chapter("organising")
 
@@ -39,34 +40,36 @@ HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 
 @router.get("/collections/{collection}/history")
-async def show_history(request: Request, one: CollectionDep) -> HistoryOut:
+async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> HistoryOut:
     """Show how the confidence grew with the judgments, at some 200 moments or more, and when the goal was met."""
-    course = await _in_turn(HISTORIES, request, lambda: outlook_of(one).course())
+    course = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).course())
     return HistoryOut.from_domain(one, course)
 
 
 @router.get("/collections/{collection}/remaining")
-async def show_remaining(request: Request, one: CollectionDep) -> RemainingOut:
+async def show_remaining(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
     """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is."""
-    current, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).remaining())
+    current, found = await _in_turn(ESTIMATES, request, lambda: outlooks.of(one).remaining())
     return RemainingOut.from_domain(one, current, found)
 
 
 @router.get("/collections/{collection}/plan")
-async def show_plan(request: Request, one: CollectionDep, listeners: ListenersQuery = 1) -> PlanOut:
+async def show_plan(
+    request: Request, one: CollectionDep, outlooks: OutlooksDep, listeners: ListenersQuery = 1
+) -> PlanOut:
     """Show what the goal takes, which systems judging will not tell apart, and what else could be had.
 
     What `audiosim plan` says; it takes a while, as campaigns are played on with grades that the model draws.
     """
-    current, found = await _in_turn(ESTIMATES, request, lambda: outlook_of(one).plan(listeners))
+    current, found = await _in_turn(ESTIMATES, request, lambda: outlooks.of(one).plan(listeners))
     return PlanOut.from_domain(one, current, found)
 
 
 @router.get("/collections/{collection}/assessors")
-def show_assessors(one: CollectionDep) -> AssessorsOut:
+def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
     """Show who grades higher or lower than the others, and who has come to grade differently than before."""
     one.campaign.refresh()
-    number, found = outlook_of(one).leanings()
+    number, found = outlooks.of(one).leanings()
     return AssessorsOut(one.collection.identifier, number, list(found.values()), one.campaign.doubts())
 
 

@@ -9,11 +9,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, estimator_of, uniform
+from audiosim.relevance.judges import Panel
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.model_check import ALARM, LEAST, NOT_CHECKED, ModelCheck, check_model
 from audiosim.relevance.prequential import Prequential, groupings, leaning
@@ -277,3 +279,15 @@ def test_an_estimator_that_has_learned_hands_over_a_reserve_that_has_learned_fro
     assert reserve.standard_deviations == pytest.approx(estimator.in_reserve().relearned(grades).standard_deviations)
     assert reserve.in_reserve() is None
     assert estimator_of(pool, replace(model, between=None)).in_reserve() is None
+
+
+@pytest.mark.slow
+def test_all_who_hear_the_same_people_have_one_reserve_that_learned_once(home):
+    part, model = home
+    pool = build_pool(part)
+    judgments = part.judgments[:60]
+    estimator = estimator_of(pool, model).relearned(pool.spread(mean_grades(judgments)))
+    heard = [estimator.hearing(Panel.of(pool, judgments)).in_reserve() for _ in range(2)]
+    assert heard[0].standard_deviations is heard[1].standard_deviations  # not learned twice
+    fewer = estimator.relearned(pool.spread(mean_grades(judgments[:50])))
+    assert fewer.in_reserve().standard_deviations != heard[0].standard_deviations

@@ -21,6 +21,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import SELECTION_RULES, Selection, confidences
 from audiosim.selection.stopping import ORDER, Assurance, Judgments
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.block_normal import BlockNormal
 
 CG = parse_measure("CG@2")
@@ -507,3 +508,23 @@ def test_in_thought_a_model_is_not_held_against_grades_that_it_drew_itself(tiny,
     thought = start(tiny, model="joint").tell(tiny_truth[0]).in_thought
     assert (thought.learns, thought.checks) == (False, False)
     assert thought.ranking.scores is thought.believed.scores
+
+
+def test_in_thought_what_is_stated_instead_of_a_refused_model_goes_on_and_no_grade_is_evidence():
+    pool = build_pool(synthetic_collection(np.random.default_rng(3), Design(10, 4, 20, 5, 40)), CG.cutoff)
+    estimator = make_estimator(pool, "joint")
+    high = estimator.predict(np.full(len(pool.pairs), np.nan)).expectation
+    places = np.random.default_rng(1).permutation(len(pool.pairs))[:60]
+    levels = pool.scale.levels
+    told = [Judgment(*pool.pairs[i], levels[0] if high[i] > np.median(high) else levels[-1]) for i in places.tolist()]
+    real = Selection.start(pool, CG, estimator, told)
+    assert real.ranking.check.verdict == "FAIL"
+    thought = real.in_thought
+    rest = np.flatnonzero(~thought.belief.judged)[:9]
+    after = thought.judge_all(rest, np.full(9, float(levels[-1])))
+    assert after.ranking.check is thought.ranking.check is real.ranking.check
+    reserve = real.estimator.in_reserve().predict(after.grades)
+    expected = after.expected.scores(reserve)
+    np.testing.assert_allclose(after.ranking.scores.mean, expected.mean, rtol=1e-9)
+    factor = real.ranking.check.factor
+    np.testing.assert_allclose(after.ranking.scores.covariance, factor**2 * expected.covariance, rtol=1e-9)

@@ -1,6 +1,8 @@
 """An organiser's view of a campaign's course, of what is left and of the assessors; and invitations."""
 
+import gc
 import time
+import weakref
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
@@ -18,7 +20,7 @@ from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.simulation.effort import effort_from
 from service.campaigns import Judging
 from service.history import History
-from service.outlook import Leisure, Outlook, outlook_of
+from service.outlook import Leisure, Outlook, Outlooks
 from service.served import ServedCollection
 from service.tokens import TokenStore
 
@@ -153,10 +155,48 @@ def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
     assert (again.counts, again.listeners) == (found.counts, 3)
 
 
-def test_a_collection_has_one_outlook(coarse):
-    one, other = open_campaign(coarse), open_campaign(coarse)
-    assert outlook_of(one) is outlook_of(one)
-    assert outlook_of(one) is not outlook_of(other)
+def test_a_collection_has_one_outlook_until_it_is_served_anew(coarse):
+    outlooks, one, other = Outlooks(), open_campaign(coarse), open_campaign(coarse)
+    first = outlooks.of(one)
+    assert outlooks.of(one) is first
+    assert outlooks.current({"coarse": one}) == [("coarse", first)]
+    assert outlooks.of(other) is not first
+    assert outlooks.current({"coarse": one}) == []
+
+
+def test_what_is_served_no_longer_is_not_held_by_the_outlook_that_was_asked_for(coarse):
+    outlooks, one = Outlooks(), open_campaign(coarse)
+    outlooks.of(one)
+    gone = weakref.ref(one)
+    outlooks.of(other := open_campaign(coarse))
+    del one
+    gc.collect()
+    assert gone() is None
+    assert outlooks.of(other) is outlooks.of(other)
+
+
+def test_a_course_that_somebody_looks_at_goes_on_beside_the_requests(coarse):
+    outlook = Outlook(one := open_campaign(coarse))
+    judge(one, 8, np.random.default_rng(3))
+    outlook.go_on(lambda: True)  # nobody has looked
+    assert outlook.course(seconds=0).moments == ()
+    outlook.go_on(lambda: True)
+    assert outlook.course(seconds=0) == History(one).course()
+
+
+def test_while_one_works_at_a_course_others_are_told_what_is_known(coarse):
+    one = open_campaign(coarse)
+    judge(one, 8, np.random.default_rng(3))
+    history, told = History(one), []
+
+    def ask_meanwhile():
+        if len(told) < 4:
+            told.append(history.course())
+        return True
+
+    assert history.course(ask_meanwhile).complete
+    assert [len(course.moments) for course in told] == [0, 1, 2, 3]
+    assert not any(course.complete for course in told)
 
 
 def test_leisure_rests_as_long_as_it_works_and_ends():
