@@ -2,9 +2,10 @@
 
     python benchmarks/scaling.py [--pairs 86000] [--only estimate] [--picture docs/scaling.png]
 
-Each job is the command that users run, or the loop of asking and telling, in a fresh process on one thread, on synthetic
-collections of 50 systems x 10 documents with teams, genres and artists; `judged` is a random 500 of the pairs. The slope
-is that of the last two sizes: 1 is as much more as there are more pairs. `--systems` has the same for 200 systems.
+Each job is the command that users run, or the loop of asking and telling, in a fresh process on one thread, on
+synthetic collections of 50 systems x 10 documents with teams, genres and artists; `judged` is a random 500 of the
+pairs. The slope is that of the last two sizes: 1 is as much more as there are more pairs. `--systems 200` has the same
+for 200 systems.
 """
 
 import argparse
