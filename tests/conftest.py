@@ -28,10 +28,13 @@ os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
 import numpy as np
 
-from audiosim import cli, shipped
+from audiosim import Campaign, cli, shipped
 from audiosim.audio.index import extract
+from audiosim.campaign import DatabaseStore
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgments import write_judgments_csv
 from audiosim.corpus.model import FINE, Document, Judgment, Run
+from audiosim.demo import prepare_demo
 
 # How long a test takes says nothing on a busy machine; benchmarks measure time.
 settings.register_profile("audiosim", deadline=None)
@@ -105,6 +108,42 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
         return shared / name
 
     return find
+
+
+QUERIES, SOUNDS = 10, 18
+SPARE = ("dynamics", "fusion-nohubs", "spectrum", "timbre-diagonal", "timbre-means")
+
+
+def _make_small_demo(folder: Path) -> None:
+    """Collection that `audiosim demo` makes, with fewer queries and sounds, and sixty judgments."""
+    prepare_demo(folder, str)
+    queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
+    for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if line.split()[0] in queries), encoding="utf-8")
+    for system in SPARE:
+        (folder / "runs" / f"{system}.trec").unlink()
+    lines = (folder / "queries.tsv").read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.split("\t")[0] in {"query", *queries}]
+    (folder / "queries.tsv").write_text("".join(kept), encoding="utf-8")
+    described = (folder / "documents.tsv").read_text("utf-8")
+    for path in sorted((folder / "sounds").iterdir())[SOUNDS:]:
+        path.unlink()
+        described = described.replace(f"sounds/{path.name}", "")
+    (folder / "documents.tsv").write_text(described, encoding="utf-8")
+    truth = Collection.load(folder, folder / "truth.qrels").grades()
+    log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", "demo")
+    campaign = Campaign(Collection.load(folder), None, "CG@5", log)
+    for pair in campaign.ask(60):
+        campaign.tell(Judgment(*pair, grade=truth[pair], assessor="simulated"))
+    write_judgments_csv(folder / "judgments.csv", campaign.judgments())
+    log.close()
+
+
+@pytest.fixture(scope="session")
+def small_demo(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """Collection that `audiosim demo` makes, but small, with sixty judgments; only to be read."""
+    return made_once("small-demo", _make_small_demo)
 
 
 @pytest.fixture(scope="session")

@@ -347,6 +347,15 @@ def test_the_demo_shows_people_its_ranking_what_was_judged_and_where_the_files_a
     for name in ("truth.qrels", "judgments.csv", "campaign.db", "report.html", "runs", "sounds.index"):
         assert (tmp_path / "demo" / name).exists()
         assert re.search(rf"^{re.escape(name)} ", out, re.MULTILINE)
+    # `estimate` on the folder says the same of the ranking, the confidence and the model.
+    _, stated, _ = run("estimate", tmp_path / "demo")
+    scored = re.compile(r"^ *\d+  (\S+ +0\.\d+  0\.\d+ – 0\.\d+) ", re.MULTILINE)
+    assert len(scored.findall(out)) == 11
+    assert scored.findall(stated) == scored.findall(out)
+    for line in re.findall(r"^(?:Confidence in|\d+ of \d+ pairs judged|Model check).*$", out, re.MULTILINE):
+        assert line in stated.splitlines()
+    page = " ".join((tmp_path / "demo" / "report.html").read_text("utf-8").split())
+    assert re.search(r"Confidence in the ranking (0\.\d+)", out)[1] in page
 
 
 def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):

@@ -1,7 +1,7 @@
 """The examples in the help texts: every command has one, and each runs as it stands where my-demo is.
 
-my-demo is here what `audiosim demo my-demo` makes, with eight of its queries and a quarter of its sounds and half of
-its systems, so that all examples run in seconds.
+my-demo is here what `audiosim demo my-demo` makes, with ten of its queries and a quarter of its sounds and half of its
+systems, so that all examples run in seconds.
 """
 
 import csv
@@ -16,10 +16,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from audiosim import Campaign, Collection, Judgment, cli
-from audiosim.campaign import DatabaseStore
-from audiosim.corpus.judgments import write_judgments_csv
-from audiosim.demo import prepare_demo
+from audiosim import cli
 
 # tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo, tests/test_reproduce.py
 # that of `reproduce`; a cluster is nowhere.
@@ -28,8 +25,6 @@ LONG = (
     *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
     *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "worth")),
 )
-QUERIES, SOUNDS = 8, 18
-SPARE = ("dynamics", "fusion-nohubs", "spectrum", "timbre-diagonal", "timbre-means")
 
 
 def commands(group=None, name="audiosim"):
@@ -60,36 +55,10 @@ def test_a_command_has_an_example_of_itself(name):
     assert any(f"{name} " in text for text in examples(COMMANDS[name]))
 
 
-def small_demo(folder):
-    """Collection that `audiosim demo` makes, with fewer queries and sounds, and sixty judgments."""
-    prepare_demo(folder, str)
-    queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
-    for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
-        lines = path.read_text("utf-8").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if line.split()[0] in queries), encoding="utf-8")
-    for system in SPARE:
-        (folder / "runs" / f"{system}.trec").unlink()
-    lines = (folder / "queries.tsv").read_text("utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.split("\t")[0] in {"query", *queries}]
-    (folder / "queries.tsv").write_text("".join(kept), encoding="utf-8")
-    described = (folder / "documents.tsv").read_text("utf-8")
-    for path in sorted((folder / "sounds").iterdir())[SOUNDS:]:
-        path.unlink()
-        described = described.replace(f"sounds/{path.name}", "")
-    (folder / "documents.tsv").write_text(described, encoding="utf-8")
-    truth = Collection.load(folder, folder / "truth.qrels").grades()
-    log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", "demo")
-    campaign = Campaign(Collection.load(folder), None, "CG@5", log)
-    for pair in campaign.ask(60):
-        campaign.tell(Judgment(*pair, grade=truth[pair], assessor="simulated"))
-    write_judgments_csv(folder / "judgments.csv", campaign.judgments())
-    log.close()
-
-
 @pytest.fixture
-def place(tmp_path, monkeypatch, made_once):
+def place(tmp_path, monkeypatch, small_demo):
     """A folder with my-demo in it, to run an example in."""
-    shutil.copytree(made_once("small-demo", small_demo), tmp_path / "my-demo")
+    shutil.copytree(small_demo, tmp_path / "my-demo")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,0 +1,161 @@
+"""Every command on the pages runs, page by page in the order of reading, in a fresh folder.
+
+The folders that a page names hold a small demo. What takes long is made smaller: fewer campaigns, fewer queries.
+"""
+
+import csv
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from audiosim import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND = re.compile(r"^(?: {4}|\$ )?(audiosim [a-z](?:.*\\\n)*.*)$|`(audiosim [a-z][^`]*)`", re.MULTILINE)
+PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a command
+# Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
+# test_joint_fit what `--learn joint` does in every campaign.
+ELSEWHERE = re.compile(r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo")
+COMMANDS = typer.main.get_command(cli.app)
+VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too
+GIVEN = ("COLLECTION", "FOLDER", "my-collection", "my-demo", "mirex2011", "next-year", "fixtures/demo")
+SMALLER = {
+    "--compare": "--compare --stopping-rule judgments=20",
+    "--repeat 100": "--repeat 2",
+    "--queries 50": "--queries 8",
+    "-n 20": "-n 5",
+}
+CLIPS = 6  # in the folder of music
+NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db"}
+SYSTEMS = {"A": "timbre-full", "B": "rhythm", "new": "timbre-full", "old": "rhythm"}
+FULLY_JUDGED = {"evaluate", "reliability", "simulate", "study", "train", "worth"}
+
+
+def commands_of(text):
+    """The whole commands of a page, in their order, each once; those that only name an option are none."""
+    found = {}
+    for one in COMMAND.finditer(text):
+        line = " ".join((one[1] or one[2]).replace("\\\n", " ").split("   #")[0].split())
+        if line.split()[1] not in VERBS or PLACEHOLDER.search(line.split("--fail-unless")[0]) or ELSEWHERE.search(line):
+            continue
+        words = shlex.split(line.rstrip(" &."))[1:]
+        if is_whole(words):
+            found[tuple(words)] = line
+    return found
+
+
+def is_whole(words):
+    """True where a command has all that it needs."""
+    command = COMMANDS
+    while hasattr(command, "list_commands"):
+        if not words or words[0] not in command.list_commands(click.Context(command)):
+            return False
+        name, *words = words
+        command = command.get_command(click.Context(command), name)
+    given = command.make_parser(click.Context(command)).parse_args(list(words))[0]
+    return all(given.get(one.name) not in (None, (), []) for one in command.params if one.required)
+
+
+FOUND = {page.name: commands for page in PAGES if (commands := commands_of(page.read_text("utf-8")))}
+
+
+def test_most_pages_show_whole_commands():
+    assert sum(map(len, FOUND.values())) > 40
+    assert ("neighbours", "sounds.index", "-k", "5", "--system", "nearest", "-o", "runs/nearest.trec") in FOUND[
+        "README.md"
+    ]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, small_demo):
+    """A folder with nothing but some music, and a run."""
+    for name in ("music", "new"):
+        (tmp_path / name).mkdir()
+    for path in sorted((small_demo / "sounds").iterdir())[:CLIPS]:
+        shutil.copy(path, tmp_path / "music")
+    shutil.copy(path, tmp_path / "new")
+    shutil.copy(path, tmp_path / "clip.mp3")
+    shutil.copy(small_demo / "runs" / "harmony.trec", tmp_path / "new-system.trec")
+    (tmp_path / "DIR").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def give(small_demo, name, judged):
+    """A collection of that name: judged in full, or a little."""
+    shutil.rmtree(name, ignore_errors=True)
+    shutil.copytree(small_demo, name)
+    Path(name, "judgments.csv").unlink()
+    if judged:
+        shutil.copy(small_demo / "truth.qrels", Path(name, "judgments.qrels"))
+    else:
+        shutil.copy(small_demo / "judgments.csv", Path(name, "judgments.csv"))
+
+
+def answer(path):
+    """Fill in what people are to answer."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    for number, row in enumerate(rows):
+        row["answer"] = ["a", "b", "good", "bad"][number % 4]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0], delimiter="\t")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def adapted(line):
+    """The words of a command, smaller, and with names for what the page leaves open."""
+    for long, short in SMALLER.items():
+        line = line.replace(long, short)
+    words = [NAMES.get(word, word) for word in shlex.split(line.rstrip(" &."))[1:]]
+    if words[0] == "compare":
+        words = [re.sub(r"^(A|B|new|old)\b", lambda name: SYSTEMS[name[0]], word) for word in words]
+    return [str(path) for word in words for path in (sorted(Path().glob(word)) if "/*" in word else [word])]
+
+
+def prepare(small_demo, words):
+    """Put the collections there that a command names, unless it makes them."""
+    made = words[words.index("-o") + 1] if "-o" in words else None
+    for name in GIVEN:
+        if made == name:
+            shutil.rmtree(name, ignore_errors=True)
+        elif any(word == name or word.startswith(f"{name}/") for word in words):
+            give(small_demo, name, words[0] in FULLY_JUDGED)
+
+
+def serve(commanded, words):
+    """Start the service that a page shows, until it is ready."""
+    here = [
+        str(Path(word).resolve()) if Path(word).is_dir() else word.replace("sqlite:///", f"sqlite:///{Path.cwd()}/")
+        for word in words[1:]
+    ]
+    folders = [word for word in here if Path(word).is_dir()]
+    options = [word for word in here if word not in folders]
+    if "--port" in options:
+        del options[options.index("--port") : options.index("--port") + 2]
+    with commanded(folders, Path("serve.log"), *options, BROWSER="true") as server, server.client() as http:
+        assert http.get("/health/live").status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", FOUND)
+def test_the_commands_of_a_page_run_in_its_order(page, place, small_demo, run, commanded):
+    for line in FOUND[page].values():
+        words = adapted(line)
+        prepare(small_demo, words)
+        if words[0] == "serve":
+            serve(commanded, words)
+            continue
+        code, _, said = run(*words)
+        assert code == 0, f"{line}\n{said}"
+        for output in (words[place + 1] for place, word in enumerate(words) if word in ("-o", "--output", "--report")):
+            assert Path(output).exists(), line
+        if words[0] == "study":
+            answer(Path(words[words.index("-o") + 1]))
