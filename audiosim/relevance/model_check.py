@@ -13,7 +13,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning
+from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning, predictions
 from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spread, of_sums, of_systems
 
 LEAST = 50  # judgments that a verdict needs
@@ -22,7 +22,6 @@ MOST = 250  # judgments that are looked at, the first ones: enough of them speak
 NOTABLE = 1.005  # times as wide, from which it is said
 IMPOSSIBLE = 1e-6  # a chance counts as no less
 TAIL = 0.05  # share of the chances at both ends together
-KINDS = 5  # of evidence, which have the same weight
 
 
 @runtime_checkable
@@ -174,7 +173,8 @@ def check_model(
     An estimator whose marginals read the judgments cannot be checked so: they would have read later ones. Those of
     correlated gains do not, by contract; any other is asked once what it predicts with nothing judged. What the
     estimator has learned from these judgments, such as variance components, it knows throughout; the first ones, of
-    which it had not learned yet, are also held against what it was then, if it says so: see `Unlearned`.
+    which it had not learned yet, are also held against what it was then, if it says so: see `Unlearned`. One that has
+    another in reserve is held against that one, too: see `_of_rival`.
     """
     if not len(order):
         return NOT_CHECKED
@@ -184,19 +184,37 @@ def check_model(
             return NOT_CHECKED
     order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
     seen = Prequential.of(belief, order, rng)
-    first, sums = _first_errors(estimator, belief, seen, order), _sums_over_systems(pool, order)
+    start = estimator.unlearned() if isinstance(estimator, Unlearned) else None
+    before = seen if start is None else Prequential.of(start.predict(belief.grades), order, np.random.default_rng(0))
+    sums = _sums_over_systems(pool, order)
     singles = math.sqrt(float(np.mean(seen.standardised**2)))
     off = max(1.0, singles, further_off(sums, seen.error, seen.deviation))
     groups = () if pool is None else groupings(pool, order)
-    return ModelCheck(seen.chances, groups, tuple(_evidence(seen, first, sums)), off)
+    kinds = {**_kinds(seen, before.standardised[:FIRST_LEARNING], sums), **_of_rival(start, before, belief, order)}
+    evidence = tuple(Misfit(said, 1 / len(kinds), found) for said, found in kinds.items())
+    return ModelCheck(seen.chances, groups, evidence, off)
 
 
-def _first_errors(estimator: RelevanceEstimator, belief: Belief, seen: Prequential, order: Integers) -> Array:
-    """Standardised errors of the judgments made before the estimator first learned, by what it was then."""
-    if not isinstance(estimator, Unlearned):
-        return seen.standardised[:FIRST_LEARNING]
-    start = estimator.unlearned().predict(belief.grades)
-    return Prequential.of(start, order[:FIRST_LEARNING], np.random.default_rng(0)).standardised
+def _of_rival(
+    start: RelevanceEstimator | None, before: Prequential, belief: Belief, order: Integers
+) -> dict[str, Array]:
+    """Evidence that the reserve of an estimator predicts better; none where it has none.
+
+        S = sum of (m' - m) error,  m and m' the predictions of both
+
+    start   the estimator as it was when nothing was judged
+    before  the judgments as it predicted them
+
+    A right model's errors go with nothing that was known before, so with no rival's predictions either; where the rival
+    is right they go with how much it differs: the test of encompassing, Mizon & Richard (1986), doi:10.2307/1911313.
+    Neither model has learned sizes from these judgments: one that has adapted to its misfit differs little from its rival.
+    """
+    rival = start.in_reserve() if isinstance(start, Reserved) else None
+    if rival is None:
+        return {}
+    other = predictions(rival.predict(belief.grades), order)[0]
+    found = of_sums((other - before.mean)[None], before.error, before.deviation, rising=True)
+    return {"the general model predicts grades better": found}
 
 
 def _sums_over_systems(pool: Pool | None, order: Integers) -> tuple[Array, ...]:
@@ -206,20 +224,20 @@ def _sums_over_systems(pool: Pool | None, order: Integers) -> tuple[Array, ...]:
     return systems, of_pairs(systems)
 
 
-def _evidence(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> list[Misfit]:
-    """Evidence of each kind; where nothing is known of systems, their share is that of the sum of all."""
+def _kinds(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> dict[str, Array]:
+    """Evidence of each kind by what it speaks for; where nothing is known of systems, theirs is that of the sum of all.
+
+    first  standardised errors of the judgments made before the estimator first learned, by what it was then
+    """
     count = len(seen.error)
     every, leans = np.ones((1, count)), leaning(seen.mean)[None]
     side = "higher" if seen.error.sum() > 0 else "lower"
     of_all = of_sums(every, seen.error, seen.deviation)
     of_each = [of_sums(weights, seen.error, seen.deviation) for weights in sums] or [of_all, of_all]
-    words = (
-        "systems are further from what was stated than it said",
-        "differences of systems are further off than said",
-    )
-    return [
-        Misfit(f"grades are {side} than predicted", 1 / KINDS, of_all),
-        Misfit("grades do not differ as predicted", 1 / KINDS, of_sums(leans, seen.error, seen.deviation)),
-        Misfit("early grades were further off than predicted", 1 / KINDS, of_spread(first, count)),
-        *(Misfit(said, 1 / KINDS, found) for said, found in zip(words, of_each, strict=True)),
-    ]
+    return {
+        f"grades are {side} than predicted": of_all,
+        "grades do not differ as predicted": of_sums(leans, seen.error, seen.deviation),
+        "early grades were further off than predicted": of_spread(first, count),
+        "systems are further from what was stated than it said": of_each[0],
+        "differences of systems are further off than said": of_each[1],
+    }

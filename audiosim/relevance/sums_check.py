@@ -8,7 +8,8 @@ normal, with DRIFT of the variance that the sum has by the last judgment:
     E = sqrt(r / (V + r)) exp(S^2 / (2 (V + r))),   S = sum of w error,  V = sum of (w deviation)^2,  r = DRIFT V_last
 
 the mixture of Robbins (1970), doi:10.1214/aoms/1177696786; see Howard et al. (2021), doi:10.1214/20-AOS1991. It grows
-only where sums are further off than stated: a model that is too modest is never refused.
+only where sums are further off than stated: a model that is too modest is never refused. Of a sum that a rival model
+expects to rise, the drift is half-normal: E is twice as large, times the normal probability of S / sqrt(V + r).
 """
 
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.special import log_ndtr
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
@@ -46,12 +48,13 @@ class Misfit:
         return self.weight * np.exp(np.minimum(self.logarithms, LARGEST))
 
 
-def of_sums(weights: Array, error: Array, deviation: Array) -> Array:
+def of_sums(weights: Array, error: Array, deviation: Array, rising: bool = False) -> Array:
     """(k,) logarithm of the mean of the e-values of several sums; 0 where there is none.
 
     weights    (d, k) of each judgment in each sum, known before it is made
     error      (k,) gain less what was predicted from the judgments before
     deviation  (k,) of that prediction
+    rising     only sums that rise speak against the model
     """
     sums, variances = np.cumsum(weights * error, axis=1), np.cumsum((weights * deviation) ** 2, axis=1)
     there = variances[:, -1] > 0
@@ -61,6 +64,8 @@ def of_sums(weights: Array, error: Array, deviation: Array) -> Array:
     drift = DRIFT * variances[:, -1:]
     both = variances + drift
     logarithms = np.log(drift / both) / 2 + sums**2 / (2 * both)
+    if rising:
+        logarithms += np.log(2) + log_ndtr(sums / np.sqrt(both))
     return np.asarray(np.logaddexp.reduce(logarithms, axis=0) - np.log(len(logarithms)))
 
 

@@ -73,6 +73,18 @@ def test_the_evidence_of_a_sum_is_the_likelihood_ratio_averaged_over_a_normal_dr
         assert np.exp(logarithm) == pytest.approx(mixed, rel=1e-6)
 
 
+# The same of a sum that can but rise: Robbins's mixture over a half-normal drift.
+def test_the_evidence_of_a_rising_sum_is_the_likelihood_ratio_averaged_over_a_half_normal_drift():
+    rng = np.random.default_rng(0)
+    error, deviation, weight = rng.normal(size=12), rng.uniform(0.5, 2, 12), rng.normal(size=12)
+    found = of_sums(weight[None], error, deviation, rising=True)
+    total, variance = np.cumsum(weight * error), np.cumsum((weight * deviation) ** 2)
+    tilt = norm(scale=1 / np.sqrt(DRIFT * variance[-1]))
+    for s, v, logarithm in zip(total, variance, found, strict=True):
+        mixed = quad(lambda t, s=s, v=v: 2 * tilt.pdf(t) * np.exp(t * s - t**2 * v / 2), 0, 20, limit=200)[0]
+        assert np.exp(logarithm) == pytest.approx(mixed, rel=1e-6)
+
+
 def test_the_evidence_of_several_sums_is_the_mean_of_theirs():
     rng = np.random.default_rng(1)
     error, deviation, weights = rng.normal(size=9), rng.uniform(0.5, 2, 9), rng.normal(size=(4, 9))
@@ -155,6 +167,52 @@ def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
         level = int(np.searchsorted(belief.levels, truth[place]))
         assert chance == pytest.approx(reached[level] + within * (reached[level + 1] - reached[level]), abs=1e-9)
         belief = belief.condition(place, float(truth[place]))
+
+
+@dataclass(frozen=True)
+class Rivalled(Fixed):
+    """An estimator that believes this, and holds another belief in reserve."""
+
+    rival: Belief | None = None
+
+    def unlearned(self):
+        return self
+
+    def in_reserve(self):
+        return Fixed(self.rival)
+
+
+def independent(pool, chances):
+    levels = np.array(pool.scale.levels)[5::10]
+    return Belief.independent(levels, chances, np.full(len(pool.pairs), np.nan), 100.0, ("made",))
+
+
+RIVAL = "the general model predicts grades better"
+
+
+@pytest.mark.parametrize("told", ["own", "rival"])
+def test_a_model_whose_rival_is_right_is_told_by_what_they_differ_in_alone(pool, told):
+    # Both as sure, and right in the mean over pairs: one has the expectations of pairs in another order.
+    rng = np.random.default_rng(11)
+    chances = rng.dirichlet(np.full(len(np.array(pool.scale.levels)[5::10]), 2.0), len(pool.pairs))
+    own, rival = independent(pool, chances), independent(pool, rng.permutation(chances))
+    seen = []
+    for _ in range(60):
+        truth = drawn(own if told == "own" else rival, rng)
+        evidence = {one.said: one for one in checked(Rivalled(own, rival=rival), truth, 200, rng, pool).evidence}
+        seen.append(float(np.exp(evidence[RIVAL].logarithms[-1])))
+    if told == "own":
+        assert np.mean(seen) < 1 + 3 * np.std(seen) / np.sqrt(len(seen))  # an e-value
+        assert np.mean(np.array(seen) >= ALARM) <= 1 / ALARM
+    else:
+        assert np.median(seen) > ALARM
+
+
+def test_a_model_without_another_in_reserve_has_no_rival(pool, estimator):
+    truth = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)), np.random.default_rng(0))
+    kinds = [one.said for one in checked(uniform(pool), truth, 60, np.random.default_rng(0), pool).evidence]
+    assert RIVAL not in kinds
+    assert len(kinds) == 5
 
 
 @pytest.mark.slow
