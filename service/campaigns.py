@@ -90,7 +90,7 @@ class Judging:
         known      lines of its log, as `Campaign` takes them
         """
         measure = self.measure_of(collection)
-        return Campaign(
+        campaign = Campaign(
             collection,
             estimator,
             measure,
@@ -100,3 +100,5 @@ class Judging:
             withheld=withheld,
             known=known,
         )
+        self.stopping_rule.level(campaign.selection)  # a goal that is refused is so now, not at the first request
+        return campaign

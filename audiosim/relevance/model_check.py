@@ -207,7 +207,7 @@ def _of_rival(
 
     A right model's errors go with nothing that was known before, so with no rival's predictions either; where the rival
     is right they go with how much it differs: the test of encompassing, Mizon & Richard (1986), doi:10.2307/1911313.
-    Neither model has learned sizes from these judgments: one that has adapted to its misfit differs little from its rival.
+    Neither has learned sizes from these judgments: one that has adapted to its misfit hardly differs from its rival.
     """
     rival = start.in_reserve() if isinstance(start, Reserved) else None
     if rival is None:

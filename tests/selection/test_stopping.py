@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,6 +10,7 @@ from scipy import stats
 from audiosim.corpus.model import BROAD, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in, uniform
 from audiosim.selection import Selection, StoppingRule, parse_stopping_rule, stopping
@@ -254,6 +256,23 @@ def test_a_corrected_error_is_reached_at_the_deviation_that_was_learned(selectio
         learned = corrected_deviation(parse_measure("DCG@5"), size)
         assert rule.level(selection) == pytest.approx(size * deviation / learned, rel=1e-12)
         assert rule.reached(selection) is (deviation <= learned)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@2", "RBP@2", "AP(min=40)@2"])
+def test_a_small_error_of_a_measure_with_an_ideal_is_refused_of_independent_gains(tiny, measure):
+    selection = selection_of(tiny, measure)
+    name = re.escape(str(selection.measure))
+    said = (
+        rf"^error=0\.02 cannot be promised of {name} with the model uniform, whose gains are independent: ask for 0\.05"
+    )
+    with pytest.raises(InputError, match=said):
+        Error(0.02).reached(selection)
+    assert not Error(0.05).reached(selection)
+    assert not Error(0.02, corrected=False).reached(selection)
+    joint = Selection.start(
+        selection.pool, expected_scores(selection.measure, selection.pool, draws=20), built_in(selection.pool, "joint")
+    )
+    assert not Error(0.02).reached(joint)
 
 
 @pytest.mark.parametrize("corrected", [True, False])

@@ -15,6 +15,7 @@ from audiosim.campaign import DatabaseStore, Event
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.published import load_model, save_model
+from audiosim.selection import parse_stopping_rule
 from service.app import address, create_app, listen
 from service.campaigns import Judging
 from service.connections import Connection
@@ -58,6 +59,18 @@ def test_serving_a_database_counts_the_judgments_of_its_log(coarse, tmp_path):
     state = served.predictor().now()
     assert (state.number, state.judgments, state.belief.grades[0]) == (1, 1, 2)
     assert served.predictor("mout", 2).now().belief.grades[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ("users(share=0.05)=0.9", "^satisfaction follows from"),
+        ("error=0.02", "^error=0.02 cannot be promised of nDCG@5 "),
+    ],
+)
+def test_a_goal_that_measure_or_model_cannot_have_is_refused_before_anything_is_served(small, goal, said):
+    with pytest.raises(InputError, match=said):
+        create_app([small], "uniform", judging=Judging(measure="nDCG@5", stopping_rule=parse_stopping_rule(goal)))
 
 
 def test_what_cannot_be_served_is_refused(small):
