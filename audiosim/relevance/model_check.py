@@ -185,12 +185,12 @@ def check_model(
     order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
     seen = Prequential.of(belief, order, rng)
     start = estimator.unlearned() if isinstance(estimator, Unlearned) else None
-    before = seen if start is None else Prequential.of(start.predict(belief.grades), order, np.random.default_rng(0))
+    early = seen if start is None else Prequential.of(start.predict(belief.grades), order, np.random.default_rng(0))
     sums = _sums_over_systems(pool, order)
     singles = math.sqrt(float(np.mean(seen.standardised**2)))
     off = max(1.0, singles, further_off(sums, seen.error, seen.deviation))
     groups = () if pool is None else groupings(pool, order)
-    kinds = {**_kinds(seen, before.standardised[:FIRST_LEARNING], sums), **_of_rival(start, before, belief, order)}
+    kinds = {**_kinds(seen, early.standardised[:FIRST_LEARNING], sums), **_of_rival(start, early, belief, order)}
     evidence = tuple(Misfit(said, 1 / len(kinds), found) for said, found in kinds.items())
     return ModelCheck(seen.chances, groups, evidence, off)
 
