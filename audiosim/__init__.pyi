@@ -4,11 +4,16 @@ from .audio.picture import plot_recording as plot_recording
 from .campaign import Campaign as Campaign
 from .checking import check as check
 from .corpus.collection import Collection as Collection
+from .corpus.joining_runs import join as join
 from .corpus.model import Judgment as Judgment
 from .corpus.model import Pair as Pair
 from .errors import AudiosimError as AudiosimError
 from .evaluation import evaluate as evaluate
 from .expected.estimation import estimate as estimate
+from .file_functions import init as init
+from .file_functions import neighbours as neighbours
+from .file_functions import sample_study as sample_study
+from .file_functions import write_report as write_report
 from .functions import compare as compare
 from .functions import next_pairs as next_pairs
 from .functions import predict as predict
@@ -21,6 +26,7 @@ from .relevance.published import load_model as load_model
 from .reliability_study import assessor_reliability as assessor_reliability
 from .reliability_study import reliability as reliability
 from .reliability_study import split_half_study as split_half_study
+from .reproduce import reproduced_numbers as reproduced_numbers
 from .selection import Selection as Selection
 from .simulation.effort import plan as plan
 from .simulation.worth import worth as worth

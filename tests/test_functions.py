@@ -1,6 +1,7 @@
 """The commands as functions: the same answers as the commands, and results that are tabled, drawn and told."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import audiosim
+from audiosim import cli
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.stopping import Judgments
@@ -207,3 +209,74 @@ def test_nothing_is_drawn_with_before_something_is_drawn():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_functions_that_make_files_are_the_commands_of_their_names(run, small_demo, tmp_path, monkeypatch):
+    def made(*arguments):
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        return out
+
+    monkeypatch.chdir(tmp_path)
+    mine, index, truth = tmp_path / "mine", small_demo / "sounds.index", small_demo / "truth.qrels"
+    shutil.copytree(small_demo, mine)
+
+    tables = {"queries": small_demo / "queries.tsv", "not_same_artist": small_demo / "documents.tsv"}
+    near = audiosim.neighbours(index, 3, "near", **tables, output="runs/one.trec")
+    command = ("neighbours", index, "-k", 3, "--system", "near", "--queries", tables["queries"])
+    made(*command, "--not-same-artist", tables["not_same_artist"], "-o", "two")
+    assert Path("runs/one.trec").read_text() == Path("two").read_text() == "\n".join(near.lines()) + "\n"
+    sound = next((small_demo / "sounds").iterdir())
+    assert audiosim.neighbours(index, like=sound).rows() == said(run, "neighbours", index, "--like", sound)
+
+    queries = list(near.found)
+    Path("far").write_text(
+        "".join(f"{query} Q0 d07{rank} {rank} {9 - rank} far\n" for query in queries for rank in (1, 2))
+    )
+    known = {tuple(line.split()[:3:2]) for path in (mine / "runs").iterdir() for line in path.read_text().splitlines()}
+    came = {(query, f"d07{rank}") for query in queries for rank in (1, 2)}
+    assert audiosim.join(mine, "far").new == len(came - known) > 0
+    joined = audiosim.join(mine, "two", "NEARER", "us").to_dict()
+    assert joined == said(run, "join", mine, "two", "--system", "NEARER", "--team", "us") | {"new": joined["new"]}
+
+    study = audiosim.sample_study(small_demo, "one.tsv", scales=["graded-4"], wanted=5, judgments=truth, seed=3)
+    command = ("study", "sample", small_demo, "-o", "two.tsv", "--scale", "graded-4", "--wanted", 5, "--seed", 3)
+    assert study.to_dict() == said(run, *command, "--judgments", truth)
+    assert Path("one.tsv").read_text() == Path("two.tsv").read_text()
+
+    for suffix in ("html", "zip"):
+        path = audiosim.write_report(small_demo, f"report.{suffix}", ["nDCG@5"], "mout")
+        written = path.read_bytes()
+        path.unlink()
+        made("report", small_demo, "-o", path, "--measure", "nDCG@5", "--model", "mout")
+        assert path.read_bytes() == written
+
+    music = audiosim.init(small_demo / "sounds", "one", queries=4, seed=5)
+    again = said(run, "init", small_demo / "sounds", "-o", "two.collection", "--queries", 4, "--seed", 5)
+    assert music.to_dict() | {"collection": 0} == again | {"collection": 0}
+    assert len(music.to_frame()) == again["documents"]
+
+    Path("data").mkdir()
+    assert audiosim.reproduced_numbers("data").to_dict() == said(run, "reproduce", "data")
+    for result in (near, study, music):
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 250
+        assert "<table" in result._repr_html_()
+    assert near.plot().get_xlabel() == "rank"
+    assert study.plot().get_xlabel() == "difference in score"
+
+
+def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its_place():
+    # `demo` and `serve` are programs; the rest of these keep databases, tokens and models of a service.
+    programs = {"demo", "serve", "import", "token", "backup", "verify", "restore", "migrate"}
+    called = {
+        "next": "next_pairs", "report": "write_report", "study sample": "sample_study",
+        "reproduce": "reproduced_numbers", "judges": None,
+    }  # fmt: skip
+    page = (Path(__file__).resolve().parents[1] / "docs" / "notebooks.md").read_text("utf-8")
+    for command in set(cli.COMMANDS) - programs - {"study"} | {"study sample"}:
+        name = called.get(command, command)
+        if name is not None:
+            assert callable(getattr(audiosim, name)), command
+            assert f"audiosim.{name}(" in page, command

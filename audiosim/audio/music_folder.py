@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,12 @@ from audiosim.corpus.model import FINE, Document
 from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
 from audiosim.extras import need
+from audiosim.showing import frame_of, notebook_html
 from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Singles, to_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INDEX, SYSTEM, CUTOFF = "sounds.index", "audiosim-nearest", 5
 QUERIES = 50
@@ -46,7 +50,7 @@ class Twins(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MusicFolder:
     """Result of processing a folder.
 
@@ -64,6 +68,25 @@ class MusicFolder:
     unknown: dict[str, int]
     twins: tuple[Twins, ...]
     queries: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"{len(self.documents):,} recordings, {len(self.queries):,} of them queries, in {self.collection}"
+
+    def _repr_html_(self) -> str:
+        """The recordings as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per recording: its tags, its path, and whether it is a query."""
+        return [
+            {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path, **one.more}
+            | {"query": one.identifier in self.queries}
+            for one in self.documents
+        ]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas table."""
+        return frame_of(self.rows(), index="document")
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,20 +10,12 @@ import typer
 
 from audiosim.cli import options
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, agreement_rows
 from audiosim.evaluation import evaluate as evaluate_systems
-from audiosim.expected.about import OF_THIS_KIND, THESE
-from audiosim.expected.estimation import FEWEST_QUERIES, estimate_pool, expected_scores
-from audiosim.expected.ranking import DifferenceDistribution
-from audiosim.extras import need
+from audiosim.expected.about import OF_THIS_KIND
 from audiosim.measures.judged import Unjudged, judged_runs
-from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure, make_estimator
-from audiosim.relevance.estimators import JOINT
-from audiosim.relevance.provenance import source_of
-from audiosim.relevance.relearning import after_judgments
+from audiosim.plugins import find_measure
 from audiosim.reliability_study import assessor_reliability, split_half_study
 from audiosim.reliability_study import reliability as study_reliability
 from audiosim.report.evaluation_views import (
@@ -36,14 +27,12 @@ from audiosim.report.evaluation_views import (
     reproduction_view,
     split_half_view,
 )
-from audiosim.selection import confidences
 from audiosim.stats.fit_trials import fit_trials
 from audiosim.stats.inference import SAMPLES, TESTS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from audiosim.simulation.worth import EvidenceWorth
 
 OfUnjudged = Annotated[
     Unjudged,
@@ -188,67 +177,15 @@ def report(
 
     `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
     """
-    from audiosim.corpus.lines import write_text
-    from audiosim.report.evaluation_page import campaign_page, evaluation_page
-    from audiosim.report.rendering import origin_of
+    from audiosim.file_functions import write_report
 
-    need("plots", "a report")
-    what, subject = find_measure(measures[0]), options.about_of(about, OF_THIS_KIND)
+    subject = options.about_of(about, OF_THIS_KIND)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
-    if output.suffix != ".html":
-        if evidence:
-            raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
-        _write_record(collection, what, model, distribution, success, folder, judgments, output)
-        return
-    pool = build_pool(collection, what.cutoff)
-    grades = pool.spread(collection.grades())
-    worth = _worth_of(collection, what) if evidence else None
-    origin = origin_of(date.today(), source_of(pool, grades))
-    if not np.isnan(grades).any():
-        found = {measure: evaluate_systems(collection, find_measure(measure)) for measure in measures}
-        page = evaluation_page(collection.name, found, worth, origin)
-    else:
-        estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
-        expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
-        subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
-        ranking = estimate_pool(expected, estimator, grades, distribution, order, subject)
-        curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
-        page = campaign_page(collection.name, ranking, curve, worth, {**origin, "Model": ranking.model})
-    write_text(output, [page])
-
-
-def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":
-    from audiosim.report.screen import progress
-    from audiosim.simulation.worth import worth
-
-    with progress("leaving out") as show:
-        return worth(collection, measure=measure, show=show)
-
-
-def _write_record(
-    collection: Collection,
-    measure: Measure,
-    model: str | None,
-    distribution: DifferenceDistribution,
-    success: float,
-    folder: Path,
-    judgments: str | None,
-    output: Path,
-) -> None:
-    """Write the bundle to publish, with the campaign's log where the judgments are of one."""
-    from audiosim.campaign.reading import log_in, log_lines
-    from audiosim.record import record_of
-    from audiosim.report.bundle import bundle, write_bundle
-    from audiosim.report.file_sums import collection_checksums, model_checksum
-
-    pool = build_pool(collection, measure.cutoff)
-    estimator = make_estimator(pool, model or JOINT)
-    record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
-    sums = collection_checksums(folder)
-    if record.model is not None:
-        sums |= model_checksum(model, estimator.name)
-    log = log_lines(log_in(judgments, collection)) if judgments and "://" in judgments else None
-    write_bundle(bundle(record, date.today(), sums, log), output)
+    log = judgments if judgments and "://" in judgments else None
+    write_report(
+        collection, output, measures, model, distribution=distribution, about=subject, success=success,
+        evidence=evidence, folder=folder, log=log,
+    )  # fmt: skip
 
 
 def reliability(
@@ -357,10 +294,10 @@ def reproduce(
 
     Example: `audiosim reproduce data --format csv`
     """
-    from audiosim.reproduce import rows as published_rows
+    from audiosim.reproduce import reproduced_numbers
 
-    rows = [row.to_dict() for row in published_rows(folder)]
+    found = reproduced_numbers(folder)
+    rows = found.to_dict()
     options.print_result(form, rows, rows, lambda: reproduction_view(rows))
-    missing = sum(row["computed"] is None for row in rows)
-    if missing:
-        sys.stderr.write(f"note: the data for {missing} of {len(rows)} numbers is not in {folder}\n")
+    if found.missing:
+        sys.stderr.write(f"note: the data for {found.missing} of {len(rows)} numbers is not in {folder}\n")

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli.options import As, Format, Partial, print_result
-from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
@@ -53,15 +52,9 @@ def join(
 def _added(
     folder: Path, path: Path, system: str | None, team: str | None, replace: bool, partial: bool
 ) -> dict[str, Any]:
-    from audiosim.corpus.collection import Collection
     from audiosim.corpus.joining_runs import join as join_folder
 
-    before = build_pool(Collection.load(folder, partial=True)).positions.keys()
-    collection, runs = join_folder(folder, path, system, team, replace, partial)
-    now = build_pool(collection).positions.keys()
-    systems = [{"system": run.system, "team": team, "queries": len(run.rankings)} for run in runs]
-    counts = {"new": len(now - before), "gone": len(before - now)}
-    return {"collection": collection.identifier, "systems": systems, **counts}
+    return join_folder(folder, path, system, team, replace, partial).to_dict()
 
 
 def _sent(url: str, path: Path, system: str | None, team: str | None, replace: bool, partial: bool) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import sys
 import time
 from enum import StrEnum
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +15,9 @@ from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from audiosim.audio.describe import Failure
-    from audiosim.audio.index import AudioIndex, Neighbour
     from audiosim.audio.search import Divergence
 
 
@@ -179,81 +177,21 @@ def neighbours(
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
-    from audiosim.audio.shards import neighbours_in, neighbours_like
+    from audiosim.file_functions import neighbours as find_neighbours
 
+    if like and (queries or not_same_artist):
+        raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
     kind: Divergence = "kl" if divergence is DivergenceName.kl else "js"
-    if like:
-        if queries or not_same_artist:
-            raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
-        sounds = _described_like(indexes[0], like)
-        near = neighbours_like(indexes, sounds, count, divergence=kind, proximity=mutual_proximity, scheduler=scheduler)
-        asked = {name: name for name in near}
-    else:
-        artists, own = _artists_of(not_same_artist), _queries_of(queries)
-        near = neighbours_in(
-            indexes,
-            None if own is None else own.values(),
-            count,
-            artists,
-            divergence=kind,
-            proximity=mutual_proximity,
-            scheduler=scheduler,
-        )
-        asked = own or {name: name for name in near}
-    if output is not None or (form is Format.table and not like):
-        _write_nearest(near, asked, system, output)
-        return
-    rows = [
-        {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
-        | ({} if other.proximity is None else {"proximity": None if isnan(other.proximity) else other.proximity})
-        for query, document in asked.items()
-        for rank, other in enumerate(near[document], start=1)
-    ]
-    print_result(form, rows, rows, lambda: rows_view(rows))
-
-
-def _artists_of(documents: Path | None) -> dict[str, str | None] | None:
-    from audiosim.corpus.metadata_tables import read_documents
-
-    return {name: one.artist for name, one in read_documents(documents).items()} if documents else None
-
-
-def _queries_of(queries: Path | None) -> dict[str, str] | None:
-    from audiosim.corpus.metadata_tables import read_queries
-
-    return read_queries(queries) if queries else None
-
-
-def _described_like(index: Path, sounds: list[str]) -> "AudioIndex":
-    """Sounds described as those of an index are; each that cannot be is named, and none at all is an error."""
-    from audiosim.audio.index import AudioIndex
-    from audiosim.audio.index import extract as extract_sounds
-    from audiosim.plugins import installed_frames, other_decoders
-
-    AudioIndex.load(index)  # complains before any sound is read
-    found = extract_sounds(sounds, parameters=installed_frames(index), decoders=other_decoders())
+    found = find_neighbours(
+        indexes, count, system, like, queries, not_same_artist, output, divergence=kind,
+        mutual_proximity=mutual_proximity, scheduler=scheduler,
+    )  # fmt: skip
     _name_failed(found.failed)
-    if not found.ids:
-        raise InputError(f"none of the sounds given by --like could be described, expected one at least: {sounds[0]}")
-    return found
-
-
-def _write_nearest(
-    near: "Mapping[str, tuple[Neighbour, ...]]", asked: "Mapping[str, str]", system: str, output: Path | None
-) -> None:
-    """Write the neighbours as a TREC run, to the screen where no file is given."""
-    from audiosim.corpus.model import Run
-    from audiosim.corpus.runs import run_lines, write_run
-
-    run = Run(system, {query: tuple(one.identifier for one in near[own]) for query, own in asked.items()})
-    spaced = next((name for name in near if name.split() != [name]), None)
-    if spaced is not None:
-        remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
-        raise InputError(f"{spaced!r} has white space, which parts the columns of a run: {remedy}")
-    if output is not None:
-        write_run(output, [run])
-    else:
-        sys.stdout.writelines(f"{line}\n" for line in run_lines([run]))
+    if output is None and form is Format.table and not like:
+        sys.stdout.writelines(f"{line}\n" for line in found.lines())
+    elif output is None:
+        rows = found.rows()
+        print_result(form, rows, rows, lambda: rows_view(rows))
 
 
 def _name_failed(failed: "Iterable[Failure]") -> None:
@@ -285,25 +223,10 @@ def init(
 
     Example: `audiosim init my-demo/sounds -o campaign/`
     """
-    from audiosim.audio.music_folder import collect
-    from audiosim.relevance.evidence_effects import prepare_closeness
+    from audiosim.file_functions import init as init_collection
 
-    with progress("extracting") as show:
-        made = collect(
-            folder,
-            collection,
-            queries=queries,
-            seed=seed,
-            n_jobs=jobs or -1,
-            progress=lambda done, failed, total: show(done + failed, total),
-        )
-    prepare_closeness(made.collection)
+    made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs)
     _name_failed(made.failed)
     result = made.to_dict()
     result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]
-    rows = [
-        {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path, **one.more}
-        | {"query": one.identifier in made.queries}
-        for one in made.documents
-    ]
-    print_result(form, result, rows, lambda: music_folder_view(result))
+    print_result(form, result, made.rows(), lambda: music_folder_view(result))

@@ -1,23 +1,17 @@
 """Prepare a study of people, and estimate satisfaction from their answers."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from audiosim.cli import options
-from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import SCALES
 from audiosim.plugins import find_measure
 from audiosim.report.evaluation_views import examples_view, satisfaction_view
-from audiosim.report.screen import progress
 from audiosim.users.answers import read_answers
-from audiosim.users.grading import find_grading
 from audiosim.users.observed_differences import MAJORITY, noticed_differences
 from audiosim.users.preferences import preferences
-from audiosim.users.study import Criterion, build_examples
 
 app = typer.Typer(
     help="Prepare a study of people: pairs of lists to show them, balanced over measures and scales.\n\n"
@@ -125,21 +119,8 @@ def sample_study(
 
     Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
+    from audiosim.file_functions import sample_study as choose_examples
+
     collection = options.load_collection(folder, judgments, system_from, same_artist, partial=partial)
-    own = collection.scale
-    gradings = [None, *(find_grading(name, own) for name in scales or () if name != own.name)]
-    criteria = [Criterion(find_measure(text), own, grading) for grading in gradings for text in measures]
-    with progress("choosing") as show:
-        found = build_examples(
-            {own.name: collection.grades()},
-            criteria,
-            np.random.default_rng(seed),
-            cutoff=cutoff,
-            wanted=wanted,
-            progress=show,
-        )
-    write_text(output, found.lines())
-    rows: Sequence[dict[str, Any]] = found.rows()
-    options.print_result(
-        form, {"examples": len(found.examples), "bins": rows}, rows, lambda: examples_view(found, output)
-    )
+    found = choose_examples(collection, output, measures, scales or (), wanted, cutoff, seed=seed)
+    options.print_result(form, found.to_dict(), found.rows(), lambda: examples_view(found, output))

@@ -1,17 +1,59 @@
 """Runs that are to join a collection: read as its own are, and held against its queries."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import Run, retrieved_by
+from audiosim.corpus.pool import build_pool
 from audiosim.corpus.run_facts import check_whole, common_queries
 from audiosim.corpus.runs import read_runs
 from audiosim.errors import InputError
+from audiosim.showing import frame_of, shortened_to
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST = 200  # short form, in characters
 KEPT = 0.9  # of the queries that a run answered, its replacement is to answer so many
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Runs that joined a collection.
+
+    collection  as it is now
+    runs        that joined
+    team        of their systems
+    new, gone   pairs of the pool that came, and that went with a run that was replaced
+    """
+
+    collection: Collection
+    runs: tuple[Run, ...]
+    team: str | None
+    new: int
+    gone: int
+
+    def __repr__(self) -> str:
+        systems = ", ".join(run.system for run in self.runs)
+        return shortened_to(f"joined {self.collection.identifier}: {systems}; {self.new} new pairs to judge", LONGEST)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per run: system, team, how many queries it answers."""
+        return [{"system": run.system, "team": self.team, "queries": len(run.rankings)} for run in self.runs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values, ready for JSON."""
+        counts = {"new": self.new, "gone": self.gone}
+        return {"collection": self.collection.identifier, "systems": self.rows(), **counts}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas table."""
+        return frame_of(self.rows(), ["system", "team", "queries"])
 
 
 def joining_runs(
@@ -85,18 +127,21 @@ def join(
     team: str | None = None,
     replace: bool = False,
     partial: bool = False,
-) -> tuple[Collection, tuple[Run, ...]]:
+) -> Joined:
     """Add the runs of a file to a collection's folder, each in place of an earlier one of its system.
 
+    system   as for `joining_runs`
     team     of the systems
     replace  as for `joining_runs`
     partial  as for `joining_runs`
 
-    The collection as it is now, and the runs. A service that serves the folder takes them in within a second.
+    Judgments are kept. A service that serves the folder takes the runs in within a second; a service elsewhere takes
+    them by `audiosim.Client(url).add_runs`.
     """
     collection = Collection.load(folder, partial=True)  # its own runs are not at stake here
     runs = joining_runs(path, collection, system, replace, partial)
     teams: Mapping[str, str] = {run.system: team for run in runs} if team else {}
     joined = collection.with_arrivals(Arrivals(runs, {}, teams))
     keep_runs(folder, runs, teams)
-    return joined, runs
+    before, now = (build_pool(one).positions.keys() for one in (collection, joined))
+    return Joined(joined, runs, team, len(now - before), len(before - now))

@@ -14,7 +14,7 @@ from audiosim.reproduce.low_cost import (
 from audiosim.reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
 from audiosim.reproduce.partial_order import recall_of_groups
 from audiosim.reproduce.relevance import errors_on_mirex_2011, relevance_examples
-from audiosim.reproduce.row import PrintedRow
+from audiosim.reproduce.row import PrintedRow, Reproduction
 
 SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
     satisfaction_and_agreement,
@@ -40,3 +40,11 @@ def rows(folder: str | Path) -> Iterator[PrintedRow]:
         raise InputError(f"{folder}: expected a folder with the published data")
     for source in SOURCES:
         yield from source(folder)
+
+
+def reproduced_numbers(folder: str | Path) -> Reproduction:
+    """Compute every published number that public data allows; the command of it is `audiosim reproduce`.
+
+    folder  as of `rows`
+    """
+    return Reproduction(tuple(rows(folder)))

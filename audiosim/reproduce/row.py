@@ -1,7 +1,12 @@
 """A printed number, and what comes out here."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from audiosim.showing import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 THESIS = "Urbano (2013)"
 
@@ -37,3 +42,30 @@ class PrintedRow:
             "computed": self.computed,
             "agrees": self.agrees,
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """Every published number that public data allows, beside what comes out here."""
+
+    rows: tuple[PrintedRow, ...]
+
+    def __repr__(self) -> str:
+        return f"{sum(row.agrees for row in self.rows)} of {len(self.rows)} published numbers come out to every digit"
+
+    def _repr_html_(self) -> str:
+        """The numbers as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame)
+
+    @property
+    def missing(self) -> int:
+        """Numbers whose data is not there."""
+        return sum(row.computed is None for row in self.rows)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The rows as plain values, ready for JSON."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas table: source, quantity, printed, computed, agrees, reason."""
+        return frame_of(self.to_dict())

@@ -11,7 +11,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
-from audiosim.showing import frame_of
+from audiosim.showing import frame_of, notebook_html
 from audiosim.users.answers import documents, grade_columns
 from audiosim.users.grading import Grading
 from audiosim.users.preferences import BINS, bins, thousandths
@@ -19,6 +19,7 @@ from audiosim.users.satisfaction import user_form, user_scores
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 BATCH = 500  # proposals drawn at once
 SHELF = 40  # batches kept, so that what one cell does not need another can take
@@ -67,7 +68,7 @@ class Example(NamedTuple):
     b: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExampleSet:
     """Examples to ask people about, and how well they fill the bins of the differences in score.
 
@@ -85,6 +86,29 @@ class ExampleSet:
     counts: Integers
     wanted: int
     impossible: Booleans
+
+    def __repr__(self) -> str:
+        short = sum(row["outcome"] == "not found" for row in self.rows())
+        return f"{len(self.examples):,} pairs of lists to show people; {short} of {self.counts.size} bins not filled"
+
+    def _repr_html_(self) -> str:
+        """The examples as notebooks show them: one line, and a table of the bins."""
+        return notebook_html(repr(self), self.to_frame)
+
+    def to_dict(self) -> dict[str, Any]:
+        """How many examples there are, and the bins, as plain values, ready for JSON."""
+        return {"examples": len(self.examples), "bins": self.rows()}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Examples by the tenth of the difference in score, a line for each criterion; new axes where None."""
+        from audiosim.drawing import Line, draw_curves
+
+        middles = [(place + 0.5) / BINS for place in range(BINS)]
+        lines = [
+            Line(f"{user_form(one.measure)}, {one.label}", middles, counts.tolist())
+            for one, counts in zip(self.criteria, self.counts, strict=True)
+        ]
+        return draw_curves(lines, "difference in score", "examples", axes)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per criterion and bin."""
