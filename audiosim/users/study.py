@@ -96,7 +96,7 @@ class ExampleSet:
         return notebook_html(repr(self), self.to_frame)
 
     def to_dict(self) -> dict[str, Any]:
-        """How many examples there are, and the bins, as plain values, ready for JSON."""
+        """The number of examples, and the bins, as plain values, ready for JSON."""
         return {"examples": len(self.examples), "bins": self.rows()}
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
