@@ -1,6 +1,6 @@
 """Statements about people who were not asked: panels drawn from collections of several judges, the others held out.
 
-    python benchmarks/listeners.py FOLDER [--panels 6]
+    python benchmarks/listeners.py FOLDER [--panels 6] [--simulated COLLECTION]
 
 FOLDER holds collections whose judgments.tsv names the assessor of each judgment. Of each, panels of several people are
 drawn, and of their judgments the first so many, in random order; what the others said in the mean is the truth. Printed
@@ -8,6 +8,10 @@ of each statement: stated confidence, share of pairs of systems in the right ord
 scores and of differences that hold what the others said. `known` takes the mean grade of a judged pair as its value;
 `panel` and `listeners` are those of `audiosim estimate --about`; `others` is about as many people as were held out.
 Deviations of people are learned from the other collections, see models/make_listeners.py.
+
+With --simulated six people judge a collection whose pool is judged in full: its grades are what is true, people add a
+severity (sd .10 of the scale) and noise (sd .195; three times that of a careless one), and say the nearest grade that
+the scale has. What listeners at large would say is the mean over people and noise of that, not of what they feel.
 """
 
 import argparse
@@ -16,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.pool import Pool, build_pool
@@ -50,7 +54,8 @@ LEAST = 0.4  # standard deviation of the logarithm of a deviation over collectio
 def prior_without(name: str) -> JudgeDeviations:
     """Deviations of people as the other collections have them."""
     logarithms = np.log([found for other, found in FOUND.items() if other != name])
-    middle, spread = np.median(logarithms, axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
+    middle, spread = logarithms.mean(axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
+    spread *= np.sqrt(1 + 1 / len(logarithms))
     return JudgeDeviations(
         {one: (float(np.exp(m)), float(s)) for one, m, s in zip(NAMES, middle, spread, strict=True)}, ()
     )
@@ -97,11 +102,77 @@ def statements(
         yield about, held(rank(expected, "joint", scores, count, "t", True), truth)
 
 
+SEVERITY, NOISE, CARELESS, PEOPLE = 0.10, 0.195, 3.0, 6
+FORMS = ("pair by pair", "one a query", "unbalanced")
+
+
+def sayings(true: Array, rng: np.random.Generator, careless: bool) -> tuple[Array, Array]:
+    """(p, n) what each of six simulated people would say of each pair, and (n,) listeners at large in the mean."""
+    noise = NOISE * np.where(np.arange(PEOPLE) < careless, CARELESS, 1.0)
+    felt = true + SEVERITY * rng.standard_normal((PEOPLE, 1))
+    said = np.clip(felt + noise[:, None] * rng.standard_normal((PEOPLE, len(true))), 0, 1)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    at_large = np.clip(true[:, None] + np.hypot(SEVERITY, NOISE) * nodes, 0, 1) @ (weights / weights.sum())
+    return said, at_large
+
+
+def handed_out(pool: Pool, form: str, count: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Places of so many pairs, and who judges each."""
+    if form == "one a query":
+        queries, who = rng.permutation(len(pool.queries)), rng.integers(PEOPLE, size=len(pool.queries))
+        place = np.concatenate([np.flatnonzero(pool.query == query) for query in queries])[:count]
+        return place, who[pool.query[place]]
+    shares = [1 / PEOPLE] * PEOPLE if form == "pair by pair" else [0.5, 0.2, 0.1, 0.1, 0.05, 0.05]
+    return rng.permutation(len(pool.pairs))[:count], rng.choice(PEOPLE, count, p=shares)
+
+
+def simulated(folder: Path, panels: int) -> None:
+    """Print statements about six simulated people, and about people like them, held against what these would say."""
+    collection = Collection.load(folder)
+    pool = build_pool(collection, 5)
+    expected, estimator = expected_scores(parse_measure("CG@5"), pool), estimator_of(pool, "joint")
+    assert isinstance(estimator, JointEstimator)
+    true, weights = (
+        pool.spread(collection.grades()) / pool.scale.maximum,
+        expected.slopes(estimator.predict(pool.spread({}))),
+    )
+    for careless in (False, True):
+        for form in FORMS:
+            for count in (200, 600, 1500):
+                found = dict[str, list[Array]]()
+                for number in range(panels):
+                    rng = np.random.default_rng(number)
+                    said, at_large = sayings(true, rng, careless)
+                    place, judge = handed_out(pool, form, count, rng)
+                    used, judge = np.unique(judge, return_inverse=True)
+                    panel = Panel(tuple(map(str, used)), place, judge, said[used[judge], place])
+                    model, truths = estimator.panel_model(panel), (said[used].mean(axis=0), at_large)
+                    for about, truth in zip(("panel", "listeners"), truths, strict=True):
+                        people = Listeners.of(about, len(used))
+                        scores = model.posterior(panel, people).project(weights)
+                        ranking = rank(expected, "joint", scores, count, "t", True)
+                        found.setdefault(about, []).append(held(ranking, weights @ truth))
+                for about, rows in found.items():
+                    name = f"{form}, {'one careless' if careless else 'none careless'}"
+                    show(f"{name:26}", count, about, rows)
+
+
+def show(name: str, count: int, about: str, rows: list[Array]) -> None:
+    """Print the mean of some panels as a row."""
+    stated, right, scores, differences = np.mean(rows, axis=0)
+    print(f"{name} {count:6} {about:10} {stated:6.3f} {right:5.3f} {scores:6.2f} {differences:11.2f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--panels", type=int, default=6)
+    parser.add_argument("--simulated", type=Path)
     asked = parser.parse_args()
+    if asked.simulated is not None:
+        print(f"{'six simulated people':26} judged about      stated  true scores differences")
+        simulated(asked.simulated, asked.panels)
+        return
     print(f"{'collection':12} {'panel':>5} {'judged':>6} {'about':10} stated  true scores differences")
     for name, (size, counts) in PANELS.items():
         collection = Collection.load(asked.folder / name)
@@ -113,9 +184,7 @@ def main() -> None:
                 for about, values in statements(name, collection, chosen, count, rng):
                     found.setdefault(about, []).append(values)
             for about, rows in found.items():
-                stated, right, scores, differences = np.mean(rows, axis=0)
-                row = f"{name:12} {size:5} {count:6} {about:10} {stated:6.3f} {right:5.3f}"
-                print(f"{row} {scores:6.2f} {differences:11.2f}", flush=True)
+                show(f"{name:12} {size:5}", count, about, rows)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
     python models/make_listeners.py COLLECTION ...
 
 COLLECTION is a folder whose judgments.tsv names the assessor of each judgment. Only deviations are kept: of each
-collection those of severity, taste (person x system), person x query and noise, as shares of the scale; their medians,
-and the standard deviations of their logarithms, are the file. Sources of those that come with the package: VCC 2020
+collection those of severity, taste (person x system), person x query and noise, as shares of the scale. The file has a
+log-normal distribution of each for one more collection: the mean of the logarithms, and their standard deviation times
+sqrt(1 + 1 / collections), as that mean is not known either. Sources of those that come with the package: VCC 2020
 (quality, English listeners), SiSEC 2008 (MUSHRA), DialSummEval (relevance), WMT 2023 (MQM, Chinese-English).
 """
 
@@ -53,7 +54,8 @@ def main(folders: list[str]) -> None:
     for name, deviations in found.items():
         print(name, " ".join(f"{what} {size:.3f}" for what, size in deviations.items()))
     logarithms = np.log([[deviations[name] for name in PEOPLE] for deviations in found.values()])
-    middle, spread = np.median(logarithms, axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
+    middle, spread = logarithms.mean(axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
+    spread *= np.sqrt(1 + 1 / len(found))
     deviations = {
         name: [round(float(np.exp(one)), 4), round(float(of), 3)]
         for name, one, of in zip(PEOPLE, middle, spread, strict=True)

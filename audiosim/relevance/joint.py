@@ -225,7 +225,10 @@ class JointEstimator:
         model, parts = self.panel_model(seen), self._parts_of_pairs()
         unit = float(np.sqrt(np.mean(model.layout.scale**2)))
         rows = with_judges(self._with_trend(), parts, seen)
-        return judge_reports(rows, {**model.likeliest, COVARIATES: 1.0}, seen, self._held.mean[seen.place], unit)
+        off = seen.gain - self._held.mean[seen.place]
+        deviations = {**model.likeliest, COVARIATES: 1.0}
+        with one_thread():
+            return judge_reports(rows, deviations, seen, off, unit, parts, self._pool.systems)
 
     def _parts_of_pairs(self) -> Array:
         """(n, s) how much each pair is of what each system retrieved."""

@@ -23,9 +23,9 @@ PANELS_KEPT = 4
 COVARIATES = "trend"  # its effects in a layout, whose covariance is known
 HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
 SMALL = 0.03  # size at which a component is taken up again that there was none of
-LEFT = 0.5  # of a deviation, that is true of the pairs at least whoever judges
-UNSURE = 0.4  # standard deviation of the logarithm of what is true of a pair alone
-SHARED = {"query": JUDGE_QUERY, "system": TASTE}  # what one person's judgments of a collection hold beside it
+OF_PAIR = 0.5  # share of one person's variance that is true of the pair alone, before two people have judged it
+DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # which no model has learned of its own collection
+UNSURE = 0.4  # standard deviation of the logarithm of the deviation that this makes
 
 
 @dataclass(frozen=True)
@@ -92,24 +92,19 @@ def prior_deviations(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Medians of all deviations before anything is judged, and standard deviations of their logarithms.
 
-    What a model has of pairs, queries and systems it has of one person's judgments: what is theirs is taken out, LEFT
-    of each at least. Severity and taste are shares of the scale, all else is in deviations of a pair.
+    What a model has of single pairs it has of one person's judgments: OF_PAIR of that variance is true of the pair
+    whoever judges. Of queries and systems nothing is taken out: how much of that was theirs nobody knows, and what is
+    left out here no interval makes up for. Severity and taste are shares of the scale, all else is in deviations of a
+    pair.
     """
     deviation = float(np.sqrt(np.mean(layout.scale**2)))
     units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
     own = {name: (median / units[name], spread) for name, (median, spread) in deviations.of.items()}
-    centre, spread = dict(held.centre), dict(held.spread)
-    centre[PAIR], spread[PAIR] = _left(centre[REST], own[REST][0]), max(UNSURE, spread[REST])
-    for name, theirs in SHARED.items():
-        in_deviations = own[theirs][0] / (deviation if theirs == TASTE else 1.0)
-        centre[name] = _left(centre[name], in_deviations)
+    centre = {**held.centre, PAIR: float(np.sqrt(OF_PAIR)) * held.centre[REST]}
+    spread = {**held.spread, PAIR: max(UNSURE, held.spread[REST])}
     return centre | {name: size for name, (size, _) in own.items()}, spread | {
         name: of for name, (_, of) in own.items()
     }
-
-
-def _left(size: float, taken: float) -> float:
-    return max(LEFT * size, float(np.sqrt(max(0.0, size**2 - taken**2))))
 
 
 def panel_model(
@@ -126,17 +121,21 @@ def panel_model(
     parts  (n, s) how much each pair is of what each system retrieved
     deviations  the prior of those of people; the usual one where None
     """
+    from audiosim.relevance.judge_noise import judge_noise
     from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
-    found, left = centre, spread
+    found, left, noise = centre, spread, None
     if len(panel.place):
         rows = with_judges(with_trend, parts, panel)
         start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
         unsure = {**spread, COVARIATES: HELD}
-        learned = estimate_components([rows], [panel.gain - held.mean[panel.place]], start, unsure)
+        off = panel.gain - held.mean[panel.place]
+        learned = estimate_components([rows], [off], start, unsure)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
+        if panel.several:
+            noise = judge_noise(rows, learned.standard_deviations, panel, off).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
-    used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in (SEVERITY, TASTE, JUDGE_QUERY)}}
-    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, likeliest=found)
+    used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
+    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, likeliest=found)

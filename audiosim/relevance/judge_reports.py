@@ -1,29 +1,31 @@
-"""Reports on people who judge: how severe each of them is, and how noisy, by what all of them said."""
+"""Reports on people who judge: how severe each of them is, whom they favour, how noisy they are; by what all said."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 from audiosim.arrays import Array
-from audiosim.relevance.judges import SEVERITY, Panel
+from audiosim.relevance.judge_noise import judge_noise
+from audiosim.relevance.judges import SEVERITY, TASTE, Panel
+from audiosim.stats.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.layout import REST, Layout
 
-HELD = 20.0  # judgments' worth of the common noise that is held of each person before
-MOST = 3000  # judgments that are looked at, the first ones: their covariance is written out
-LEVEL = 0.95
+MOST = 3000  # judgments that are looked at, the first ones
+REACH = 1.959964  # standard errors of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """Severity, noise and worth of one person, by the judgments of all.
+    """Severity, noise, taste and worth of one person, by the judgments of all.
 
     judge      name
     judgments  how many they made
     severity   by how much their grades are above those of listeners at large, as a share of the scale, with an interval
     noise      standard deviation of the same judgment made again, as a share of the scale, with an interval
+    favours    the system that they grade differently most surely, beyond their severity; None where there is one system
+    taste      by how much they grade it higher than listeners at large do, as a share of the scale, with an interval
     worth      judgments of somebody of the common noise that theirs are worth
     """
 
@@ -31,67 +33,77 @@ class JudgeReport:
     judgments: int
     severity: tuple[float, float, float]
     noise: tuple[float, float, float]
+    favours: str | None
+    taste: tuple[float, float, float]
     worth: float
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
-        severity, noise = self.severity, self.noise
-        return {
-            "judge": self.judge,
-            "kind": "person",
-            "judgments": self.judgments,
-            "severity": severity[0],
-            "severity_low": severity[1],
-            "severity_high": severity[2],
-            "noise": noise[0],
-            "noise_low": noise[1],
-            "noise_high": noise[2],
-            "worth": self.worth,
-        }
+        found: dict[str, Any] = {"judge": self.judge, "kind": "person", "judgments": self.judgments}
+        for name in ("severity", "noise", "taste"):
+            values = getattr(self, name)
+            found |= {name: values[0], f"{name}_low": values[1], f"{name}_high": values[2]}
+            if name == "noise":
+                found["favours"] = self.favours
+        return found | {"worth": self.worth}
 
 
 def judge_reports(
-    rows: Layout, deviations: Mapping[str, float], panel: Panel, expected: Array, unit: float
+    rows: Layout,
+    deviations: Mapping[str, float],
+    panel: Panel,
+    off: Array,
+    unit: float,
+    parts: Array,
+    systems: Sequence[str],
 ) -> list[JudgeReport]:
     """Reports on the people of a panel, in the order of their first judgments.
 
     rows        layout of their judgments, the trend among its effects
     deviations  by name, of all components of that
-    expected    (J,) mean of each judgment before any was made
+    off         (J,) judgments less the mean of each before any was made
     unit        deviation of a pair, as a share of the scale: that of which noise is a multiple
+    parts       (n, s) how much each pair is of what each system retrieved
 
-    Severity is the conditional mean of its effect. Noise is told from how far each judgment is from what all others
-    predict of it, less the variance of that prediction: a mean with HELD judgments of the common noise beside.
+    Severity and taste are the conditional means of their effects, noise is that of `judge_noise`, with 95 % intervals.
     """
-    covariance = _written_out(rows, deviations)
-    inverse = np.linalg.inv(covariance)
-    solved, own = inverse @ (panel.gain - expected), np.diagonal(inverse)
+    noise = judge_noise(rows, deviations, panel, off)
+    rows = replace(rows, times=noise.times[panel.judge])
+    inverse = BlockCovariances.of(rows).inverse(np.array([deviations[name] ** 2 for name in rows.names]))
+    solved = inverse.solve(off[:, None])[:, 0]
     person = np.eye(len(panel.judges))[panel.judge]
-    size = deviations[SEVERITY] ** 2
-    severity = size * person.T @ solved
-    left = np.sqrt(np.maximum(0, size - size**2 * np.vecdot(person.T @ inverse, person.T)))
-    common = deviations[REST] ** 2
-    # The held-out residual has the variance 1 / own, of which the noise is a part: what is beyond it is more noise.
-    more = ((solved / own) ** 2 - 1 / own) / rows.scale**2
-    counts = panel.counts
-    noise = np.maximum(common / 16, common + person.T @ more / (HELD + counts))
+    severity, unsure = _effects(inverse, solved, person, deviations[SEVERITY])
     found = []
     for code, name in enumerate(panel.judges):
-        middle, freedom = float(np.sqrt(noise[code])) * unit, HELD + counts[code]
-        low, high = (
-            middle * float(np.sqrt(freedom / chi2.ppf(q, freedom))) for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)
+        theirs = parts[panel.place] * person[:, [code]]
+        taste, doubt = _effects(inverse, solved, theirs, deviations[TASTE])
+        most = int(np.argmax(np.abs(taste) / doubt)) if len(systems) > 1 else 0
+        common, times = deviations[REST] * unit, float(noise.times[code])
+        off_by = float(np.exp(REACH * noise.errors[code]))
+        found.append(
+            JudgeReport(
+                name,
+                int(panel.counts[code]),
+                _interval(severity[code], unsure[code]),
+                (common * times, common * times / off_by, common * times * off_by),
+                systems[most] if len(systems) > 1 else None,
+                _interval(taste[most], doubt[most]),
+                int(panel.counts[code]) / times**2,
+            )
         )
-        reach = 1.96 * float(left[code])
-        bounds = float(severity[code]), float(severity[code]) - reach, float(severity[code]) + reach
-        worth = int(counts[code]) * common / float(noise[code])
-        found.append(JudgeReport(name, int(counts[code]), bounds, (middle, low, high), worth))
     return found
 
 
-def _written_out(rows: Layout, deviations: Mapping[str, float]) -> Array:
-    """(J, J) covariance of all judgments."""
-    loadings = rows.loadings.toarray()
-    covariance = (loadings * rows.effects(deviations)) @ loadings.T
-    for block, places in enumerate(rows.blocks):
-        covariance[np.ix_(places, places)] += rows.within(deviations, block)
-    return np.asarray(covariance)
+def _effects(inverse: BlockInverse, solved: Array, loadings: Array, deviation: float) -> tuple[Array, Array]:
+    """(q,) conditional mean and (q,) standard deviation of effects of one deviation with these loadings (J, q).
+
+    d^2 Z' C^-1 y,   d^2 - d^4 diag(Z' C^-1 Z)
+    """
+    explained = np.einsum("jq,jq->q", loadings, inverse.solve(loadings))
+    return deviation**2 * (loadings.T @ solved), np.sqrt(np.maximum(0, deviation**2 - deviation**4 * explained))
+
+
+def _interval(middle: float, deviation: float) -> tuple[float, float, float]:
+    """A value with its 95 % interval."""
+    reach = REACH * float(deviation)
+    return float(middle), float(middle) - reach, float(middle) + reach

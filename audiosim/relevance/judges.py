@@ -139,7 +139,7 @@ class PanelModel:
     mean    (n,) of the gains
     deviations   standard deviations by name: those of the layout, `pair` in place of `rest`, and of SEVERITY, TASTE,
             JUDGE_QUERY and `rest`, the noise
-    noise   (p,) standard deviation of each person's noise, over the common one; ones where None
+    noise   (p,) standard deviation of the noise of the first people, over the common one, that of all others
     likeliest  the deviations before their own uncertainty made them larger
     """
 
@@ -196,8 +196,9 @@ class PanelModel:
         return prior.given(seen)
 
     def _noise(self, panel: Panel) -> Array:
-        """(p,) standard deviation of each person's noise."""
-        return self.deviations[REST] * (np.ones(len(panel.judges)) if self.noise is None else self.noise)
+        """(p,) standard deviation of each person's noise; the common one of whoever came since it was learned."""
+        known = np.empty(0) if self.noise is None else self.noise
+        return self.deviations[REST] * np.append(known, np.ones(len(panel.judges) - len(known)))
 
     def _with_taste(self, panel: Panel) -> Integers:
         """The people whose tastes are effects of their own: as many as TASTES allow, of those who judged most."""

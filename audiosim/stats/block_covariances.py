@@ -137,6 +137,14 @@ class BlockInverse:
         rooted = of.times_blocks(self.roots, sides[of.order])
         return of.returned(of.times_blocks(self.roots, rooted - self.half @ (self.half.T @ rooted), turned=True))
 
+    def diagonal(self) -> Array:
+        """(n,) of C^-1."""
+        parts = []
+        for group, root in zip(self.covariances.groups, self.roots, strict=True):
+            mixed = np.swapaxes(root, 1, 2) @ group.of(self.half)
+            parts.append(((root**2).sum(axis=1) - (mixed**2).sum(axis=2)).ravel())
+        return self.covariances.returned(np.concatenate([np.empty(0), *parts])[:, None])[:, 0]
+
     def traces(self) -> Array:
         found = np.zeros(self.covariances.count)
         for group, root in zip(self.covariances.groups, self.roots, strict=True):
@@ -212,6 +220,8 @@ def _kernels(layout: Layout, some: Sequence[int]) -> Array:
     for place, of in enumerate(layout.kernels.values()):
         kernels[place] = [of[block] for block in some]
     kernels[-1] = np.eye(size)
+    if layout.times is not None:
+        kernels[-1] *= np.array([layout.times[layout.blocks[block]] ** 2 for block in some])[:, :, None]
     scale = np.array([layout.scale[layout.blocks[block]] for block in some])
     return np.asarray(kernels * (scale[:, :, None] * scale[:, None, :]))
 

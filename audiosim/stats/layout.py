@@ -19,7 +19,7 @@ REST = "rest"
 class Layout:
     """Structure of the covariance of n values, except for the standard deviations.
 
-        Cov = s s' x (sum over kernels of size^2 K + size_rest^2 I)  +  sum over shared effects of size^2 S S'
+        Cov = s s' x (sum over kernels of size^2 K + size_rest^2 diag t^2)  +  sum over shared effects of size^2 S S'
 
     x being the product entry by entry, and S having its rows scaled by s.
 
@@ -31,6 +31,7 @@ class Layout:
     scale    (n,) s, above 0: how far a value may move with everything
     trend    (n, f) what f coefficients, which are no effects of any size, count for each value; the scale alone where
              None
+    times    (n,) t, how many times as large as `rest` what is a value's own is; ones where None
     """
 
     blocks: tuple[Integers, ...]
@@ -38,6 +39,7 @@ class Layout:
     shared: Mapping[str, Array | sparse.csr_array]
     scale: Array
     trend: Array | None = None
+    times: Array | None = None
 
     def __post_init__(self) -> None:
         n = len(self.scale)
@@ -96,7 +98,8 @@ class Layout:
         covariance = np.zeros((len(scale), len(scale)))
         for name, kernels in self.kernels.items():
             covariance += standard_deviations[name] ** 2 * kernels[block]
-        covariance[np.diag_indices_from(covariance)] += standard_deviations[REST] ** 2
+        times = 1.0 if self.times is None else self.times[self.blocks[block]] ** 2
+        covariance[np.diag_indices_from(covariance)] += standard_deviations[REST] ** 2 * times
         return covariance * np.outer(scale, scale)
 
     def effects(self, standard_deviations: Mapping[str, float]) -> Array:
@@ -136,6 +139,7 @@ class Layout:
             {name: _used(columns, places) for name, columns in self.shared.items()},
             self.scale[places],
             None if self.trend is None else self.trend[places],
+            None if self.times is None else self.times[places],
         )
 
     def part(self, places: Integers) -> "Layout":
@@ -153,6 +157,7 @@ class Layout:
             {name: _used(columns, places) for name, columns in self.shared.items()},
             self.scale[places],
             None if self.trend is None else self.trend[places],
+            None if self.times is None else self.times[places],
         )
 
 

@@ -82,6 +82,11 @@ class Bend:
     projected: Array
 
     @cached_property
+    def own(self) -> Array:
+        """(n,) diagonal of P."""
+        return np.asarray(self.inverse.diagonal() - np.vecdot(self.mean, self.mean))
+
+    @cached_property
     def _moved(self) -> Array:
         """(k, n, f + 1) each K times P y and the mean."""
         return self.covariances.times(np.column_stack([self.projected, self.mean]))

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.judge_deviations import COVARIATES
+from audiosim.relevance.joint_prior import Uncertainty as Held
+from audiosim.relevance.judge_deviations import COVARIATES, prior_deviations, usual_deviations
+from audiosim.relevance.judge_noise import VARIES, judge_noise
 from audiosim.relevance.judge_reports import judge_reports
 from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Listeners, Panel, PanelModel, with_judges
 from audiosim.relevance.random_effects import layout_of
@@ -200,11 +203,48 @@ def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
     said = model.mean[place] + np.array([-0.2, 0, 0, 0])[judge] + noise * rng.standard_normal(len(place))
     panel = Panel(("severe", "ann", "bob", "careless"), place, judge, said)
     rows = with_judges(model.layout, model.parts, panel)
-    reports = {one.judge: one for one in judge_reports(rows, DEVIATIONS | PEOPLE, panel, model.mean[place], 0.3)}
+    found = judge_reports(rows, DEVIATIONS | PEOPLE, panel, said - model.mean[place], 0.3, model.parts, pool.systems)
+    reports = {one.judge: one for one in found}
     assert reports["severe"].severity[2] < min(one.severity[0] for name, one in reports.items() if name != "severe")
     assert reports["careless"].noise[1] > max(one.noise[2] for name, one in reports.items() if name != "careless")
     assert reports["careless"].worth < reports["ann"].worth / 3
     flat = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))})
-    full = written_out(pool, flat, panel, people, np.full(people, PEOPLE[REST]))[1][n:, n:]
-    expected = PEOPLE[SEVERITY] ** 2 * np.eye(people)[judge].T @ np.linalg.solve(full, said - model.mean[place])
-    np.testing.assert_allclose([one.severity[0] for one in reports.values()], expected, rtol=1e-6)
+    own = np.array([one.noise[0] for one in found]) / 0.3
+    full = written_out(pool, flat, panel, people, own)[1][n:, n:]
+    solved = np.linalg.solve(full, said - model.mean[place])
+    expected = PEOPLE[SEVERITY] ** 2 * np.eye(people)[judge].T @ solved
+    np.testing.assert_allclose([one.severity[0] for one in found], expected, rtol=1e-6)
+    systems = [pool.systems.index(one.favours) for one in found]
+    tastes = PEOPLE[TASTE] ** 2 * (model.parts[place].T * solved) @ np.eye(people)[judge]
+    np.testing.assert_allclose([one.taste[0] for one in found], tastes[systems, range(people)], rtol=1e-6)
+
+
+def test_noise_of_each_person_is_where_its_likelihood_times_the_prior_is_largest(pool, model):
+    # The restricted likelihood written out, with the scale as its trend, maximised by scipy over three logarithms.
+    rng = np.random.default_rng(9)
+    n, people = len(pool.pairs), 3
+    place, judge = np.tile(np.arange(n), people), np.repeat(np.arange(people), n)
+    said = model.mean[place] + 0.1 * np.array([0.6, 1, 2])[judge] * rng.standard_normal(len(place))
+    panel, off = Panel(("careful", "usual", "careless"), place, judge, said), said - model.mean[place]
+    found = judge_noise(with_judges(model.layout, model.parts, panel), DEVIATIONS | PEOPLE, panel, off)
+    flat, x = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))}), model.layout.scale[place]
+
+    def cost(logarithms):
+        covariance = written_out(pool, flat, panel, people, PEOPLE[REST] * np.exp(logarithms))[1][n:, n:]
+        inverse = np.linalg.inv(covariance)
+        left = off - x * (x @ inverse @ off) / (x @ inverse @ x)
+        twice = np.linalg.slogdet(covariance)[1] + np.log(x @ inverse @ x) + left @ inverse @ left
+        return twice / 2 + (logarithms**2).sum() / (2 * VARIES**2)
+
+    best = minimize(cost, np.zeros(people))
+    np.testing.assert_allclose(np.log(found.times), best.x, atol=0.02)
+    np.testing.assert_allclose(found.errors, np.sqrt(np.diagonal(best.hess_inv)), rtol=0.35)
+
+
+def test_before_two_people_have_judged_nothing_is_taken_from_what_is_true_of_queries_and_systems(pool, model):
+    # What a prior is wrongly sure of no interval makes up for: half of one person's variance is of the pair alone.
+    held = Held(np.zeros(1), np.eye(1), {"query": 0.5, "system": 0.04, REST: 0.6}, {REST: 0.2}, False)
+    centre, spread = prior_deviations(model.layout, held, usual_deviations())
+    assert (centre["query"], centre["system"]) == (0.5, 0.04)
+    assert centre[PAIR] ** 2 == pytest.approx(0.6**2 / 2)
+    assert spread[PAIR] >= 0.4

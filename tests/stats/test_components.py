@@ -43,7 +43,8 @@ STANDARD_DEVIATIONS = {"block": 0.5, "group": 0.7, "maker": 0.3, "place": 0.4, R
 def in_full(layout, standard_deviations):
     """The covariance (n, n) by its definition."""
     n = len(layout.scale)
-    covariance = standard_deviations[REST] ** 2 * np.eye(n)
+    times = np.ones(n) if layout.times is None else layout.times
+    covariance = standard_deviations[REST] ** 2 * np.diag(times**2)
     for name, kernels in layout.kernels.items():
         for rows, kernel in zip(layout.blocks, kernels, strict=True):
             covariance[np.ix_(rows, rows)] += standard_deviations[name] ** 2 * kernel
@@ -107,6 +108,7 @@ def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scal
 def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(blocks, seed):
     rng = np.random.default_rng(seed)
     layout = drawn(rng, blocks)
+    layout = replace(layout, times=rng.uniform(0.5, 2, len(layout.scale))) if seed % 2 else layout
     values = simulated(rng, layout, STANDARD_DEVIATIONS, 1.0)
     logarithms = rng.normal(-0.5, 0.7, 5)
 
@@ -133,6 +135,7 @@ def test_average_and_observed_information_are_their_definitions(blocks, mixed, s
     each = [in_full(layout, {**dict.fromkeys(names, 0.0), name: 1.0}) for name in names]
     inverse, x = np.linalg.inv(np.tensordot(variances, each, 1)), layout.trend
     projector = inverse - inverse @ x @ np.linalg.solve(x.T @ inverse @ x, x.T @ inverse)
+    np.testing.assert_allclose(found.own, np.diagonal(projector), rtol=1e-6, atol=1e-9)
     products = [projector @ one for one in each]
     average = [[values @ one @ other @ projector @ values / 2 for other in products] for one in products]
     traces = [[np.trace(one @ other) for other in products] for one in products]
@@ -530,7 +533,7 @@ def test_no_values_and_a_single_one_tell_nothing(count):
 
 @given(st.permutations(range(9)), st.integers(0, 9))
 def test_the_part_of_a_layout_has_the_covariance_of_that_part(order, count):
-    layout = drawn(np.random.default_rng(11), [4, 1, 4])
+    layout = replace(drawn(np.random.default_rng(11), [4, 1, 4]), times=np.linspace(0.5, 2, 9))
     places = np.array(order[:count], dtype=np.int64)
     part = layout.part(places)
     assert part.names == layout.names
