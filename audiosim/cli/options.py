@@ -17,6 +17,7 @@ from audiosim.corpus.inspection import inspect
 from audiosim.corpus.model import Pair, parse_scale
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.rankings import lengths_of
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError
@@ -242,7 +243,7 @@ def say_read(collection: Collection) -> None:
 
 def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
     """Say on stderr where a measure counts deeper than every run goes; of the collection's cutoff `say_read` does."""
-    deepest = max((len(documents) for run in collection.runs for documents in run.rankings.values()), default=0)
+    deepest = max((int(lengths_of(run.rankings).max(initial=0)) for run in collection.runs), default=0)
     for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
         if cutoff > deepest:
             sys.stderr.write(f"note: cutoff {cutoff} is deeper than the runs, which have {deepest} results a query\n")

@@ -35,6 +35,7 @@ from audiosim.corpus.metadata_tables import (
 )
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
+from audiosim.corpus.rankings import lengths_of
 from audiosim.corpus.run_facts import check_whole, common_queries, run_facts
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
@@ -383,7 +384,7 @@ def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[S
 
 def _deepest(runs: Sequence[Run]) -> int:
     """Length of the longest ranking, at least 1."""
-    return max((len(ranking) for run in runs for ranking in run.rankings.values()), default=1)
+    return max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)
 
 
 def _counted(number: int, one: str, several: str) -> str:

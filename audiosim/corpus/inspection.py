@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgment_problems import filled_problems, shifted_problems, unanswered_notes
-from audiosim.corpus.model import retrieved_by
 from audiosim.corpus.name_problems import encoding_problems, swapped_problems, value_notes, value_problems
+from audiosim.corpus.rankings import Results
 from audiosim.corpus.run_facts import (
     RunFacts,
     common_queries,
@@ -63,8 +63,9 @@ def _names(collection: Collection) -> dict[str, Iterable[str]]:
 
     def documents() -> Iterator[str]:
         yield from collection.documents
-        for some in retrieved_by(collection.runs, collection.cutoff).values():
-            yield from some
+        results = Results.of([run.rankings for run in collection.runs], collection.cutoff)
+        for place in range(len(collection.runs)):
+            yield from results.documents_of(place)
 
     values = collection.documents.values()
     return {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import NamedTuple
 
+from audiosim.corpus.rankings import CodedRankings
 from audiosim.errors import InputError
 
 HIGHEST_LEVEL = 1e9
@@ -186,9 +187,12 @@ class Run:
     rankings: Mapping[str, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        for query, documents in self.rankings.items():
-            if len(set(documents)) < len(documents):
-                raise InputError(f"system {self.system} retrieves a document twice for query {query}")
+        if isinstance(self.rankings, CodedRankings):
+            query = self.rankings.repeated
+        else:
+            query = next((query for query, some in self.rankings.items() if len(set(some)) < len(some)), None)
+        if query is not None:
+            raise InputError(f"system {self.system} retrieves a document twice for query {query}")
 
     def __repr__(self) -> str:
         results = sum(map(len, self.rankings.values()))

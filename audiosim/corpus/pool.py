@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.model import Pair, Scale
+from audiosim.corpus.rankings import Results
 from audiosim.errors import InputError
 
 UNKNOWN = -1
@@ -214,24 +214,18 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
 
 def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], sparse.csr_array]:
     """The place of each pair, in the order in which the runs first name them, and the rank it has in each run."""
-    number = count()
-    places: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(number.__next__))
-    columns: list[int] = []
-    sizes, lengths = [], []
-    for run in collection.runs:
-        sizes.append(len(columns))
-        for query, documents in run.rankings.items():
-            top = documents[:cutoff]
-            columns.extend(map(places[query].__getitem__, top))
-            lengths.append(len(top))
-    indptr = np.array([*sizes, len(columns)])
-    ends = np.repeat(np.cumsum(lengths), lengths)
-    ranks = np.arange(len(columns)) - ends + np.repeat(lengths, lengths) + 1
-    shape = (len(collection.runs), next(number))
-    matrix = sparse.csr_array((ranks, np.array(columns, dtype=np.int64), indptr), shape=shape, dtype=np.int64)
+    results = Results.of([run.rankings for run in collection.runs], cutoff)
+    _, first, code = np.unique(results.keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    shape = (len(collection.runs), len(order))
+    matrix = sparse.csr_array((results.rank.astype(np.int64), place[code], results.starts), shape=shape)
     matrix.sort_indices()
-    pairs = ((place, Pair(query, document)) for query, at in places.items() for document, place in at.items())
-    return {pair: place for place, pair in sorted(pairs)}, matrix
+    line = first[order]
+    queries = map(results.queries.__getitem__, results.query[line].tolist())
+    documents = map(results.names.__getitem__, results.document[line].tolist())
+    return {pair: at for at, pair in enumerate(map(Pair, queries, documents))}, matrix
 
 
 def _codes(*columns: Sequence[str | None]) -> tuple[list[Integers], tuple[str, ...]]:

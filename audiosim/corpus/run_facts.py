@@ -7,7 +7,10 @@ from collections.abc import Set as Names
 from dataclasses import dataclass
 from statistics import median_low
 
+import numpy as np
+
 from audiosim.corpus.model import Judgment, Run
+from audiosim.corpus.rankings import Results, lengths_of
 from audiosim.errors import InputError
 
 LEAST_ANSWERED = 0.9  # of the queries, by a run that is whole
@@ -52,8 +55,7 @@ def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
         others = len(run.rankings) - answered
         if answered < LEAST_ANSWERED * len(wanted):
             beside = f", and {others} that are not among them" if others else ""
-            found = set[str]().union(*(documents for one in runs for documents in one.rankings.values()))
-            if others and len(found & run.rankings.keys()) > others // 2:
+            if others and len(_documents(runs) & run.rankings.keys()) > others // 2:
                 beside += ", but documents: query and document look swapped"
             raise InputError(
                 f"{where}: system {run.system} answers {answered} of the {len(wanted)} queries{beside}, expected 90 % "
@@ -63,31 +65,33 @@ def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
 
 def run_facts(runs: Sequence[Run], cutoff: int, judgments: Iterable[Judgment] = ()) -> tuple[RunFacts, ...]:
     """Facts about each run, in their order."""
-    wanted = common_queries(runs)
-    judged = {judgment.pair for judgment in judgments}
-    results = [
-        {(query, one) for query, documents in run.rankings.items() for one in documents[:cutoff]} for run in runs
-    ]
-    finders = Counter(pair for of_run in results for pair in of_run)
+    wanted, results = common_queries(runs), Results.of([run.rankings for run in runs], cutoff)
+    keys, judged = results.keys, results.keys_of(judgment.pair for judgment in judgments)
+    _, code, count = np.unique(keys, return_inverse=True, return_counts=True)
+    shared, seen = count[code] > 1, np.isin(keys, judged)
     first: dict[int, list[int]] = defaultdict(list)
     found = []
-    for place, (run, of_run) in enumerate(zip(runs, results, strict=True)):
-        key = hash(frozenset(of_run))
+    for place, run in enumerate(runs):
+        own = slice(*results.starts[place : place + 2].tolist())
+        key = hash(np.sort(keys[own]).tobytes())
         twin = next((other for other in first[key] if _same(run, runs[other], cutoff)), None)
         first[key].append(place)
-        count = max(len(of_run), 1)
         found.append(
             RunFacts(
                 run.system,
                 len(run.rankings.keys() & wanted),
                 len(run.rankings.keys() - wanted),
-                median_low([len(documents) for documents in run.rankings.values()] or [0]),
-                sum(finders[pair] == 1 for pair in of_run) / count if len(runs) > 1 else None,
+                median_low(lengths_of(run.rankings).tolist() or [0]),
+                float((~shared[own]).sum() / max(len(keys[own]), 1)) if len(runs) > 1 else None,
                 None if twin is None else runs[twin].system,
-                len(of_run & judged) / count if of_run else None,
+                float(seen[own].mean()) if len(keys[own]) else None,
             )
         )
     return tuple(found)
+
+
+def _documents(runs: Sequence[Run]) -> set[str]:
+    return {one for run in runs for documents in run.rankings.values() for one in documents}
 
 
 def _same(run: Run, other: Run, cutoff: int) -> bool:
@@ -131,7 +135,8 @@ def spelling_problems(runs: Sequence[Run], cutoff: int, described: Names[str]) -
 
     described  identifiers in documents.tsv
     """
-    own = {run.system: set[str]().union(*(some[:cutoff] for some in run.rankings.values())) for run in runs}
+    results = Results.of([run.rankings for run in runs], cutoff)
+    own = {run.system: results.documents_of(place) for place, run in enumerate(runs)}
     finders = Counter(document for documents in own.values() for document in documents)
     unknown = {
         system: [document for document in documents if finders[document] == 1 and document not in described]

@@ -25,6 +25,7 @@ from audiosim.corpus.lines import BYTE_ORDER_MARK, Lines, columns_hint, finite, 
 from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.corpus.model import Run
 from audiosim.corpus.nested_judgments import ranx_values
+from audiosim.corpus.trec_runs import read_plain
 from audiosim.errors import FormatError, InputError, quoted
 
 Say = Callable[[str], object]
@@ -82,8 +83,15 @@ def read_runs(
     """
     if system_from not in (None, *get_args(SystemFrom)):
         raise InputError(f"system_from must be file or tag, got {system_from!r}")
+    files = [Path(path) for path in paths]
+    plain = {
+        path: [(line, Run(tag, rankings)) for line, tag, rankings in systems]
+        for path, systems in read_plain(files).items()
+    }
     found = [
-        _Found(path, *one) for path in map(Path, paths) for one in _read_file(path, exclusions or Exclusions(), say)
+        _Found(path, *one)
+        for path in files
+        for one in (plain[path] if path in plain else _read_file(path, exclusions or Exclusions(), say))
     ]
     shared = {tag for tag, count in Counter(one.run.system for one in found).items() if count > 1}
     by_file = {one.path for one in found if system_from == "file" or (system_from is None and one.run.system in shared)}

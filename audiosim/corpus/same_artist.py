@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import Run
+from audiosim.corpus.rankings import Results
 from audiosim.errors import InputError
 
 SameArtist = Literal["keep", "drop"]
@@ -22,7 +25,7 @@ def without_same_artist(
     """
     if choice not in (None, *get_args(SameArtist)):
         raise InputError(f"same_artist must be keep or drop, got {choice!r}")
-    if choice == "keep":
+    if choice == "keep" or not _any(runs, exclusions):
         return tuple(runs), None
     own, artist, example = 0, 0, ""
     kept = []
@@ -44,6 +47,26 @@ def without_same_artist(
     if choice == "drop":
         return tuple(kept), f"{found}: left out"
     return tuple(runs), f"{found}: kept; --same-artist drop leaves them out, keep leaves this unsaid"
+
+
+def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:
+    """True if any result is the query's own recording, or by its artist."""
+    results = Results.of([run.rankings for run in runs])
+    codes = {name: code for code, name in enumerate(results.names)}
+    asked = [exclusions.query_documents.get(query, query) for query in results.queries]
+    own = np.array([codes.get(document, -1) for document in asked], dtype=np.int64)
+    artists: dict[str, int] = {}
+    of_query = np.array(
+        [
+            artists.setdefault(exclusions.artists[one], len(artists)) if one in exclusions.artists else -1
+            for one in asked
+        ],
+        dtype=np.int64,
+    )
+    names = (exclusions.artists.get(name) for name in results.names)
+    artist = np.array([-2 if name is None else artists.get(name, -2) for name in names], dtype=np.int64)
+    itself = results.document == own[results.query]
+    return bool(np.any(itself | (artist[results.document] == of_query[results.query])))
 
 
 def _results(count: int) -> str:

@@ -21,9 +21,9 @@ from ir_measures import measures, providers
 from ir_measures.providers.base import Any as AnyValue
 from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
 
-from audiosim.corpus.model import Scale
+from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
-from audiosim.measures.judged import JudgedRuns, best_first, grades_of
+from audiosim.measures.judged import JudgedRuns, grades_of
 from audiosim.measures.measure import MEASURES, Measure
 
 GDEVAL_HIGHEST = 4
@@ -74,11 +74,10 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
 
     def _iter_calc(self, run: TYPE_RUN) -> Iterator[ir_measures.Metric]:
         retrieved = RunConverter(run).as_dict_of_dict()
-        queries = tuple(query for query in retrieved if query in self.judged)
-        rankings = [[_best_first(retrieved[query]) for query in queries]]
+        rankings = {query: _best_first(found) for query, found in retrieved.items() if query in self.judged}
+        given = {Pair(query, one): grade for query in rankings for one, grade in self.judged[query].items()}
         deepest = max(measure["cutoff"] for measure in self.measures)
-        grades = grades_of("qrels", queries, rankings, self.judged, deepest, "zero")
-        judged = best_first([self.judged[query] for query in queries])
+        queries, grades, judged = grades_of("qrels", [rankings], given, deepest, "zero")
         for measure in self.measures:
             runs = JudgedRuns(_scale(measure, self.judged), ("run",), queries, grades, judged)
             values = runs.scores(_ours(measure)).values[0].tolist()
@@ -86,8 +85,8 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
                 yield ir_measures.Metric(query_id=query, measure=measure, value=value)
 
 
-def _best_first(scores: dict[str, float]) -> list[str]:
-    return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
+def _best_first(scores: dict[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(scores, key=lambda document: (scores[document], document), reverse=True))
 
 
 def _scale(measure: measures.Measure, judged: dict[str, dict[str, float]]) -> Scale:

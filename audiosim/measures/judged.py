@@ -1,15 +1,15 @@
 """Scores of every system for every query, where the judgments are made."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair, Scale
+from audiosim.corpus.rankings import CodedRankings, coded, on_one_table
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
@@ -104,12 +104,9 @@ def graded_runs(
 
     given  grades by pair, from 0 to the highest of the scale
     """
-    by_query = _by_query(given)
-    queries = tuple(dict.fromkeys(query for run in collection.runs for query in run.rankings))
-    rankings = [[run.rankings.get(query, ()) for query in queries] for run in collection.runs]
-    grades = grades_of(collection.identifier, queries, rankings, by_query, cutoff, unjudged)
-    systems = tuple(run.system for run in collection.runs)
-    return JudgedRuns(collection.scale, systems, queries, grades, best_first([by_query.get(q, {}) for q in queries]))
+    rankings = [run.rankings for run in collection.runs]
+    queries, grades, judged = grades_of(collection.identifier, rankings, given, cutoff, unjudged)
+    return JudgedRuns(collection.scale, tuple(run.system for run in collection.runs), queries, grades, judged)
 
 
 def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error") -> Scores:
@@ -122,45 +119,123 @@ def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Un
     return judged_runs(collection, measure.cutoff, unjudged).scores(measure)
 
 
-def _by_query(grades: Mapping[Pair, float]) -> dict[str, dict[str, float]]:
-    by_query: dict[str, dict[str, float]] = {}
-    for (query, document), grade in grades.items():
-        by_query.setdefault(query, {})[document] = grade
-    return by_query
-
-
-def best_first(by_query: Sequence[Mapping[str, float]]) -> Array:
-    """(q, m) the grades of each query's documents, best first, 0 after the last."""
-    sizes = np.array([len(grades) for grades in by_query], dtype=np.int64)
-    table = np.zeros((len(sizes), int(sizes.max(initial=0))))
-    table[np.arange(table.shape[1]) < sizes[:, None]] = [grade for grades in by_query for grade in grades.values()]
-    return -np.sort(-table, axis=1)
-
-
 def grades_of(
     name: str,
-    queries: Sequence[str],
-    rankings: Sequence[Sequence[Sequence[str]]],
-    by_query: Mapping[str, Mapping[str, float]],
+    rankings: Sequence[Mapping[str, tuple[str, ...]]],
+    given: Mapping[Pair, float],
     cutoff: int,
-    unjudged: Unjudged,
-) -> Array:
-    """(s, q, n) the grades of the documents of each system's ranking for each query; NaN after the last.
+    unjudged: str,
+) -> tuple[tuple[str, ...], Array, Array]:
+    """Queries; (s, q, n) grades of the documents of each system, NaN after the last; (q, m) as in `JudgedRuns`.
 
     name      of the collection, for complaints
     rankings  for each system its documents for each query, best first
-    by_query  the grades of each query's documents
     """
     check_unjudged(unjudged)
+    runs = on_one_table([coded(one) for one in rankings])
+    queries = {query: code for code, query in enumerate(dict.fromkeys(query for run in runs for query in run.queries))}
+    known = _Known.of(given, queries, runs[0].names if runs else ())
     depth = None if unjudged == "skip" else cutoff
-    known = [by_query.get(query, {}) for query in queries]
-    rows = [
-        [_graded(documents[:depth], grades, unjudged, cutoff) for documents, grades in zip(lists, known, strict=True)]
-        for lists in rankings
-    ]
+    graded = [_graded(run, queries, known, depth) for run in runs]
     if unjudged == "error":
-        _complain(name, queries, rankings, known, rows)
-    return _rectangle(rows)
+        _complain(name, tuple(queries), runs, graded)
+    grades = _table([_settled(of, unjudged, cutoff) for of in graded], len(queries))
+    return tuple(queries), grades, known.best_first(len(queries))
+
+
+class _Graded(NamedTuple):
+    """The results of a system, ranking after ranking.
+
+    query     (r,) codes, those of a ranking together
+    document  (r,) codes
+    rank      (r,) from 1
+    grade     (r,) NaN where unjudged
+    """
+
+    query: Integers
+    document: Integers
+    rank: Integers
+    grade: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Grades of pairs by codes.
+
+    names   number of documents that have one
+    keys    (g,) query x names + document, rising
+    grades  (g,) of these
+    query   (j,) of all grades of the queries, also of documents that have no code
+    every   (j,) those grades
+    """
+
+    names: int
+    keys: Integers
+    grades: Array
+    query: Integers
+    every: Array
+
+    @classmethod
+    def of(cls, given: Mapping[Pair, float], queries: Mapping[str, int], names: Sequence[str]) -> "_Known":
+        codes = {document: code for code, document in enumerate(names)}
+        query = np.array([queries.get(query, -1) for query, _ in given], dtype=np.int64)
+        document = np.array([codes.get(document, -1) for _, document in given], dtype=np.int64)
+        grades, ours = np.array(list(given.values()), dtype=np.float64), query >= 0
+        keys = query * len(names) + document
+        order = np.flatnonzero(ours & (document >= 0))
+        order = order[np.argsort(keys[order])]
+        return cls(len(names), keys[order], grades[order], query[ours], grades[ours])
+
+    def find(self, keys: Integers) -> Array:
+        """(r,) grades of some keys, NaN where there is none."""
+        if not len(self.keys):
+            return np.full(len(keys), np.nan)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.grades[place], np.nan)
+
+    def best_first(self, queries: int) -> Array:
+        """(q, m) the grades of each query's documents, best first, 0 after the last."""
+        order = np.lexsort((-self.every, self.query))
+        query = self.query[order]
+        sizes = np.bincount(query, minlength=queries)
+        table = np.zeros((queries, int(sizes.max(initial=0))))
+        table[query, _places(sizes)] = self.every[order]
+        return table
+
+
+def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth: int | None) -> _Graded:
+    """The results of a system down to a depth."""
+    rank = _places(run.lengths) + 1
+    kept = np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth)
+    own = np.array([queries[query] for query in run.queries], dtype=np.int64)
+    query, document = np.repeat(own, run.lengths)[kept], run.documents[kept].astype(np.int64)
+    return _Graded(query, document, rank[kept], known.find(query * known.names + document))
+
+
+def _settled(of: _Graded, unjudged: str, cutoff: int) -> _Graded:
+    """Results without any whose grade is not known: of grade 0, or left out, those below moving up."""
+    if unjudged != "skip":
+        return of._replace(grade=np.nan_to_num(of.grade))
+    judged = np.flatnonzero(~np.isnan(of.grade))
+    query = of.query[judged]
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    rank = _places(np.diff(np.append(starts, len(query)))) + 1
+    kept = rank <= cutoff
+    return _Graded(query[kept], of.document[judged][kept], rank[kept], of.grade[judged][kept])
+
+
+def _places(sizes: Integers) -> Integers:
+    """Places in each of some stretches, from 0, one stretch after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def _table(graded: Sequence[_Graded], queries: int) -> Array:
+    """(s, q, n) grades of rankings of any length, NaN after the last."""
+    longest = max((int(of.rank.max(initial=0)) for of in graded), default=0)
+    table = np.full((len(graded), queries, longest), np.nan)
+    for system, of in enumerate(graded):
+        table[system, of.query, of.rank - 1] = of.grade
+    return table
 
 
 def check_unjudged(unjudged: str) -> None:
@@ -170,45 +245,16 @@ def check_unjudged(unjudged: str) -> None:
         )
 
 
-def _graded(
-    documents: Sequence[str], grades: Mapping[str, float], unjudged: Unjudged, cutoff: int
-) -> list[float | None]:
-    found = list(map(grades.get, documents))
-    if unjudged == "zero":
-        return [0.0 if grade is None else grade for grade in found] if None in found else found
-    if unjudged == "skip":
-        return list(islice((grade for grade in found if grade is not None), cutoff))
-    return found
-
-
-def _complain(
-    name: str,
-    queries: Sequence[str],
-    rankings: Sequence[Sequence[Sequence[str]]],
-    known: Sequence[Mapping[str, float]],
-    rows: Sequence[Sequence[Sequence[float | None]]],
-) -> None:
+def _complain(name: str, queries: Sequence[str], runs: Sequence[CodedRankings], graded: Sequence[_Graded]) -> None:
     """Refuse documents without judgment: how many pairs, and the first one."""
-    missing = dict.fromkeys(
-        (queries[q], rankings[s][q][i])
-        for s, row in enumerate(rows)
-        for q, found in enumerate(row)
-        if None in found
-        for i, grade in enumerate(found)
-        if grade is None
+    missing = [(of, np.flatnonzero(np.isnan(of.grade))) for of in graded]
+    first = next(((of, lines) for of, lines in missing if len(lines)), None)
+    if first is None:
+        return
+    of, lines = first
+    line = lines[np.lexsort((of.rank[lines], of.query[lines]))[0]]
+    count = len(
+        np.unique(np.concatenate([np.stack([of.query, of.document])[:, lines] for of, lines in missing], 1), axis=1).T
     )
-    if missing:
-        query, document = next(iter(missing))
-        first = f"the first is document {document} for query {query}"
-        raise InputError(
-            f"{name}: {len(missing)} retrieved pairs are not judged, {first}; choose unjudged=zero or skip"
-        )
-
-
-def _rectangle(rows: Sequence[Sequence[Sequence[float | None]]]) -> Array:
-    """(s, q, n) rows of any length, NaN after the last."""
-    lengths = np.array([[len(found) for found in row] for row in rows], dtype=np.int64)
-    table = np.full((*lengths.shape, int(lengths.max(initial=0))), np.nan)
-    values: Iterable[float | None] = (grade for row in rows for found in row for grade in found)
-    table[np.arange(table.shape[2]) < lengths[..., None]] = np.fromiter(values, dtype=np.float64, count=lengths.sum())
-    return table
+    said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
+    raise InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or skip")

@@ -188,13 +188,19 @@ class Belief:
 
     @cached_property
     def _ends(self) -> Array:
-        """(n, l - 1) ends of the levels of correlated gains, in deviations from the mean; see `probabilities`."""
+        """(n, l - 1) ends of the levels of all gains."""
+        return self._ends_at(np.arange(len(self.grades)))
+
+    def _ends_at(self, places: Integers) -> Array:
+        """(k, l - 1) ends of the levels of some correlated gains, in deviations from the mean; see `probabilities`."""
         mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
         judged = np.flatnonzero(self.judged)
         mean[judged], spread[judged] = self._held_out
-        below = np.clip(np.cumsum(self.marginals, axis=1)[:, :-1], 0, 1)
-        own = expectation(self.marginals, self.levels) / self.maximum
-        return self.use.ends(below, own, np.sqrt(self.prior.variance), mean, np.sqrt(spread))
+        marginals = self.marginals[places]
+        below = np.clip(np.cumsum(marginals, axis=1)[:, :-1], 0, 1)
+        own = expectation(marginals, self.levels) / self.maximum
+        deviation = np.sqrt(self.prior.variance[places])
+        return self.use.ends(below, own, deviation, mean[places], np.sqrt(spread[places]))
 
     @cached_property
     def _held_out(self) -> tuple[Array, Array]:
@@ -227,7 +233,7 @@ class Belief:
         mean, spread = self._held_out
         ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
         wanted = self.maximum * float(mean.mean())
-        seen = plain._ends[judged], ratio, plain._counts[judged], self.grades[judged]
+        seen = plain._ends_at(judged), ratio, plain._counts[judged], self.grades[judged]
         return replace(plain, use=plain.use.learn(self.levels, *seen, wanted))
 
     def using(self, levels: Levels) -> "Belief":

@@ -31,6 +31,11 @@ class Sketch:
         hashes = sorted(set(map(_hash, items)))
         return cls(tuple(hashes[:kept]), len(hashes) <= kept)
 
+    @property
+    def size(self) -> float:
+        """Estimate of the number of items, off by a sixteenth or so: the kept hashes are as dense as all of them."""
+        return len(self.hashes) if self.whole else (len(self.hashes) - 1) * 256**BYTES / int(self.hashes[-1], 16)
+
     def containment(self, items: Iterable[str]) -> float:
         """Estimate of the share of other items that are in the set; 0 where none of them is sampled.
 
@@ -59,10 +64,12 @@ def places_of(pool: Pool) -> set[str]:
 def documents_of(pool: Pool) -> set[str]:
     """The documents that some system retrieved, with what is known of them: identifier, genre and artist."""
     genres, artists = ((*names, "") for names in (pool.genre_names, pool.artist_names))  # place -1 is the unknown one
-    return {
-        f"{pool.pairs[place].document}\0{genres[pool.genre[place]]}\0{artists[pool.artist[place]]}"
-        for place in np.flatnonzero(pool.found).tolist()
-    }
+    found = np.flatnonzero(pool.found)
+    codes: dict[str, int] = {}
+    document = [codes.setdefault(pool.pairs[place].document, len(codes)) for place in found.tolist()]
+    known = np.unique(np.stack([np.array(document, dtype=np.int64), pool.genre[found], pool.artist[found]]), axis=1)
+    names = tuple(codes)
+    return {f"{names[one]}\0{genres[genre]}\0{artists[artist]}" for one, genre, artist in known.T.tolist()}
 
 
 def _hash(item: str) -> str:

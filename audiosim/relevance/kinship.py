@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Literal, get_args
 
+import numpy as np
+
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.content import documents_of, places_of
 from audiosim.relevance.provenance import Source
@@ -30,6 +32,7 @@ Kinship = Literal["home", "systems", "edition", "stranger"]
 NEAREST_FIRST: tuple[Kinship, ...] = get_args(Kinship)
 KIN: tuple[Kinship, ...] = ("systems", "edition")
 MOST = 0.95  # share of the places that are known at home: a corrected run does not make another collection
+TOO_MANY = 2  # times as many pairs as there are places are not in these, however far off their number is estimated
 HALF = 0.5  # share of the systems that have known names where they are the same
 SHARED = 0.05  # share of the documents that are known where they are the same
 
@@ -43,12 +46,14 @@ def kinship_of(pool: Pool, sources: Iterable[Source]) -> Kinship:
 
 def _kinship(pool: Pool, source: Source, places: Callable[[], set[str]], documents: Callable[[], set[str]]) -> Kinship:
     """Kinship with one collection; a file that does not have its content knows home by the hash of the whole pool."""
-    if source.pool == pool.content_hash:
+    if source.pairs == len(pool.pairs) and source.pool == pool.content_hash:
         return "home"
     if source.places is None or source.documents is None:
         return "stranger"
     same_scale = source.scale == str(pool.scale)
-    if same_scale and source.places.containment(places()) >= MOST:
+    # A pool has a place for each pair at least: where these are far more than all places learned from, no need to look.
+    larger = np.count_nonzero(pool.found) > TOO_MANY * source.places.size
+    if same_scale and not larger and source.places.containment(places()) >= MOST:
         return "home"
     series = {source.edition_of, source.collection} - {""}
     declared = pool.edition_of in series or source.edition_of == pool.collection

@@ -21,7 +21,8 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.audio import keep_closeness, likeness
 from audiosim.relevance.consensus import bands
-from audiosim.stats.layout import Layout
+from audiosim.stats.block_kernels import Cosines, SameCode
+from audiosim.stats.layout import Kernels, Layout
 
 ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # known of any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")
@@ -37,9 +38,9 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))
     found = sparse.csr_array(pool.retrieved.T).astype(np.float64)
-    kernels: dict[str, tuple[Array | Booleans, ...]] = {
-        "query": tuple(np.ones((len(rows), len(rows)), dtype=np.bool_) for rows in blocks),
-        "retrievers": tuple(_cosine(found[rows].toarray()) for rows in blocks),
+    kernels: dict[str, Kernels] = {
+        "query": SameCode(blocks, np.zeros(len(pool.pairs), dtype=np.int64)),
+        "retrievers": Cosines(blocks, found),
     }
     shared: dict[str, Array | sparse.csr_array] = {}
     if metadata:
@@ -54,7 +55,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
 
 
 def _metadata(
-    pool: Pool, blocks: tuple[Integers, ...], kernels: dict[str, tuple[Array | Booleans, ...]]
+    pool: Pool, blocks: tuple[Integers, ...], kernels: dict[str, Kernels]
 ) -> dict[str, Array | sparse.csr_array]:
     """The effects of genres and artists that queries share; kernels are added for those within a query."""
     pairing = np.where(
@@ -64,22 +65,11 @@ def _metadata(
     )
     genres, genres_alone = _shared(pairing, pool.query)
     artist, artist_alone = _shared(pool.artist, pool.query)
-    kernels["query_genre"] = _alike(pool.genre, blocks)
-    kernels["query_artist"] = _alike(pool.artist, blocks)
-    kernels["genres"] = _alike(pairing, blocks, genres_alone)
-    kernels["artist"] = _alike(pool.artist, blocks, artist_alone)
+    kernels["query_genre"] = SameCode(blocks, pool.genre)
+    kernels["query_artist"] = SameCode(blocks, pool.artist)
+    kernels["genres"] = SameCode(blocks, pairing, genres_alone)
+    kernels["artist"] = SameCode(blocks, pool.artist, artist_alone)
     return {"genres": genres, "artist": artist}
-
-
-def _cosine(found: Array) -> Array:
-    """(m, m) the cosines of the sets of systems that retrieved each of m pairs.
-
-    found  (m, s) 1 where a system retrieved a pair, in each row at least once
-    """
-    directions = found / np.sqrt(np.maximum(1, found.sum(axis=1, keepdims=True)))
-    cosines = directions @ directions.T
-    np.fill_diagonal(cosines, 1)
-    return np.asarray(cosines)
 
 
 def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans]:
@@ -101,21 +91,6 @@ def _indicators(code: Integers, count: int) -> sparse.csr_array:
     """(n, count) 1 where a row has a code, nothing in those of unknown code."""
     known = np.flatnonzero(code != UNKNOWN)
     return sparse.csr_array((np.ones(len(known)), (known, code[known])), shape=(len(code), count))
-
-
-def _alike(code: Integers, blocks: tuple[Integers, ...], among: Booleans | None = None) -> tuple[Booleans, ...]:
-    """For each block which of its pairs have one code: kernels; a pair of unknown code is only like itself.
-
-    among  (n,) which pairs to look at, all where None; others are not even like themselves
-    """
-    kernels = []
-    for rows in blocks:
-        alike = (code[rows, None] == code[rows]) & (code[rows] != UNKNOWN)
-        np.fill_diagonal(alike, True)
-        if among is not None:
-            alike &= among[rows, None] & among[rows]
-        kernels.append(alike)
-    return tuple(kernels)
 
 
 def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:

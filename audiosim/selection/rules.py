@@ -205,7 +205,7 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     weights  (s, s) symmetric, 0 or more, 0 on the diagonal
     """
     systems, pairs = across.shape
-    laplacian = np.diag(weights.sum(axis=1)) - weights
+    laplacian = (np.diag(weights.sum(axis=1)) - weights).astype(across.dtype)
     values, step = np.empty(pairs), max(1, AT_ONCE // systems)
     for start in range(0, pairs, step):
         part = across[:, start : start + step]

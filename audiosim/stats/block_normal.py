@@ -10,7 +10,7 @@ from scipy.linalg import block_diag, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.across import may_be_kept, reduced
+from audiosim.stats.across import may_be_kept, precision_of, reduced
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.loadings import Loadings
 from audiosim.stats.multivariate import Moments, Sparse
@@ -276,10 +276,16 @@ class BlockNormal:
         return self._acrosses[id(weights)][1]
 
     def _across(self, weights: Sparse) -> Array:
-        across = np.ascontiguousarray(self.sparse_loadings.times((self._weighted(weights) @ self.shared).T).T)
+        # By rows of an unknown each, which its block gathers and scatters whole: several times as fast as by columns.
+        count = weights.shape[0]
+        found = np.empty((len(self.mean), count), dtype=precision_of(count * len(self.mean)))
+        self.sparse_loadings.rows_times((self._weighted(weights) @ self.shared).T, found)
         for (sums, some), rows, within in zip(_by_block(weights, self.blocks), self.blocks, self.within, strict=True):
-            across[np.ix_(sums, rows)] += some @ within
-        return across
+            if len(sums) == count:
+                found[rows] += within @ some.T
+            else:
+                found[np.ix_(rows, sums)] += within @ some.T
+        return found.T
 
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
         """Values drawn, block by block.

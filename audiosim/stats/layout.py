@@ -9,10 +9,12 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.stats.block_kernels import Cosines, SameCode
 from audiosim.stats.block_normal import BlockNormal, check_blocks
 from audiosim.stats.loadings import Loadings
 
 REST = "rest"
+Kernels = SameCode | Cosines | tuple[Array, ...] | tuple[Booleans, ...] | tuple[Array | Booleans, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class Layout:
     """
 
     blocks: tuple[Integers, ...]
-    kernels: Mapping[str, tuple[Array | Booleans, ...]]
+    kernels: Mapping[str, Kernels]
     shared: Mapping[str, Array | sparse.csr_array]
     scale: Array
     trend: Array | None = None
@@ -50,7 +52,7 @@ class Layout:
         check_blocks(self.blocks, n)
         shapes = [(len(rows),) * 2 for rows in self.blocks]
         for name, kernels in self.kernels.items():
-            if [kernel.shape for kernel in kernels] != shapes:
+            if _shapes(kernels) != shapes:
                 raise InputError(f"kernels of {name} must have the shapes of the {len(shapes)} blocks")
         for name, columns in self.shared.items():
             if columns.shape[:1] != (n,) or columns.ndim != 2:
@@ -159,6 +161,13 @@ class Layout:
             None if self.trend is None else self.trend[places],
             None if self.times is None else self.times[places],
         )
+
+
+def _shapes(kernels: Kernels) -> list[tuple[int, ...]]:
+    """The shape of the kernel of each block, without making it."""
+    if isinstance(kernels, SameCode | Cosines):
+        return [(len(rows),) * 2 for rows in kernels.blocks]
+    return [kernel.shape for kernel in kernels]
 
 
 def _used(columns: Array | sparse.csr_array, places: Integers) -> Array | sparse.csr_array:

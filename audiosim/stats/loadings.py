@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.stats.multivariate import Sparse
 
 AT_ONCE = 4_096  # rows that are written out at a time
+CELLS = 200_000  # covariances of the effects of some rows that are at hand at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +96,13 @@ class Loadings(Sequence[Array]):
             found[self.blocks[block]] = part @ effects
         return found
 
+    def rows_times(self, effects: Array, into: NDArray[np.floating]) -> None:
+        """Write Z times these (p, s) to an array (n, s), of less precision where it is of less."""
+        for start in range(0, len(into), AT_ONCE):
+            into[start : start + AT_ONCE] = self.rows[start : start + AT_ONCE] @ effects
+        for block, part in self.changed.items():
+            into[self.blocks[block]] = part @ effects
+
     def weighted(self, weights: Sparse, changed: Iterator[tuple[Integers, Array]]) -> Array:
         """(s, p) these weights (s, n) times Z.
 
@@ -109,12 +118,15 @@ class Loadings(Sequence[Array]):
 
     def variances(self, covariance: Array) -> Array:
         """(n,) z' V z of each row, V (p, p)."""
-        found = np.empty(self.rows.shape[0])
-        for start in range(0, len(found), AT_ONCE):
-            part = self.rows[start : start + AT_ONCE]
-            line = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-            moved = np.asarray(part @ covariance)
-            found[start : start + AT_ONCE] = np.bincount(line, part.data * moved[line, part.indices], part.shape[0])
+        found = np.zeros(self.rows.shape[0])
+        for count in np.unique(self._counts).tolist():
+            places = np.flatnonzero(self._counts == count)
+            for start in range(0, len(places), max(1, CELLS // max(1, count**2))):
+                some = places[start : start + max(1, CELLS // max(1, count**2))]
+                cell = self.rows.indptr[some][:, None] + np.arange(count)
+                effect, data = self.rows.indices[cell], self.rows.data[cell]
+                between = covariance[effect[:, :, None], effect[:, None, :]]
+                found[some] = np.vecdot(np.matvec(between, data), data)
         for block, own in self.changed.items():
             found[self.blocks[block]] = np.vecdot(own @ covariance, own)
         return found

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import BROAD, FINE
-from audiosim.corpus.runs import read_runs
-from audiosim.corpus.trec_columns import Columns
+from audiosim.corpus.runs import _read_file, read_runs
+from audiosim.corpus.trec_columns import Columns, coded_words, names_of
+from audiosim.corpus.trec_runs import read_plain
 from audiosim.errors import FormatError, InputError
-from audiosim.measures import files
 from audiosim.measures.files import judged_files
 from audiosim.measures.judged import judged_runs
 
@@ -53,14 +54,48 @@ def assert_same(ours, theirs):
     np.testing.assert_array_equal(ours.judged, theirs.judged)
 
 
+def by_line(path):
+    """The runs of a file as the careful reader has them."""
+    return [(line, run.system, dict(run.rankings)) for line, run in _read_file(path, Exclusions(), lambda _: None)]
+
+
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("chunk", [1, 100, 2**23])
+def test_files_read_as_arrays_are_the_runs_read_line_by_line(tmp_path, seed, chunk):
+    paths, _ = write(tmp_path, seed)
+    together = tmp_path / "together.trec"
+    lines = [path.read_text().splitlines(keepends=True) for path in paths]
+    halves = [line for of in lines for line in of[: len(of) // 2]] + [
+        line for of in lines for line in of[len(of) // 2 :]
+    ]
+    together.write_text("".join(halves))  # systems, and some rankings, go on further down
+    expected = {path: by_line(path) for path in [*paths, together]}
+    found = read_plain([*paths, together], chunk)
+    assert len(expected[together]) == 3
+    assert {
+        path: [(line, system, dict(rankings)) for line, system, rankings in systems] for path, systems in found.items()
+    } == expected
+    assert len({id(rankings.names) for systems in found.values() for _, _, rankings in systems}) == 1
+
+
 @pytest.mark.parametrize("unjudged", ["zero", "skip"])
 @pytest.mark.parametrize("cutoff", [1, 5, 30])
-def test_files_read_as_arrays_are_the_collection_read_with_care(tmp_path, seed, unjudged, cutoff):
-    paths, judgments = write(tmp_path, seed)
-    ours = files._plain(paths, judgments, cutoff, None, unjudged, 2)
-    assert ours is not None
-    assert_same(ours, carefully(paths, judgments, cutoff, unjudged))
+def test_grades_are_those_found_one_by_one(tmp_path, unjudged, cutoff):
+    paths, judgments = write(tmp_path)
+    scale, judged = read_judgments(judgments)
+    known = {(one.query, one.document): one.grade for one in judged}
+    found = judged_files(paths, judgments, cutoff, unjudged=unjudged)
+    assert found.scale == scale
+    for path, of_system in zip(paths, found.grades, strict=True):
+        ((_, _, rankings),) = by_line(path)
+        for query, row in zip(found.queries, of_system, strict=True):
+            grades = [known.get((query, one)) for one in rankings.get(query, ())]
+            if unjudged == "skip":
+                grades = [grade for grade in grades if grade is not None]
+            assert row[~np.isnan(row)].tolist() == [grade or 0.0 for grade in grades[:cutoff]]
+    for query, row in zip(found.queries, found.judged, strict=True):
+        best = sorted((grade for (other, _), grade in known.items() if other == query), reverse=True)
+        assert row.tolist() == best + [0.0] * (len(row) - len(best))
 
 
 def test_judged_files_of_any_form_score(tmp_path):
@@ -125,8 +160,6 @@ def test_what_is_wrong_in_judgments_is_said_by_line(tmp_path, judgments, message
 @pytest.mark.parametrize(
     "run",
     [
-        f"{LINE}\nq2 Q0 a 1 2 A\nq1 Q0 b 2 2 A\n",
-        f"{LINE}\nq1 Q0 b 2 2 B\n",
         f"{LINE}\nq1 Q0 b 2  2 A\n",
         f"{LINE}\nq1 Q0 ä 2 2 A\n",
         f"{LINE}\nq1 Q0 {'b' * 80} 2 2 A\n",
@@ -142,7 +175,7 @@ def test_a_run_that_is_not_plain_is_left_to_the_careful_reader(tmp_path, run):
     (tmp_path / "run.trec").write_text(run, encoding="utf-8")
     (tmp_path / "judgments.qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
     paths, judgments = [tmp_path / "run.trec"], tmp_path / "judgments.qrels"
-    assert files._plain(paths, judgments, 5, None, "zero", 1) is None
+    assert read_plain(paths) == {}
     if "d\n" not in run:
         assert_same(judged_files(paths, judgments, 5, unjudged="zero"), carefully(paths, judgments, 5, "zero"))
 
@@ -188,3 +221,12 @@ def test_fields_are_told_apart_by_every_letter(texts):
     assert [columns.name(i, 0) for i in range(len(texts))] == texts
     words = [row.tobytes().rstrip(b"\0").decode() for row in columns.words(0)]
     assert words == texts
+
+
+@given(st.lists(st.text("abcdefghij", min_size=1, max_size=20), min_size=1, max_size=60))
+def test_codes_of_names_stand_for_these_names(names):
+    columns = Columns.split("".join(f"{name}\n" for name in names).encode(), 1)
+    distinct, code = coded_words(columns.words(0))
+    table = names_of(distinct)
+    assert [table[place] for place in code.tolist()] == names
+    assert len(set(table)) == len(table) == len(set(names))

@@ -1,0 +1,191 @@
+"""Large TREC runs as arrays, a few megabytes at a time and several at once; what is not plain is left to `runs`.
+
+Plain is ASCII of six columns with one space or tab between, and a rank that rises within each ranking; all else, and
+all that is wrong, is read by `corpus.runs` line by line, which makes every complaint. The rankings are the same.
+"""
+
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.lines import most_unpacked, open_bytes
+from audiosim.corpus.rankings import CodedRankings, Codes
+from audiosim.corpus.trec_columns import Columns, changes, coded_words, names_of
+
+CHUNK = 2**23  # bytes that are split at a time
+WINDOW = 6  # chunks that may wait to be taken in: it bounds memory
+QUERY, DOCUMENT, RANK, SCORE, SYSTEM = 0, 2, 3, 4, 5
+Found = list[tuple[int, str, CodedRankings]]  # line on which a system starts, its tag, and its rankings
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """Some lines of a file.
+
+    block      (b,) the line on which each stretch of one query and system starts
+    named      (b,) query and system of each stretch
+    names      distinct documents
+    document   (lines,) their codes
+    rank, score  (lines,)
+    """
+
+    block: Integers
+    named: Sequence[tuple[str, str]]
+    names: Sequence[str]
+    document: Codes
+    rank: Integers
+    score: Array
+
+
+def _chunk(data: bytes) -> _Chunk | None:
+    """The lines of a part of a file, None where they are not plain."""
+    columns = Columns.split(data, 6) if data.isascii() else None
+    if columns is None or not columns.narrow(QUERY, DOCUMENT, SYSTEM):
+        return None
+    rank, score = columns.whole_numbers(RANK), columns.numbers(SCORE)
+    if rank is None or score is None:
+        return None
+    block = np.flatnonzero(changes(columns.words(QUERY)) | changes(columns.words(SYSTEM)))
+    named = [(columns.name(line, QUERY), columns.name(line, SYSTEM)) for line in block.tolist()]
+    distinct, document = coded_words(columns.words(DOCUMENT))
+    return _Chunk(block, named, names_of(distinct), document, rank, score)
+
+
+@dataclass(eq=False)
+class _File:
+    """A file while its chunks come in.
+
+    names   the code of each document, shared by all files
+    lines   taken in so far
+    chunks  (block, document, rank, score) of each, the documents by shared codes
+    """
+
+    names: dict[str, int]
+    lines: int = 0
+    plain: bool = True
+    named: list[tuple[str, str]] = field(default_factory=list)
+    chunks: list[tuple[Integers, Codes, Integers, Array]] = field(default_factory=list)
+
+    def take(self, chunk: _Chunk | None) -> None:
+        self.plain = self.plain and chunk is not None
+        if chunk is None or not self.plain:
+            self.chunks.clear()
+            return
+        codes = np.array([self.names.setdefault(name, len(self.names)) for name in chunk.names], dtype=np.int32)
+        self.named += chunk.named
+        self.chunks.append((chunk.block + self.lines, codes[chunk.document], chunk.rank, chunk.score))
+        self.lines += len(chunk.document)
+
+    def systems(self, names: tuple[str, ...]) -> Found | None:
+        """The rankings of each system of the file, None where a rule of the form is broken, or a word is to be said."""
+        if not self.plain or not self.chunks:
+            return None
+        block: Integers = np.concatenate([chunk[0] for chunk in self.chunks])
+        document: Codes = np.concatenate([chunk[1] for chunk in self.chunks])
+        rank: Integers = np.concatenate([chunk[2] for chunk in self.chunks])
+        score: Array = np.concatenate([chunk[3] for chunk in self.chunks])
+        self.chunks.clear()
+        keys: dict[tuple[str, str], int] = {}
+        owner = np.array([keys.setdefault(key, len(keys)) for key in self.named], dtype=np.int64)
+        line = np.repeat(owner, np.diff(np.append(block, len(document))))
+        if np.any(owner[1:] < owner[:-1]):  # a ranking that goes on further down
+            order = np.argsort(line, kind="stable")
+            line, document, rank, score = line[order], document[order], rank[order], score[order]
+        same = line[1:] == line[:-1]
+        if np.any(same & (rank[1:] <= rank[:-1])):
+            return None
+        document = _best_first(line, document, score, same, names)
+        starts = np.searchsorted(line, np.arange(len(keys) + 1))
+        first = dict(zip(reversed(owner.tolist()), reversed(block.tolist()), strict=True))
+        rising = np.bincount(line[1:], same & (score[1:] > score[:-1]), len(keys)) > 0
+        falling = np.bincount(line[1:], same & (score[1:] < score[:-1]), len(keys)) > 0
+        found: Found = []
+        for system in dict.fromkeys(system for _, system in keys):
+            own = [code for (_, tag), code in keys.items() if tag == system]
+            if rising[own].any() and not falling[own].any():
+                return None
+            queries = tuple(query for query, tag in keys if tag == system)
+            some = np.concatenate([document[starts[code] : starts[code + 1]] for code in own])
+            ends = np.concatenate([[0], np.cumsum(np.diff(starts)[own])])
+            rankings = CodedRankings(queries, ends, some, names)
+            if rankings.repeated is not None:
+                return None
+            found.append((first[own[0]] + 1, system, rankings))
+        return found
+
+
+def _best_first(line: Integers, document: Codes, score: Array, same: Booleans, names: Sequence[str]) -> Codes:
+    """The documents with those of each ranking by score, equal ones by name, the greatest first, as trec_eval does it.
+
+    line  (lines,) number of the ranking, rising
+    same  (lines - 1,) whether the next line is of the same one
+    """
+    loose = np.unique(line[1:][same & (score[1:] >= score[:-1])])
+    if not len(loose):
+        return document
+    block = np.flatnonzero(np.isin(line, loose))
+    some, place = np.unique(document[block], return_inverse=True)
+    by_name = np.argsort(np.argsort(np.array([names[code] for code in some.tolist()])))
+    order = np.lexsort((-by_name[place], -score[block], line[block]))
+    sorted_ = document.copy()
+    sorted_[block] = document[block[order]]
+    return sorted_
+
+
+def read_plain(paths: Sequence[Path], chunk: int = CHUNK) -> dict[Path, Found]:
+    """The systems of those files that are plain TREC runs.
+
+    chunk  bytes that are split at a time
+    """
+    codes: dict[str, int] = {}
+    files = {path: _File(codes) for path in paths}
+    waiting: deque[tuple[Path, Future[_Chunk | None]]] = deque()
+    with ThreadPoolExecutor() as pool:
+        for path in files:
+            for data in _parts(path, chunk):
+                if not files[path].plain:
+                    break
+                waiting.append((path, pool.submit(_chunk, data)))
+                if len(waiting) > WINDOW:
+                    _take(files, waiting)
+        while waiting:
+            _take(files, waiting)
+        names = tuple(codes)
+        found = dict(zip(files, pool.map(lambda file: file.systems(names), files.values()), strict=True))
+    return {path: systems for path, systems in found.items() if systems is not None}
+
+
+def _take(files: dict[Path, _File], waiting: "deque[tuple[Path, Future[_Chunk | None]]]") -> None:
+    path, future = waiting.popleft()
+    files[path].take(future.result())
+
+
+def _parts(path: Path, chunk: int) -> Iterator[bytes]:
+    """The bytes of a file in parts of whole lines; an empty part, which is not plain, where it cannot be read."""
+    try:
+        yield from _whole_lines(path, chunk)
+    except (OSError, EOFError, zlib.error):
+        yield b""
+
+
+def _whole_lines(path: Path, chunk: int) -> Iterable[bytes]:
+    taken, rest, most = 0, b"", most_unpacked(path)
+    with open_bytes(path) as stream:
+        while data := stream.read(chunk):
+            taken += len(data)
+            if taken > most:
+                yield b""
+            end = data.rfind(b"\n") + 1
+            if end:
+                yield rest + data[:end]
+                rest = data[end:]
+            else:
+                rest += data
+        if rest:
+            yield rest

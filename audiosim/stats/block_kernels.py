@@ -1,0 +1,63 @@
+"""Kernels of blocks, made of what few numbers each value has, when they are asked for: nobody keeps m x m of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Booleans, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class SameCode(Sequence[Booleans]):
+    """For each block (m, m) which of its values have one code; a value of unknown code is only like itself.
+
+    blocks  for each block the places of its values (m,)
+    code    (n,) below 0 where unknown
+    among   (n,) which values to look at, all where None; others are not even like themselves
+    """
+
+    blocks: tuple[Integers, ...]
+    code: Integers
+    among: Booleans | None = None
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __iter__(self) -> Iterator[Booleans]:
+        return (self[block] for block in range(len(self)))
+
+    def __getitem__(self, block: int) -> Booleans:  # type: ignore[override]  # nobody slices blocks
+        rows = self.blocks[block]
+        code = self.code[rows]
+        alike = np.asarray((code[:, None] == code) & (code >= 0), dtype=np.bool_)
+        np.fill_diagonal(alike, True)
+        if self.among is not None:
+            alike &= self.among[rows, None] & self.among[rows]
+        return alike
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines(Sequence[Array]):
+    """For each block (m, m) the cosines of what its values have, 1 of a value and itself.
+
+    blocks  for each block the places of its values (m,)
+    found   (n, s) sparse: 1 for each thing that a value has
+    """
+
+    blocks: tuple[Integers, ...]
+    found: sparse.csr_array
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[block] for block in range(len(self)))
+
+    def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
+        found = self.found[self.blocks[block]].toarray()
+        directions = found / np.sqrt(np.maximum(1, found.sum(axis=1, keepdims=True)))
+        cosines = directions @ directions.T
+        np.fill_diagonal(cosines, 1)
+        return np.asarray(cosines)
