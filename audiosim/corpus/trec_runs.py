@@ -21,7 +21,7 @@ from audiosim.corpus.trec_columns import Columns, changes, coded_words, names_of
 CHUNK = 2**23  # bytes that are split at a time
 WINDOW = 6  # chunks that may wait to be taken in: it bounds memory
 QUERY, DOCUMENT, RANK, SCORE, SYSTEM = 0, 2, 3, 4, 5
-Found = list[tuple[int, str, CodedRankings]]  # line on which a system starts, its tag, and its rankings
+_Systems = list[tuple[int, str, CodedRankings]]  # line on which a system starts, its tag, and its rankings
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class _File:
         self.chunks.append((chunk.block + self.lines, codes[chunk.document], chunk.rank, chunk.score))
         self.lines += len(chunk.document)
 
-    def systems(self, names: tuple[str, ...]) -> Found | None:
+    def systems(self, names: tuple[str, ...]) -> _Systems | None:
         """The rankings of each system of the file, None where a rule of the form is broken, or a word is to be said."""
         if not self.plain or not self.chunks:
             return None
@@ -105,7 +105,7 @@ class _File:
         first = dict(zip(reversed(owner.tolist()), reversed(block.tolist()), strict=True))
         rising = np.bincount(line[1:], same & (score[1:] > score[:-1]), len(keys)) > 0
         falling = np.bincount(line[1:], same & (score[1:] < score[:-1]), len(keys)) > 0
-        found: Found = []
+        found: _Systems = []
         for system in dict.fromkeys(system for _, system in keys):
             own = [code for (_, tag), code in keys.items() if tag == system]
             if rising[own].any() and not falling[own].any():
@@ -138,7 +138,7 @@ def _best_first(line: Integers, document: Codes, score: Array, same: Booleans, n
     return sorted_
 
 
-def read_plain(paths: Sequence[Path], chunk: int = CHUNK) -> dict[Path, Found]:
+def read_plain(paths: Sequence[Path], chunk: int = CHUNK) -> dict[Path, _Systems]:
     """The systems of those files that are plain TREC runs.
 
     chunk  bytes that are split at a time
