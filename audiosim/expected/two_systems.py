@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.special import ndtri, stdtrit
 
 from audiosim.errors import InputError
+from audiosim.expected.another_sample import on_another_sample
 from audiosim.expected.ranking import Ranking
 from audiosim.showing import frame_of, notebook_html
 
@@ -141,6 +142,16 @@ class TwoSystems:
         return max(above, 1 - above)
 
     @property
+    def again(self) -> float | None:
+        """Probability of the likelier order on another sample of as many queries, see `on_another_sample`.
+
+        None for a verdict about these queries, and of systems known to be equal.
+        """
+        if self.ranking.sampling is None or self.equal:
+            return None
+        return float(on_another_sample(self.ranking)[self.ranking.place_of(self.a, self.b)])
+
+    @property
     def verdict(self) -> str:
         """better, worse, equal, or not told apart, at the level."""
         if self.equal:
@@ -177,6 +188,14 @@ class TwoSystems:
             return f"{self.a} and {self.b} cannot be told apart on {self.ranking.about.words}: {between}.{more}"
         between += f", confidence {self.confidence:.3f}"
         return f"{self.a} is {self.verdict} than {self.b} on {self.ranking.about.words}: {between}."
+
+    @property
+    def sentence_again(self) -> str:
+        """The order on another sample of as many queries, for people; empty where nothing is said of one."""
+        if self.again is None:
+            return ""
+        ahead = self.a if self.expectation > 0 else self.b
+        return f"On another {self.ranking.queries:,} queries, {ahead} is ahead with probability {self.again:.3f}."
 
     def __repr__(self) -> str:
         return self.sentence
@@ -217,6 +236,7 @@ class TwoSystems:
             "low": low,
             "high": high,
             "confidence": self.confidence,
+            "again": self.again,
             "verdict": self.verdict,
             "more": self.more,
             "model": self.ranking.model,

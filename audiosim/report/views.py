@@ -124,7 +124,7 @@ def _ranks(low: int, high: int) -> str:
 def verdict_view(found: TwoSystems, condition: Condition | None = None) -> RenderableType:
     """The verdict on two systems, whether a condition is shown, and on how many judgments that rests."""
     ranking, lines = found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
-    lines += [] if found.beside is None else [f"{found.beside.sentence}"]
+    lines += [found.sentence_again, "" if found.beside is None else found.beside.sentence]
     if condition is not None:
         shown = "Shown" if found.holds(condition) else "Not shown"
         lines.append(

@@ -13,6 +13,7 @@ from audiosim.corpus.model import Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
+from audiosim.expected.another_sample import on_another_sample
 from audiosim.expected.estimation import estimate, expected_scores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.sampled import SampledScores
@@ -136,7 +137,7 @@ def test_one_run_under_two_names_is_equal_about_any_queries_and_left_out(demo):
         rest = [row["confidence"] for row in with_copy.pair_rows() if not row["equal"]]
         assert with_copy.confidence == pytest.approx(np.mean(rest))
         found = two_systems(twice, first, "copy", about)
-        assert (found.verdict, found.confidence) == ("equal", 1.0)
+        assert (found.verdict, found.confidence, found.again) == ("equal", 1.0, None)
         assert found.sentence.startswith(f"{first} and copy are equal on ")
 
 
@@ -157,6 +158,11 @@ def test_a_verdict_says_what_it_is_about_with_the_other_beside_it(demo):
     assert (other.confidence, other.beside.confidence) == (1, found.confidence)
     assert found.to_dict()["beside"]["about"] == {"queries": "these", "listeners": "panel"}
     assert found.to_frame().loc[0, "about_queries"] == "queries"
+    place = found.ranking.place_of(a, b)
+    assert found.to_dict()["again"] == on_another_sample(found.ranking)[place] < found.confidence
+    ahead = a if found.expectation > 0 else b
+    assert found.sentence_again == f"On another 24 queries, {ahead} is ahead with probability {found.again:.3f}."
+    assert (other.again, other.sentence_again) == (None, "")
 
 
 def test_a_single_query_shows_nothing_of_others(tiny):
