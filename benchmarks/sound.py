@@ -52,7 +52,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def ours(path: Path, parameters: Parameters = STANDARD_FRAMES) -> object:
-    return describe.summarise(frames(decode.read(path), parameters).values)
+    return describe.summarise([frames(decode.read(path), parameters).values])
 
 
 def by_librosa(path: Path) -> object:
@@ -122,8 +122,8 @@ def stages(path: Path) -> Times:
         "spectra": milliseconds(lambda: spectrum_by_code(signal.samples, STANDARD_FRAMES)),
         "arrays": milliseconds(lambda: spectrum_by_arrays(signal.samples, STANDARD_FRAMES)),
         "frames": milliseconds(lambda: frames(signal)),
-        "gaussian": milliseconds(lambda: describe.summarise(found)),
-        "of samples": milliseconds(lambda: describe.summarise(frames(signal).values)),
+        "gaussian": milliseconds(lambda: describe.summarise([found])),
+        "of samples": milliseconds(lambda: describe.summarise([frames(signal).values])),
     }
 
 

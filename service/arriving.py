@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from audiosim.audio import decode
@@ -49,7 +48,7 @@ MOST_DOCUMENTS = 10_000  # that came to one collection
 LONGEST_IDENTIFIER = 1000  # characters of an identifier or a name
 LIMIT_S = 20.0  # that describing a recording may take
 POLL_S = 0.5
-READ = partial(decode.read, limits=LIMITS)
+READ = decode.Reader(limits=LIMITS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,60 +16,78 @@ LOWEST_HZ = 1000.0  # a recording that ends below is dull, not limited
 INSIDE = 0.9  # of the highest frequency that is heard: filters that limit a band begin about there
 
 
-def band_descriptors(levels: Samples) -> Array:
+def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | None = None) -> Array:
     """Four descriptors of each frame: (frames, 4).
 
         flatness               mean L - 10 log10 of the mean of P, in dB
-        onset flux             mean of max(0, L(t) - L(t - 1)), in dB, 0 in the first frame
+        onset flux             mean of max(0, L(t) - L(t - 1)), in dB, 0 in the first frame of a recording
         centroid of power      sum of b P / sum of P, b = 0, 1, ... counting bands
         centroid of magnitude  the same of the root of P
 
-    levels  (frames, bands) L in dB; P = 10^(L / 10)
+    levels   (frames, bands) L in dB; P = 10^(L / 10)
+    loudest  of the recording
+    before   (bands,) levels of the frame before the first; None where the recording begins
 
     Each within 1e-3 of librosa's spectral_flatness (as a level), onset_strength (of lag 1, not centred) and
     spectral_centroid, of the same levels, powers and magnitudes.
     """
     bands = levels.shape[1]
     sums = np.stack([np.ones(bands), np.arange(bands)], axis=1).astype(np.float32)  # of a frame, and weighted by band
-    relative = levels - levels.max()
+    relative = levels - loudest
     magnitude = np.multiply(relative, np.float32(np.log(10) / 20))
     np.exp(magnitude, out=magnitude)  # np.power takes five times as long
     magnitudes = magnitude @ sums
     power = np.square(magnitude, out=magnitude)
     powers = power @ sums
     flatness = relative @ sums[:, 0] / bands - 10 * np.log10(powers[:, 0] / bands)
-    rise = np.diff(relative, axis=0)
     flux = np.zeros(len(levels), np.float32)
+    if before is not None:
+        flux[:1] = np.maximum(relative[:1] - (before - loudest), 0) @ sums[:, 0] / bands
+    rise = np.diff(relative, axis=0)
     flux[1:] = np.maximum(rise, 0, out=rise) @ sums[:, 0] / bands
     centroids = [part[:, 1] / part[:, 0] for part in (powers, magnitudes)]
     return np.column_stack([flatness, flux, *centroids]).astype(float)
 
 
-def band_limit_hz(levels: Samples, parameters: Parameters) -> float | None:
-    """The frequency above which next to nothing is heard; None where a recording fills its band.
+class BandLimit:
+    """Highest frequency that is heard in a recording, told from its frames block by block.
 
-    levels  (frames, bands) in dB
-
-    Sound from a source of a lower rate leaves the highest bands empty, at the floor 80 dB below the loudest. All the
-    other levels then stand above that floor by how loud a frame is, and this one number drowns the rest. The limit is
-    the centre of the highest band that is above the floor by 6 dB in a twentieth of the frames, less those below it
-    that fall by more than 3 dB in four bands.
+    loudest  of all its levels
     """
-    bands = levels.shape[1]
-    if bands < 1 / TOP:
-        return None
-    loudest = levels.max()
-    threshold = loudest - np.float32(HEARD_DB)
-    top = bands - int(bands * TOP)
-    if (levels[:, top:] > threshold).mean(axis=0).max() > HEARD:
-        return None
-    heard = np.flatnonzero((levels > threshold).mean(axis=0) > HEARD)
-    mean = 10 * np.log10(np.exp((levels - loudest) * np.float32(np.log(10) / 10)).mean(axis=0))
-    last = int(heard[-1]) if len(heard) else 0
-    while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
-        last -= 1
-    limit = float(filter_banks(parameters).centres_hz[last])
-    return limit if limit >= LOWEST_HZ else None
+
+    def __init__(self, loudest: np.float32) -> None:
+        self._loudest, self._frames = loudest, 0
+        self._heard: Integers | int = 0
+        self._power: Samples | np.float32 = np.float32(0)
+
+    def add(self, levels: Samples) -> None:
+        """The next frames, (frames, bands) in dB."""
+        self._frames += len(levels)
+        self._heard = self._heard + np.count_nonzero(levels > self._loudest - np.float32(HEARD_DB), axis=0)
+        power = np.exp((levels - self._loudest) * np.float32(np.log(10) / 10))
+        self._power = self._power + power.sum(axis=0)
+
+    def limit_hz(self, parameters: Parameters) -> float | None:
+        """The frequency above which next to nothing is heard; None where a recording fills its band.
+
+        Sound from a source of a lower rate leaves the highest bands empty, at the floor 80 dB below the loudest. All
+        the other levels then stand above that floor by how loud a frame is, and this one number drowns the rest. The
+        limit is the centre of the highest band that is above the floor by 6 dB in a twentieth of the frames, less those
+        below it that fall by more than 3 dB in four bands.
+        """
+        bands = parameters.bands
+        if bands < 1 / TOP:
+            return None
+        share = np.asarray(self._heard / self._frames)
+        if share[bands - int(bands * TOP) :].max() > HEARD:
+            return None
+        heard = np.flatnonzero(share > HEARD)
+        mean = 10 * np.log10(self._power / self._frames)
+        last = int(heard[-1]) if len(heard) else 0
+        while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
+            last -= 1
+        limit = float(filter_banks(parameters).centres_hz[last])
+        return limit if limit >= LOWEST_HZ else None
 
 
 def mirrored_bins(limit_hz: float, parameters: Parameters) -> Integers:

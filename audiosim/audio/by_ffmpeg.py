@@ -1,7 +1,6 @@
 """Formats that libsndfile does not read, by the ffmpeg command of the machine: audioread's way, as in librosa."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from audiosim.audio import more_formats
 from audiosim.audio.completeness import Completeness
-from audiosim.audio.gathering import Decoded, Gathering
+from audiosim.audio.gathering import Conveyed, Gathering, S
 
 SUFFIXES = (
     *more_formats.SUFFIXES,
@@ -28,12 +27,14 @@ def ffmpeg_installed() -> bool:
     return which("ffmpeg") is not None and find_spec("audioread") is not None
 
 
-def decode_by_ffmpeg(path: Path, check: Callable[[int, int, int], None]) -> Decoded | str:
+def decode_by_ffmpeg(
+    path: Path, check: Callable[[int, int, int], None], start: Callable[[int], S], known: bool = False
+) -> Conveyed[S] | str:
     """All that can be decoded of the first stream of sound in a file, in 16 bits, or why nothing can.
 
-    check  hears frames, channels and rate in Hz as they are known, and may put an end to it
+    Arguments as for `more_formats.decode_other`.
     """
-    if not path.name.lower().endswith((*SUFFIXES, ".opus")):
+    if not known and not path.name.lower().endswith((*SUFFIXES, ".opus")):
         return "ffmpeg is not asked"
     with path.open("rb") as file:
         if file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(LISTS):
@@ -44,13 +45,12 @@ def decode_by_ffmpeg(path: Path, check: Callable[[int, int, int], None]) -> Deco
         with ffdec.FFmpegAudioFile(str(path.resolve()), READ) as opened:
             rate_hz, channels, promised = opened.samplerate, opened.channels, round(opened.duration * opened.samplerate)
             check(promised, channels, rate_hz)
-            gathering = Gathering(promised, lambda frames: check(frames, channels, rate_hz), 2.0**-15)
+            gathering = Gathering(start(rate_hz), rate_hz, lambda frames: check(frames, channels, rate_hz), 2.0**-15)
             for block in _whole_frames(opened, channels):
                 gathering.add(block)
     except (ffdec.FFmpegError, OSError) as error:
         return f"ffmpeg: {error}" if str(error) else "ffmpeg finds no sound in it"
-    decoded = gathering.result(rate_hz, False)
-    return replace(decoded, known=_completeness(gathering.frames, promised, rate_hz))
+    return gathering.result(False, _completeness(gathering.frames, promised, rate_hz))
 
 
 def _whole_frames(blocks: Iterable[bytes], channels: int) -> Iterator[NDArray[np.int16]]:

@@ -19,14 +19,16 @@ BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
 class Completeness:
     """Share of a recording that its file contains.
 
-    present  share of the promised sound that is in the file; 1 where nothing is promised
-    doubt    why that share may be wrong, empty if it is known
-    harm     damage of a file whose share is below 1
+    present    share of the promised sound that is in the file; 1 where nothing is promised
+    doubt      why that share may be wrong, empty if it is known
+    harm       damage of a file whose share is below 1
+    scattered  whether what is missing is missing here and there: what is left speaks for the whole
     """
 
     present: float = 1.0
     doubt: str = ""
     harm: str = "truncated"
+    scattered: bool = False
 
 
 def completeness(path: Path, container: str) -> Completeness:
@@ -90,7 +92,7 @@ def _pages(file: BinaryIO) -> Completeness:
         doubt = "it is a chain of Ogg streams, of which the first is decoded"
     elif not (ours and ours[-1].last):
         doubt = "its last Ogg page is cut or does not mark the end"
-    return Completeness(1 - _lost(ours), doubt, "damaged")
+    return Completeness(1 - _lost(ours), doubt, "damaged", scattered=True)
 
 
 def _lost(pages: list[_Page]) -> float:

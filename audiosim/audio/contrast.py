@@ -28,23 +28,30 @@ def octave_extremes(powers: Samples, parameters: Parameters, out: Samples) -> No
     np.matmul(np.sqrt(chosen, out=chosen), averages, out=out)
 
 
-def contrast(extremes: Samples) -> Array:
+def contrast(extremes: Samples, highest: Samples) -> Array:
     """Spectral contrast of a recording: (frames, 7), in dB.
 
         10 log10 peak - 10 log10 valley
 
     extremes  (frames, 14) peaks and valleys, see `octave_extremes`; neither is told apart 80 dB below its highest, or
               below 1e-10
+    highest   (2,) of the peaks and of the valleys of the recording
 
     Octaves: 0 to 200 Hz, 200 to 400 Hz, and so on; the last takes all above 6.4 kHz. Within 1e-3 of
     librosa.feature.spectral_contrast with its defaults. Jiang et al. (2002), doi:10.1109/ICME.2002.1035731.
     """
-    return _level(extremes[:, :OCTAVES]) - _level(extremes[:, OCTAVES:])
+    return _level(extremes[:, :OCTAVES], highest[0]) - _level(extremes[:, OCTAVES:], highest[1])
 
 
-def _level(magnitude: Samples) -> Array:
+def highest_of(extremes: Samples) -> Samples:
+    """(2,) the highest peak and the highest valley of some frames."""
+    return np.array([extremes[:, :OCTAVES].max(initial=0), extremes[:, OCTAVES:].max(initial=0)], np.float32)
+
+
+def _level(magnitude: Samples, highest: np.float32) -> Array:
     levels: Array = 10 * np.log10(np.maximum(FLOOR, magnitude.astype(float)))
-    np.maximum(levels, levels.max() - RANGE_DB, out=levels)
+    least = 10 * np.log10(max(FLOOR, float(highest))) - RANGE_DB
+    np.maximum(levels, least, out=levels)
     return levels
 
 

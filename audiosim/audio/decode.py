@@ -1,10 +1,10 @@
-"""A sound file -> Signal. The only code of audiosim that opens sound files."""
+"""A sound file -> Signal, or its samples piece by piece. The only code of audiosim that opens sound files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 import lazy_loader
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from audiosim.audio import by_ffmpeg, more_formats
 from audiosim.audio.completeness import Completeness, completeness
 from audiosim.audio.decoder import SUFFIXES, Decoder
-from audiosim.audio.gathering import Block, Decoded, Gathering, Samples
+from audiosim.audio.gathering import LOUDEST, Block, Conveyed, Decoded, Gathering, S, Samples
 from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
 from audiosim.errors import InputError, SoundError
 
@@ -25,13 +25,14 @@ soxr = lazy_loader.load("soxr")
 RATE_HZ = 22_050
 FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
-ENOUGH = 0.9  # of a truncated recording
+ENOUGH = 0.9  # of a truncated recording: what is cut off may be unlike the rest
+ENOUGH_SCATTERED = 0.25  # of one that is damaged here and there
 MP3_SLACK = 0.01  # without a length header the length of an MP3 is an estimate, good to this
 CLIPPED = 0.001  # share of samples at full scale from which a recording counts as clipped
 QUIET = 0.001  # peak below which a recording is noted as quiet: -60 dB, where 16 bits leave 5
 SILENT = 1e-4  # peak, the mean taken off, below which a recording counts as silent: -80 dB, three steps of 16 bits
-LOUDEST = 1e6  # in full scales; far more and the power of a frame leaves float32
 BLOCK = 2**18  # frames read at a time; soundfile seeks after each block, which costs MP3 a fresh start
+CHEAPER_ELSEWHERE = "OPUS"  # libsndfile takes three times as long for it as FFmpeg's decoder
 UNKNOWN_LENGTH = 2**62  # libsndfile gives 2 ** 63 - 1 where a header does not say
 
 
@@ -74,6 +75,84 @@ class Signal:
         return max(high - mean, mean - low) < SILENT
 
 
+class Whole:
+    """Sink that keeps all of a recording."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Samples] = []
+
+    def take(self, samples: Samples) -> None:
+        """See `Sink`."""
+        self._pieces.append(samples)
+
+    def end(self) -> None:
+        """See `Sink`."""
+
+    @property
+    def samples(self) -> Samples:
+        """Those that it was given."""
+        if len(self._pieces) != 1:
+            self._pieces = [np.concatenate([np.empty(0, np.float32), *self._pieces])]
+        return self._pieces[0]
+
+
+class Resampled(Generic[S]):
+    """Sink of one rate before a sink of another; resampling is soxr's HQ, as in librosa."""
+
+    def __init__(self, sink: S, rate_hz: int, wanted_hz: int) -> None:
+        self.sink = sink
+        self._stream = None
+        if rate_hz != wanted_hz:
+            self._stream = soxr.ResampleStream(rate_hz, wanted_hz, 1, dtype="float32", quality="HQ")
+
+    def take(self, samples: Samples) -> None:
+        """See `Sink`."""
+        self.sink.take(samples if self._stream is None else self._stream.resample_chunk(samples))
+
+    def end(self) -> None:
+        """See `Sink`."""
+        if self._stream is not None:
+            self.sink.take(self._stream.resample_chunk(np.empty(0, np.float32), last=True))
+        self.sink.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Way to open sound files, called with the path of one: its Signal; see `read`, whose other arguments these are."""
+
+    rate_hz: int = RATE_HZ
+    limits: SoundLimits = STANDARD_LIMITS
+    decoders: tuple[Decoder, ...] = ()
+
+    def __call__(self, path: str | Path) -> Signal:
+        whole, notes = self.feed(path, Whole)
+        return Signal(whole.samples, self.rate_hz, notes)
+
+    def feed(self, path: str | Path, start: Callable[[], S]) -> tuple[S, tuple[str, ...]]:
+        """A sink that got all samples of a file, a few at a time, and the notes on it.
+
+        start  a new sink: of what a decoder gives up, another may begin again
+        """
+        path = Path(path)
+        size_bytes = _check_file(path)
+        decoder = next((decoder for decoder in self.decoders if decoder.opens(path)), LIBSNDFILE)
+
+        def resampled(rate_hz: int) -> Resampled[S]:
+            return Resampled(start(), rate_hz, self.rate_hz)
+
+        if decoder is LIBSNDFILE:
+            heard = _heard(path, size_bytes, self.limits, resampled)
+        else:
+            heard = _handed_on(decoder.decode(path, size_bytes, self.limits), resampled)
+        problem = self.limits.problem(heard.frames, 1, heard.rate_hz, size_bytes) or _problem(heard)
+        if problem:
+            raise SoundError(f"{path}: {problem}")
+        return heard.sink.sink, _notes(heard)
+
+
+STANDARD_READER = Reader()
+
+
 def read(
     path: str | Path, rate_hz: int = RATE_HZ, limits: SoundLimits = STANDARD_LIMITS, decoders: Sequence[Decoder] = ()
 ) -> Signal:
@@ -86,21 +165,13 @@ def read(
     decoders of other kinds of file, by their suffixes; libsndfile opens all others
 
     A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow,
-    or samples that are NaN or infinite, lasts under 1 s, or less than 90 % of what it promises can be decoded.
-    What is accepted with a note: truncated or damaged to 90 % or more, or by an unknown amount; clipped;
+    or samples that are NaN or infinite, lasts under 1 s, is cut off before 90 % of what it promises, or is damaged so
+    that less than 25 % can be decoded. Decoding goes on behind what is damaged: libsndfile does so in MP3 and Ogg, PyAV
+    and ffmpeg in the other formats.
+    What is accepted with a note: truncated or damaged, to what share, or by an unknown amount; clipped;
     quiet; silent or constant (see `Signal.silent`).
     """
-    path = Path(path)
-    size_bytes = _check_file(path)
-    decoder = next((decoder for decoder in decoders if decoder.opens(path)), LIBSNDFILE)
-    decoded = decoder.decode(path, size_bytes, limits)
-    problem = limits.problem(len(decoded.samples), 1, decoded.rate_hz, size_bytes) or _problem(decoded)
-    if problem:
-        raise SoundError(f"{path}: {problem}")
-    samples = decoded.samples
-    if decoded.rate_hz != rate_hz:
-        samples = np.ascontiguousarray(soxr.resample(samples, decoded.rate_hz, rate_hz, quality="HQ"))
-    return Signal(samples, rate_hz, _notes(decoded))
+    return Reader(rate_hz, limits, tuple(decoders))(path)
 
 
 def load_libraries() -> None:
@@ -124,6 +195,25 @@ def _check_file(path: Path) -> int:
 
 
 def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
+    heard = _heard(path, size_bytes, limits, lambda rate_hz: Whole())
+    return Decoded(heard.sink.samples, heard.rate_hz, heard.peak, heard.at_full_scale, heard.gave_up, heard.known)
+
+
+def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
+    """All that somebody else's decoder gave, handed to a sink."""
+    samples, sink = decoded.samples, start(decoded.rate_hz)
+    if decoded.peak <= LOUDEST and len(samples):
+        sink.take(samples)
+    sink.end()
+    ends = float(samples.min(initial=np.inf)), float(samples.max(initial=-np.inf))
+    return Conveyed(
+        sink, len(samples), decoded.rate_hz, decoded.peak, *ends, decoded.at_full_scale, decoded.gave_up, decoded.known
+    )
+
+
+def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[int], S]) -> Conveyed[S]:
+    """All of a file that libsndfile can decode, or another decoder where that is more, or cheaper."""
+
     def check(frames: int, channels: int, rate_hz: int) -> None:
         problem = limits.problem(frames, channels, rate_hz, size_bytes)
         if problem:
@@ -134,15 +224,20 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
             if file.format == "RAW":  # libsndfile takes whatever is named .au for a telephone call
                 raise SoundError(f"{path}: cannot be decoded (it has no header), expected {FORMATS}")
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
-            decoded = _samples(file, lambda frames: check(frames, file.channels, file.samplerate))
-            known = _completeness(completeness(path, file.format), file, decoded)
-            decoded = replace(decoded, known=known)
-            return _opus_elsewhere(path, decoded, check) if decoded.gave_up and file.subtype == "OPUS" else decoded
+            known = completeness(path, file.format)
+            whole = known.present == 1 and not known.doubt
+            if file.subtype == CHEAPER_ELSEWHERE and whole and more_formats.installed():
+                found = more_formats.decode_other(path, check, start)
+                if isinstance(found, Conveyed):
+                    return found
+            heard = _by_libsndfile(file, start, lambda frames: check(frames, file.channels, file.samplerate))
+            heard = replace(heard, known=_completeness(known, file, heard))
+            return _elsewhere(path, heard, check, start) if heard.gave_up else heard
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
         reason = _reason(error)
-    found = next((decode(path, check) for installed, decode in OTHERS if installed()), reason)
-    if isinstance(found, Decoded):
-        return found
+    other = next((decode(path, check, start) for installed, decode in OTHERS if installed()), reason)
+    if isinstance(other, Conveyed):
+        return other
     raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
 
 
@@ -156,13 +251,16 @@ LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
 DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
 
 
-def _opus_elsewhere(path: Path, decoded: Decoded, check: Callable[[int, int, int], None]) -> Decoded:
-    """Opus that libsndfile gives up, as another decoder has it where that is more.
+def _elsewhere(
+    path: Path, heard: Conveyed[S], check: Callable[[int, int, int], None], start: Callable[[int], S]
+) -> Conveyed[S]:
+    """The sound of a file that libsndfile gives up, by another decoder where that is more.
 
-    It takes some whole files, such as those that ffmpeg writes, for malformed, see libsndfile issue 888.
+    It ends at the first damaged frame of a FLAC, and takes some whole files of Opus, such as those that ffmpeg writes,
+    for malformed, see libsndfile issue 888.
     """
-    found = next((decode(path, check) for installed, decode in OTHERS if installed()), "")
-    return found if isinstance(found, Decoded) and found.known.present > decoded.known.present else decoded
+    found = next((decode(path, check, start, True) for installed, decode in OTHERS if installed()), "")
+    return found if isinstance(found, Conveyed) and found.known.present > heard.known.present else heard
 
 
 def _reason(error: Exception) -> str:
@@ -180,18 +278,18 @@ def _remedy(path: Path) -> str:
     return f"; audiosim[formats] reads {path.suffix.lower()} files: pip install 'audiosim[formats]'"
 
 
-def _samples(file: "SoundFile", check: Callable[[int], None]) -> Decoded:
+def _by_libsndfile(file: "SoundFile", start: Callable[[int], S], check: Callable[[int], None]) -> Conveyed[S]:
     """Everything that comes out of the decoder; `check` hears how many frames, and may put an end to it."""
     whole = file.subtype == "PCM_16" and file.format in {"WAV", "WAVEX", "AIFF"}
     unit = 2.0**-15 if whole else 1.0  # whole numbers are read as such: libsndfile would take ten times as long
     buffer = np.empty((min(BLOCK, max(1024, file.frames)), file.channels), np.int16 if whole else np.float32)
-    gathering, gave_up = Gathering(file.frames, check, unit), False
+    gathering, gave_up = Gathering(start(file.samplerate), file.samplerate, check, unit), False
     while not gave_up:
         block, gave_up = _block(file, buffer)
         if not len(block):
             break
         gathering.add(block)
-    return gathering.result(file.samplerate, gave_up)
+    return gathering.result(gave_up)
 
 
 def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
@@ -204,43 +302,43 @@ def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
         return buffer[np.isfinite(buffer[:, 0])] if buffer.dtype == np.float32 else buffer[:0], True
 
 
-def _completeness(known: Completeness, file: "SoundFile", decoded: Decoded) -> Completeness:
+def _completeness(known: Completeness, file: "SoundFile", heard: Conveyed[S]) -> Completeness:
     """Completeness by the container, together with what came out of the decoder."""
     if file.frames >= UNKNOWN_LENGTH:
         return replace(known, doubt=known.doubt or "its header does not give its length")
-    present = min(1.0, len(decoded.samples) / file.frames) if file.frames else 1.0
-    if file.format == "MP3" and not decoded.gave_up and present > 1 - MP3_SLACK:
+    present = min(1.0, heard.frames / file.frames) if file.frames else 1.0
+    if file.format == "MP3" and not heard.gave_up and present > 1 - MP3_SLACK:
         present = 1.0
     return replace(known, present=min(known.present, present))
 
 
-def _problem(decoded: Decoded) -> str:
+def _problem(heard: Conveyed[S]) -> str:
     """Reason why the recording cannot be described honestly, empty if it can."""
-    seconds = len(decoded.samples) / decoded.rate_hz
-    if not np.isfinite(decoded.peak):
+    seconds, known = heard.frames / heard.rate_hz, heard.known
+    if not np.isfinite(heard.peak):
         return "holds samples that are NaN or infinite, expected finite ones"
-    if decoded.peak > LOUDEST:
-        return f"holds samples {decoded.peak:.3g} times full scale, expected at most {LOUDEST:.0e}"
-    if decoded.known.present < ENOUGH:
-        share = f"{100 * decoded.known.present:.0f} % of the sound that its header promises can be decoded"
-        return f"{decoded.known.harm}: only {share}, expected at least {100 * ENOUGH:.0f} %"
+    if heard.peak > LOUDEST:
+        return f"holds samples {heard.peak:.3g} times full scale, expected at most {LOUDEST:.0e}"
+    enough = ENOUGH_SCATTERED if known.scattered else ENOUGH
+    if known.present < enough:
+        share = f"{100 * known.present:.0f} % of the sound that its header promises can be decoded"
+        return f"{known.harm}: only {share}, expected at least {100 * enough:.0f} %"
     if seconds < SHORTEST_S:
         return f"lasts {seconds:.2f} s, expected at least {SHORTEST_S:.0f} s"
     return ""
 
 
-def _notes(decoded: Decoded) -> tuple[str, ...]:
-    notes, known = [], decoded.known
-    low, high = float(decoded.samples.min()), float(decoded.samples.max())
-    peak = max(high, -low)
+def _notes(heard: Conveyed[S]) -> tuple[str, ...]:
+    notes, known = [], heard.known
+    peak = max(heard.highest, -heard.lowest)
     if known.present < 1:
         notes.append(f"{known.harm}: {100 * known.present:.1f} % of the promised sound was decoded")
     if known.doubt:
         notes.append(f"may be truncated: {known.doubt}")
-    if decoded.at_full_scale >= CLIPPED:
-        notes.append(f"clipped: {100 * decoded.at_full_scale:.1f} % of samples at full scale")
-    if low == high:
-        notes.append(f"silent: every sample is {low:.4g} in the mean of the channels")
+    if heard.at_full_scale >= CLIPPED:
+        notes.append(f"clipped: {100 * heard.at_full_scale:.1f} % of samples at full scale")
+    if heard.lowest == heard.highest:
+        notes.append(f"silent: every sample is {heard.lowest:.4g} in the mean of the channels")
     elif peak < QUIET:
         notes.append(f"quiet: its peak is at {20 * np.log10(peak):.0f} dB of full scale")
     return tuple(notes)

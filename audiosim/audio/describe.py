@@ -12,9 +12,9 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.audio import cluster, decode, workers
-from audiosim.audio.decode import Signal
+from audiosim.audio.decode import STANDARD_READER, Reader, Signal
 from audiosim.audio.filter_banks import filter_banks
-from audiosim.audio.frames import Frames, frames
+from audiosim.audio.frames import FrameBlocks, framed, frames
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
@@ -77,7 +77,7 @@ def _listed(identifier: str, source: SoundSource) -> Recording:
 def describe_all(
     recordings: Iterable[Recording],
     parameters: Parameters,
-    read: Read = decode.read,
+    read: Read = STANDARD_READER,
     n_jobs: int | None = None,
     *,
     scheduler: str | None = None,
@@ -100,7 +100,7 @@ def describe_all(
         return _in_turn(partial(describe_file, parameters=parameters, read=read), recordings)
     import joblib
 
-    portable = read if read is decode.read else joblib.wrap_non_picklable_objects(read)
+    portable = read if isinstance(read, Reader) else joblib.wrap_non_picklable_objects(read)
     parameters = parameters.portable(joblib.wrap_non_picklable_objects)
     one = partial(describe_file, parameters=parameters, read=portable)
     limit = partial(_limit_s, limit_s)
@@ -156,7 +156,7 @@ def _lost(recording: Recording, why: str) -> Failure:
     return Failure(recording.path, f"its decoder {why}, expected {decode.FORMATS} that it can read")
 
 
-def describe_file(recording: Recording, parameters: Parameters, read: Read = decode.read) -> Described | Failure:
+def describe_file(recording: Recording, parameters: Parameters, read: Read = STANDARD_READER) -> Described | Failure:
     """The Gaussian of one file, or why there is none.
 
     A recording that already has a note is not opened; the note is the reason. A failed assertion in `read` is a bug and
@@ -168,8 +168,8 @@ def describe_file(recording: Recording, parameters: Parameters, read: Read = dec
     try:
         with _opened(place) as path:
             place = str(path)
-            signal = _heard(read, path)
-        return _described(recording, signal, frames(signal, parameters))
+            recorded, notes = _heard(read, path, parameters)
+            return _described(recording, recorded, notes)
     except SoundError as error:
         return Failure(recording.path, str(error).removeprefix(f"{place}: ").removeprefix(f"{recording.path}: "))
     except MemoryError:
@@ -180,25 +180,39 @@ def _opened(place: str) -> AbstractContextManager[Path]:
     return local_copy(place) if is_url(place) else nullcontext(Path(place))
 
 
-def _heard(read: Read, path: Path) -> Signal:
+def _heard(read: Read, path: Path, parameters: Parameters) -> tuple[FrameBlocks, tuple[str, ...]]:
+    """The frames of a file, and the notes on it."""
+    notes: tuple[str, ...] = ()
+
+    def hand_on(start: Callable[[], FrameBlocks]) -> FrameBlocks:
+        nonlocal notes
+        if isinstance(read, Reader):
+            found, notes = read.feed(path, start)
+            return found
+        signal, found = read(path), start()
+        notes = signal.notes
+        found.take(signal.samples)
+        found.end()
+        return found
+
     try:
-        return read(path)
+        return framed(hand_on, parameters), notes
     except (SoundError, MemoryError, AssertionError):
         raise
     except Exception as error:
         raise SoundError(f"{path}: its decoder failed ({one_line(error)}), expected {decode.FORMATS}") from error
 
 
-def _described(recording: Recording, signal: Signal, found: Frames) -> Described:
-    if len(found.values) < 2:
-        raise SoundError(f"{recording.path}: lasts {signal.duration_s:.3g} s, which is one frame, expected at least 2")
-    gaussian, ridge, still = summarise(found.values)
-    silent = signal.silent or still
+def _described(recording: Recording, found: FrameBlocks, notes: tuple[str, ...]) -> Described:
+    if found.frames < 2:
+        raise SoundError(f"{recording.path}: lasts {found.seconds:.3g} s, which is one frame, expected at least 2")
+    gaussian, ridge, still = summarise(found.values())
+    silent = found.silent or still
     known = replace(
         recording,
-        seconds=signal.duration_s,
-        frames=len(found.values),
-        note="; ".join(_notes(signal.notes, found.limit_hz, ridge, silent)),
+        seconds=found.seconds,
+        frames=found.frames,
+        note="; ".join(_notes(notes, found.limit_hz, ridge, silent)),
         silent=silent,
     )
     return Described(known, pack_row(gaussian))
@@ -215,25 +229,40 @@ def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent:
         yield f"steady: its frames do not vary in every direction, so {ridge:.2g} was added to each variance"
 
 
-def summarise(values: Array) -> tuple[Gaussian, float, bool]:
+def summarise(blocks: Iterable[Array]) -> tuple[Gaussian, float, bool]:
     """The Gaussian of a recording's frames; the ridge it took, 0 if none; whether they stand still.
 
         covariance  S + r I,  r = max(0, f - l1),  f = max(1e-3, 3e-6 ld),  l1 <= ... <= ld the eigenvalues of S
 
-    values  (n, d) frames, n at least 2
+    blocks  (n, d) of the frames at a time, at least 2 in all
 
     Frames of silence are all equal, and those of a pure tone span few directions, so they have no density. The ridge r
     gives them one, as thin as rounding allows (see STEADY), and leaves all other recordings unchanged. Because it is
     thin, such recordings are thousands of nats from music, where music is tens of nats from music: they are
     neighbours of each other only. Frames that stand still have ld <= 1e-3.
     """
-    mean = values.mean(axis=0, dtype=float)
-    centred = values - mean
-    covariance = centred.T @ centred / (len(values) - 1)
+    mean, covariance = _moments(blocks)
     eigenvalues = np.linalg.eigvalsh(covariance)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     ridge = max(0.0, max(STEADY, STEADY_SHARE * largest) - smallest)
     return Gaussian(mean, covariance + ridge * np.eye(len(mean))), ridge, largest <= STEADY
+
+
+def _moments(blocks: Iterable[Array]) -> tuple[Array, Array]:
+    """Mean and covariance of frames, a block at a time.
+
+    Each block is taken from its own mean, which loses no digits where the mean is far from 0, as sums of squares would.
+    Chan, Golub & LeVeque (1983), doi:10.1080/00031305.1983.10483115, equation 1.5b.
+    """
+    count, mean, scatter = 0, np.zeros(()), np.zeros(())
+    for values in blocks:
+        own = values.mean(axis=0, dtype=float)
+        centred = values - own
+        away, total = own - mean, count + len(values)
+        between = count * len(values) / total * np.outer(away, away) if count else 0.0
+        mean = mean + len(values) / total * away if count else own
+        scatter, count = scatter + (centred.T @ centred + between), total
+    return mean, scatter / (count - 1)
 
 
 def pack_row(gaussian: Gaussian) -> Array:

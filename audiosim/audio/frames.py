@@ -1,20 +1,32 @@
-"""A Signal -> the frames that describe it."""
+"""A recording, whole or piece by piece -> the frames that describe it.
 
+What a frame is depends on the loudest of all frames, which is known at the end. So spectra are kept until then, those
+of long recordings in a temporary file: memory does not grow with length.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
+from weakref import finalize
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.audio.bands import band_descriptors, band_limit_hz, mirrored_bins
-from audiosim.audio.contrast import contrast, octave_extremes
-from audiosim.audio.decode import Signal
+from audiosim.audio.bands import BandLimit, band_descriptors, mirrored_bins
+from audiosim.audio.contrast import contrast, highest_of, octave_extremes
+from audiosim.audio.decode import SILENT, Signal
 from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.gathering import Samples
-from audiosim.audio.mfcc import decibels_of, filtered, mfcc
+from audiosim.audio.mfcc import decibels_of, filtered, floored, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.spectra import has_code, powers
 from audiosim.code_door import by_code
 from audiosim.errors import InputError, SoundError
+
+BLOCK = 1536  # frames made at a time: half a minute and more, so that clips are made at once
+IN_MEMORY = 2**22  # bytes of spectra, from which on they are kept in a file
 
 
 class Frames(NamedTuple):
@@ -35,30 +47,171 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 
     Frames are centred, with zeros beyond the ends. All is computed in single precision, the result handed out in
     double: each descriptor within 1e-3 of librosa's; silence gives the floor, which is finite. Plain MFCC are librosa's
-    of any sound. With other descriptors, the empty part of a band-limited recording (see `band_limit_hz`) is replaced
-    by the mirror image of the part below, so that it can be compared with others.
+    of any sound. With other descriptors, the empty part of a band-limited recording (see `BandLimit.limit_hz`) is
+    replaced by the mirror image of the part below, so that it can be compared with others.
     """
     if signal.rate_hz != parameters.rate_hz:
         raise InputError(f"the rate must be the {parameters.rate_hz} Hz of the parameters, got {signal.rate_hz} Hz")
-    spectrum, limit_hz = _Spectrum(signal.samples, parameters), None
-    if not parameters.plain:
-        limit_hz = band_limit_hz(spectrum.levels, parameters)
-        if limit_hz is not None:
-            spectrum = _Spectrum(signal.samples, parameters, mirrored_bins(limit_hz, parameters))
-    columns = [_column(one, spectrum, signal, parameters) for one in parameters.descriptors]
-    return Frames(columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1), limit_hz)
+
+    def hand_on(start: Callable[[], FrameBlocks]) -> FrameBlocks:
+        recording = start()
+        recording.take(signal.samples)
+        recording.end()
+        return recording
+
+    recording = framed(hand_on, parameters)
+    return Frames(np.concatenate(list(recording.values())), recording.limit_hz)
 
 
-class _Spectrum:
-    """Spectrum that all descriptors of ours are made from, in one pass over the transforms.
+def framed(hand_on: "Callable[[Callable[[], FrameBlocks]], FrameBlocks]", parameters: Parameters) -> "FrameBlocks":
+    """The frames of a recording, its band filled where that is limited.
 
-    levels    (frames, bands) in dB
-    extremes  (frames, 2 octaves) magnitudes of peaks and valleys, where contrast is asked for
+    hand_on  gives all samples to a new FrameBlocks, and that back; a second time for a long recording whose band ends
+    """
+    recording = hand_on(lambda: FrameBlocks(parameters))
+    limit_hz = None if parameters.plain else recording.heard_to_hz
+    if limit_hz is None:
+        return recording
+    filled, samples = FrameBlocks(parameters, limit_hz), recording.samples
+    if samples is None:
+        return hand_on(lambda: FrameBlocks(parameters, limit_hz))
+    filled.take(samples)
+    filled.end()
+    return filled
+
+
+class FrameBlocks:
+    """Sink that makes the frames of a recording, a block at a time.
+
+    parameters  of the frames; descriptors of somebody else's need all samples at once, and so get them
+    limit_hz    where the band ends: the part above is filled with the mirror image of that below; None: it does not
     """
 
-    def __init__(self, samples: Samples, parameters: Parameters, source: Integers | None = None) -> None:
-        mel, self.extremes = _spectrum(samples, parameters, source)
-        self.levels = decibels_of(mel)
+    def __init__(self, parameters: Parameters, limit_hz: float | None = None) -> None:
+        self.parameters, self.limit_hz = parameters, limit_hz
+        self._source = None if limit_hz is None else mirrored_bins(limit_hz, parameters)
+        foreign = any(isinstance(one, Descriptor) for one in parameters.descriptors)
+        self._block = math.inf if foreign else BLOCK
+        self._around = math.ceil(parameters.frame / 2 / parameters.hop)  # frames at an end that samples beyond enter
+        self._waiting: list[Samples] = []  # samples from that of frame `self._from` on
+        self._from = self._count = 0
+        self._ends, self._sum = [math.inf, -math.inf], 0.0
+        self._spectra = _Kept(parameters)
+        self.samples: Samples | None = None  # all of them, where they made one block
+
+    def take(self, samples: Samples) -> None:
+        """See `Sink`."""
+        if not len(samples):
+            return
+        self._count += len(samples)
+        self._ends = [min(self._ends[0], float(samples.min())), max(self._ends[1], float(samples.max()))]
+        self._sum += float(samples.sum(dtype=float))
+        self._waiting.append(samples)
+        # Held back: the frames that samples still to come enter.
+        while self._count // self.parameters.hop - self._around - self._spectra.frames >= self._block:
+            self._make(self._spectra.frames + BLOCK)
+
+    def end(self) -> None:
+        """See `Sink`."""
+        self._make(1 + self._count // self.parameters.hop)
+        if not self._from:
+            self.samples = self._waiting[0] if self._waiting else np.empty(0, np.float32)
+        self._waiting = []
+
+    def _make(self, stop: int) -> None:
+        """The spectra of the frames up to one, from samples that reach beyond both ends."""
+        hop, start = self.parameters.hop, self._spectra.frames
+        self._waiting = [self._waiting[0] if len(self._waiting) == 1 else np.concatenate([_NONE, *self._waiting])]
+        own = slice(start - self._from, stop - self._from)
+        mel, extremes = _spectrum(self._waiting[0][: (own.stop + self._around) * hop], self.parameters, self._source)
+        self._spectra.add(mel[own], extremes[own])
+        keep = max(0, stop - self._around)
+        if self._count // hop >= stop:
+            self._waiting, self._from = [self._waiting[0][(keep - self._from) * hop :].copy()], keep
+
+    @property
+    def frames(self) -> int:
+        """Their number."""
+        return self._spectra.frames
+
+    @property
+    def seconds(self) -> float:
+        """Length of the recording."""
+        return self._count / self.parameters.rate_hz
+
+    @property
+    def silent(self) -> bool:
+        """See `Signal.silent`."""
+        low, high = self._ends
+        mean = self._sum / max(1, self._count)
+        return high - low < 2 * SILENT and max(high - mean, mean - low) < SILENT
+
+    @cached_property
+    def heard_to_hz(self) -> float | None:
+        """Frequency at which its band ends, None where it is not known to end; see `BandLimit.limit_hz`."""
+        hearing = BandLimit(self._spectra.loudest)
+        for levels, _ in self._spectra.blocks():
+            hearing.add(floored(levels, self._spectra.loudest))
+        return hearing.limit_hz(self.parameters)
+
+    def values(self) -> Iterator[Array]:
+        """The frames, (n, d) of them at a time."""
+        kept, before = self._spectra, None
+        for levels, extremes in kept.blocks():
+            floored(levels, kept.loudest)
+            columns = [self._column(one, levels, extremes, before) for one in self.parameters.descriptors]
+            yield columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+            before = levels[-1]
+
+    def _column(self, one: str | Descriptor, levels: Samples, extremes: Samples, before: Samples | None) -> Array:
+        """(n, d) of one descriptor."""
+        kept = self._spectra
+        if isinstance(one, Descriptor):
+            samples = _NONE if self.samples is None else self.samples
+            return _from_elsewhere(one, samples, self.parameters.rate_hz, len(levels))
+        if one == MFCC:
+            return mfcc(levels, kept.loudest, self.parameters)
+        if one == CONTRAST:
+            return contrast(extremes, kept.highest)
+        return band_descriptors(levels, kept.loudest, before)
+
+
+_NONE = np.empty(0, np.float32)
+
+
+class _Kept:
+    """Spectra of a recording, in order: (n, bands) levels in dB and (n, 14) extremes at a time."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._bands, self.frames, self._sizes = parameters.bands, 0, list[tuple[int, int]]()
+        self.loudest, self.highest = np.float32(-np.inf), np.zeros(2, np.float32)
+        self._file = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - open for as long as the spectra are needed
+        finalize(self, self._file.close)
+
+    def add(self, mel: Samples, extremes: Samples) -> None:
+        """The next frames; `mel` is mel power."""
+        levels = decibels_of(np.ascontiguousarray(mel))
+        self.loudest = np.maximum(self.loudest, levels.max())
+        if extremes.shape[1]:
+            self.highest = np.maximum(self.highest, highest_of(extremes))
+        try:
+            self._file.write(levels.data)
+            self._file.write(np.ascontiguousarray(extremes).data)
+        except OSError as error:
+            raise SoundError(f"does not fit into temporary files ({error.strerror}), expected room there") from None
+        self.frames += len(levels)
+        self._sizes.append((len(levels), extremes.shape[1]))
+
+    def blocks(self) -> Iterator[tuple[Samples, Samples]]:
+        """As they were added, all of them each time."""
+        self._file.seek(0)
+        for frames, columns in self._sizes:
+            yield self._read(frames, self._bands), self._read(frames, columns)
+
+    def _read(self, frames: int, columns: int) -> Samples:
+        array = np.empty((frames, columns), np.float32)
+        array.reshape(-1)[:] = np.frombuffer(self._file.read(array.nbytes), np.float32)
+        return array
 
 
 def _spectrum(samples: Samples, parameters: Parameters, source: Integers | None) -> tuple[Samples, Samples]:
@@ -87,19 +240,10 @@ def spectrum_by_arrays(
     return mel, extremes
 
 
-def _column(one: str | Descriptor, spectrum: _Spectrum, signal: Signal, parameters: Parameters) -> Array:
-    """(frames, d) of one descriptor."""
-    if isinstance(one, Descriptor):
-        return _from_elsewhere(one, signal, len(spectrum.levels))
-    if one == MFCC:
-        return mfcc(spectrum.levels, parameters)
-    return contrast(spectrum.extremes) if one == CONTRAST else band_descriptors(spectrum.levels)
-
-
-def _from_elsewhere(one: Descriptor, signal: Signal, count: int) -> Array:
+def _from_elsewhere(one: Descriptor, samples: Samples, rate_hz: int, count: int) -> Array:
     if one.function is None:
         raise InputError(f"descriptor {one.name} is known by its name only, expected the function that computes it")
-    values = np.atleast_2d(np.asarray(one.function(y=signal.samples, sr=signal.rate_hz), dtype=float))
+    values = np.atleast_2d(np.asarray(one.function(y=samples, sr=rate_hz), dtype=float))
     if values.shape != (one.size, count):
         raise SoundError(f"descriptor {one.name} gave {values.shape}, expected {(one.size, count)}, d and frames")
     if not np.isfinite(values).all():

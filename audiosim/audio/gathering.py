@@ -1,7 +1,8 @@
-"""Gathering of what decoders give: block by block -> all of a recording, mixed down."""
+"""Blocks of what a decoder gives -> one channel, handed on as they come, and what is known of all of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,22 @@ Samples = NDArray[np.float32]
 Block = NDArray[np.float32] | NDArray[np.int16]
 
 FULL_SCALE = 1 - 2.0**-15  # the highest sample of 16 bits; lower depths reach it on the negative side
-ROOM = 2**22  # frames that there is room for at first; doubled when it is full, since a header may lie
+LOUDEST = 1e6  # in full scales; far more and the power of a frame leaves float32
+
+
+class Sink(Protocol):
+    """Receiver of a recording's samples, of one channel, in order."""
+
+    def take(self, samples: Samples) -> None:
+        """The next samples; nobody writes to them any more."""
+        ...
+
+    def end(self) -> None:
+        """There are no more."""
+        ...
+
+
+S = TypeVar("S", bound=Sink)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,50 +50,72 @@ class Decoded:
     known: Completeness
 
 
-class Gathering:
-    """Blocks of samples, mixed down as they arrive.
+@dataclass(frozen=True, slots=True, eq=False)
+class Conveyed(Generic[S]):
+    """Facts about a file whose sound went to a sink; as in `Decoded`, which holds the sound itself.
 
-    expected  frames that the header promises
-    check     called with the number of frames before they are kept; it may raise an error
-    unit      of the numbers in the blocks, in full scales
+    sink     that has it
+    frames   samples of one channel
+    lowest, highest  of the mean of the channels
     """
 
-    def __init__(self, expected: int, check: Callable[[int], None], unit: float = 1.0) -> None:
-        self._samples, self._check, self._unit = np.empty(min(ROOM, expected), np.float32), check, unit
+    sink: S
+    frames: int
+    rate_hz: int
+    peak: float
+    lowest: float
+    highest: float
+    at_full_scale: float
+    gave_up: bool
+    known: Completeness
+
+
+class Gathering(Generic[S]):
+    """Blocks of samples, mixed down and handed on as they arrive.
+
+    sink     that gets them; nothing more once a sample is no number, or beyond any scale
+    rate_hz  of the samples
+    check    called with the number of frames before they are handed on; it may raise an error
+    unit     of the numbers in the blocks, in full scales
+    """
+
+    def __init__(self, sink: S, rate_hz: int, check: Callable[[int], None], unit: float = 1.0) -> None:
+        self._sink, self._rate_hz, self._check, self._unit = sink, rate_hz, check, unit
         self.frames = self._full = self._numbers = 0
-        self._peaks = [0.0]
+        self._peak = 0.0
+        self._lowest, self._highest = np.inf, -np.inf
 
     def add(self, block: Block) -> None:
-        """Keep the next frames, (n, channels)."""
+        """Hand on the next frames, (n, channels)."""
         if not len(block):
             return
-        n, unit = self.frames, self._unit
-        self._check(n + len(block))
-        if n + len(block) > len(self._samples):
-            more = np.empty(max(n, len(block)), np.float32)
-            self._samples = np.concatenate([self._samples[:n], more])
-        _mix(block, unit, self._samples[n : n + len(block)])
-        self.frames, self._numbers = n + len(block), self._numbers + block.size
-        self._peaks.append(unit * max(float(block.max()), -float(block.min())))
-        if self._peaks[-1] >= FULL_SCALE:
+        unit = self._unit
+        self._check(self.frames + len(block))
+        self.frames, self._numbers = self.frames + len(block), self._numbers + block.size
+        peak = unit * max(float(block.max()), -float(block.min()))
+        self._peak = float(np.maximum(self._peak, peak))  # NaN stays
+        if peak >= FULL_SCALE:
             self._full += int(np.count_nonzero((block >= FULL_SCALE / unit) | (block <= -FULL_SCALE / unit)))
+        if self._peak <= LOUDEST:
+            mean = _mixed(block, unit)
+            self._lowest, self._highest = min(self._lowest, float(mean.min())), max(self._highest, float(mean.max()))
+            self._sink.take(mean)
 
-    def result(self, rate_hz: int, gave_up: bool) -> Decoded:
-        """All there was."""
+    def result(self, gave_up: bool, known: Completeness | None = None) -> Conveyed[S]:
+        """Facts about all of it, once there is no more."""
+        self._sink.end()
         share = self._full / max(1, self._numbers)
-        return Decoded(
-            self._samples[: self.frames], rate_hz, float(np.max(self._peaks)), share, gave_up, Completeness()
-        )
+        ends = self._lowest, self._highest
+        known = known or Completeness()
+        return Conveyed(self._sink, self.frames, self._rate_hz, self._peak, *ends, share, gave_up, known)
 
 
-def _mix(block: Block, unit: float, mean: Samples) -> None:
+def _mixed(block: Block, unit: float) -> Samples:
     """The mean of the channels; summed one by one, since numpy takes 30 times as long for a mean over a short axis."""
-    scale = np.float32(unit / block.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # infinities are refused later
-        if block.shape[1] == 1:
-            np.multiply(block[:, 0], scale, out=mean)
-            return
-        np.add(block[:, 0], block[:, 1], out=mean, dtype=np.float32)
-        for channel in block.T[2:]:
-            np.add(mean, channel, out=mean)
-        np.multiply(mean, scale, out=mean)
+    mean, scale = np.empty(len(block), np.float32), np.float32(unit / block.shape[1])
+    if block.shape[1] == 1:
+        return np.multiply(block[:, 0], scale, out=mean)
+    np.add(block[:, 0], block[:, 1], out=mean, dtype=np.float32)
+    for channel in block.T[2:]:
+        np.add(mean, channel, out=mean)
+    return np.multiply(mean, scale, out=mean)

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers, Precision
-from audiosim.audio import decode, index_store, packing
+from audiosim.audio import index_store, packing
 from audiosim.audio.checksums import check_rows
+from audiosim.audio.decode import STANDARD_READER, Reader
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
 from audiosim.audio.index_store import Appender, Recording, Recordings
@@ -307,7 +308,7 @@ def extract(
     *,
     into: str | Path | None = None,
     parameters: Parameters | None = None,
-    read: Read = decode.read,
+    read: Read = STANDARD_READER,
     progress: ShowProgress | None = None,
     scheduler: str | None = None,
     prune: bool = False,
@@ -333,7 +334,7 @@ def extract(
     need("sound", "describing sound")
     suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
     if decoders:
-        read = partial(decode.read, decoders=decoders)
+        read = Reader(decoders=tuple(decoders))
     sources: Mapping[str, SoundSource] = sound if isinstance(sound, Mapping) else find_sounds(sound, suffixes)
     files, report = listed(sources), progress or _unwatched
     parameters = parameters or _parameters_of(into)

@@ -14,28 +14,32 @@ RANGE_DB = 80.0  # below the loudest band of the recording nothing is told apart
 SPAN = 96  # bins that bands filtered together span: more would multiply by more zeros, fewer be too many products
 
 
-def mfcc(levels: Samples, parameters: Parameters) -> Array:
+def mfcc(levels: Samples, loudest: np.float32, parameters: Parameters) -> Array:
     """Mel-frequency cepstral coefficients: (frames, coefficients), in dB.
 
         DCT-II, orthonormal, of L
 
-    levels  (frames, bands) L in dB, see `decibels_of`
+    levels   (frames, bands) L in dB, see `floored`
+    loudest  of the recording
 
     Within 1e-3 of librosa.feature.mfcc with its defaults. McFee et al. (2015), doi:10.25080/Majora-7b98e3ed-003.
     """
     cosines = filter_banks(parameters).cosines
     # From the middle of the range: sums in single precision lose less where numbers are small.
-    middle = np.float32(levels.max() - RANGE_DB / 2)
+    middle = np.float32(loudest - RANGE_DB / 2)
     coefficients: Array = ((levels - middle) @ cosines).astype(float) + float(middle) * cosines.sum(axis=0, dtype=float)
     return coefficients
 
 
 def decibels_of(power: Samples) -> Samples:
-    """Levels in dB of the mel power of a recording: max(L, max L - 80), L = 10 log10 max(1e-10, power). In place."""
+    """Levels in dB of mel power: 10 log10 max(1e-10, power). In place."""
     np.log10(np.maximum(power, FLOOR, out=power), out=power)
-    levels: Samples = np.multiply(power, 10, out=power)
-    np.maximum(levels, levels.max() - np.float32(RANGE_DB), out=levels)
-    return levels
+    return np.multiply(power, 10, out=power)
+
+
+def floored(levels: Samples, loudest: np.float32) -> Samples:
+    """The levels of a recording, none more than 80 dB below its loudest. In place."""
+    return np.maximum(levels, loudest - np.float32(RANGE_DB), out=levels)
 
 
 def filtered(powers: Samples, parameters: Parameters, out: Samples) -> None:

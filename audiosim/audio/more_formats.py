@@ -1,20 +1,24 @@
-"""Formats that libsndfile does not read, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, TTA, Speex, ..."""
+"""Formats that libsndfile does not read, or not as fast, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, Opus, ...
+
+Packets that a decoder refuses are passed over, as ffmpeg does: what is damaged costs what is in it, not the rest.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lazy_loader
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim.audio.completeness import Completeness
-from audiosim.audio.gathering import Decoded, Gathering, Samples
+from audiosim.audio.gathering import Conveyed, Gathering, S, Samples
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer
+    from av.packet import Packet
 
 av = lazy_loader.load("av")
 
@@ -25,7 +29,11 @@ SUFFIXES = (
 )  # fmt: skip
 # Nothing that names other files or addresses, as playlists do, and nothing that libsndfile has refused already.
 CONTAINERS = "aac,ac3,amr,ape,asf,caf,dsf,eac3,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpc,mpc8,ogg,tak,tta,wv"
+KNOWN = "flac,mp3,wav,aiff"  # to libsndfile, which gives up where they are damaged
 SLACK = 0.02  # of a length, which containers round and coders pad
+TOGETHER = 2**17  # frames of sound handed on at a time: packets hold a thousand or so
+MOST_BAD = 10_000  # packets in a row: far more than any file holds that is worth describing
+BY_ALL = 0.9  # of the length: sound that goes on beyond it was damaged, not cut off
 
 
 def installed() -> bool:
@@ -33,45 +41,118 @@ def installed() -> bool:
     return find_spec("av") is not None
 
 
-def decode_other(path: Path, check: Callable[[int, int, int], None]) -> Decoded | str:
+def decode_other(
+    path: Path, check: Callable[[int, int, int], None], start: Callable[[int], S], known: bool = False
+) -> Conveyed[S] | str:
     """All that can be decoded of the first stream of sound in a file, or why nothing can.
 
     check  hears frames, channels and rate in Hz as they are known, and may put an end to it
+    start  sink for sound of a rate
+    known  whether libsndfile knows the file for sound of one of its own formats
     """
+    formats = f"{CONTAINERS},{KNOWN}" if known else CONTAINERS
     try:
-        with av.open(str(path), options={"protocol_whitelist": "file", "format_whitelist": CONTAINERS}) as container:
+        with av.open(str(path), options={"protocol_whitelist": "file", "format_whitelist": formats}) as container:
             if not container.streams.audio:
                 return "it has no stream of sound"
-            return _decoded(container, container.streams.audio[0], check)
+            return _heard(container, container.streams.audio[0], check, start, 0.0 if known else SLACK)
     except av.error.FFmpegError as error:
         return str(getattr(error, "strerror", None) or error)
 
 
-def _decoded(container: "InputContainer", stream: "AudioStream", check: Callable[[int, int, int], None]) -> Decoded:
+def _heard(
+    container: "InputContainer",
+    stream: "AudioStream",
+    check: Callable[[int, int, int], None],
+    start: Callable[[int], S],
+    slack: float,
+) -> Conveyed[S]:
     rate_hz, channels = int(stream.rate or 0), len(stream.layout.channels)
     promised = _promised(container, stream)
     check(promised or 0, channels, rate_hz)
-    gathering, gave_up = Gathering(promised or 2**20, lambda frames: check(frames, channels, rate_hz)), False
-    try:
-        for block in _blocks(container, stream):
-            gathering.add(block)
-    except av.error.FFmpegError:
-        gave_up = True
-    decoded = gathering.result(rate_hz, gave_up)
-    return replace(decoded, known=_completeness(gathering.frames, promised, gave_up))
+    stream.codec_context.options = {"err_detect": "crccheck+explode"}  # a damaged frame is lost, not noise
+    gathering = Gathering(start(rate_hz), rate_hz, lambda frames: check(frames, channels, rate_hz))
+    packets = _Packets(container, stream)
+    for block in _blocks(stream, packets):
+        gathering.add(block)
+    return gathering.result(False, _completeness(gathering.frames, promised, packets, slack, rate_hz))
 
 
-def _blocks(container: "InputContainer", stream: "AudioStream") -> Iterator[Samples]:
+class _Packets:
+    """Content of the packets of a stream, one after the other; those that cannot be decoded are counted.
+
+    bad    packets, or stretches between them, that hold nothing that can be decoded
+    end_s  time at which the last of their sound ends, where that is known
+    """
+
+    def __init__(self, container: "InputContainer", stream: "AudioStream") -> None:
+        self._container, self._stream = container, stream
+        self.bad, self.end_s = 0, 0.0
+
+    def frames(self) -> Iterator[Any]:
+        """Decoded sound of a thousand samples or so."""
+        in_a_row, last = 0, None
+        for packet in self._found():
+            try:
+                decoded = [] if packet is None else packet.decode()
+            except av.error.FFmpegError:
+                packet, decoded = None, []
+            in_a_row = in_a_row + 1 if packet is None else 0
+            self.bad += packet is None
+            if in_a_row > MOST_BAD:
+                break
+            yield from decoded
+            last = decoded[-1] if decoded else last
+        if last is not None and last.pts is not None and last.time_base is not None:
+            self.end_s = float(last.pts * last.time_base) + last.samples / last.sample_rate
+
+    def _found(self) -> Iterator["Packet[AudioStream] | None"]:
+        """The packets, None in place of bytes that are none: the container goes on behind them."""
+        while True:
+            try:
+                yield from self._container.demux(self._stream)
+            except av.error.EOFError:
+                return
+            except av.error.FFmpegError:
+                yield None
+            else:
+                return
+
+
+def _blocks(stream: "AudioStream", packets: _Packets) -> Iterator[Samples]:
     """The frames, (n, channels), at the rate they have."""
-    resampler = av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
-    for frame in container.decode(stream):
-        yield from _arrays(resampler.resample(frame))
-    yield from _arrays(resampler.resample(None))
+    # What PyAV says of a frame costs as much as to decode it: it is asked once, and arrays of another shape tell.
+    rate_hz, channels, planar = stream.rate, len(stream.layout.channels), stream.format.is_planar
+    waiting: list[Samples] = []
+    resampler, held = None, 0
+    for frame in packets.frames():
+        array, n = frame.to_ndarray(), frame.samples
+        if frame.sample_rate == rate_hz and array.shape == ((channels, n) if planar else (1, n * channels)):
+            pieces = [_planes(array, channels)]
+        else:  # a stream that changes, as damaged ones may seem to
+            resampler = resampler or av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
+            pieces = [_planes(one.to_ndarray(), channels) for one in resampler.resample(frame)]
+        waiting += pieces
+        held += sum(piece.shape[1] for piece in pieces)
+        if held >= TOGETHER:
+            yield np.concatenate(waiting, axis=1).T
+            waiting, held = [], 0
+    if waiting:
+        yield np.concatenate(waiting, axis=1).T
 
 
-def _arrays(frames: list[Any]) -> Iterator[Samples]:
-    for frame in frames:
-        yield np.ascontiguousarray(frame.to_ndarray().T, np.float32)
+def _planes(array: NDArray[Any], channels: int) -> Samples:
+    """(channels, n) in full scales, of an array (channels, n), or (1, n channels) with the channels in turn."""
+    if len(array) != channels:
+        array = array.reshape(-1, channels).T
+    if array.dtype == np.float32:
+        return array
+    if array.dtype.kind == "u":  # 8 bits: the only ones without a sign
+        array = array.astype(np.int16) - 128
+        return np.multiply(array, np.float32(2.0**-7), dtype=np.float32)
+    unit = np.float32(1.0 if array.dtype.kind == "f" else 2.0 ** (1 - 8 * array.dtype.itemsize))
+    planes: Samples = np.multiply(array, unit, dtype=np.float32)
+    return planes
 
 
 def _promised(container: "InputContainer", stream: "AudioStream") -> int | None:
@@ -81,8 +162,12 @@ def _promised(container: "InputContainer", stream: "AudioStream") -> int | None:
     return round(container.duration / av.time_base * int(stream.rate or 0)) if container.duration else None
 
 
-def _completeness(frames: int, promised: int | None, gave_up: bool) -> Completeness:
+def _completeness(frames: int, promised: int | None, packets: _Packets, slack: float, rate_hz: int) -> Completeness:
     if not promised:
         return Completeness(doubt="its container does not give its length")
     present = min(1.0, frames / promised)
-    return Completeness(1.0 if present > 1 - SLACK and not gave_up else present, harm="truncated or damaged")
+    if present >= 1 - slack and not packets.bad:
+        return Completeness()
+    if packets.end_s > BY_ALL * promised / rate_hz:
+        return Completeness(present, harm="damaged", scattered=True)
+    return Completeness(present, harm="truncated or damaged")

@@ -290,10 +290,12 @@ def test_an_ogg_that_lost_many_pages_is_refused(write, music):
     path = write(music(40), "s.ogg")
     data = path.read_bytes()
     pages = ogg_pages(data)
-    path.write_bytes(data[: pages[4][0]] + data[pages[len(pages) // 2][0] :])
+    left = len(pages) // 6
+    path.write_bytes(data[: pages[4][0]] + data[pages[-left][0] :])
     complaint = refused(path)
     assert complaint.startswith("damaged: only ")
-    assert int(complaint.split()[2]) == pytest.approx(100 * (1 - (len(pages) // 2 - 4) / (len(pages) - 2)), abs=4)
+    assert complaint.endswith("expected at least 25 %")
+    assert int(complaint.split()[2]) == pytest.approx(100 * (left + 2) / (len(pages) - 2), abs=4)
 
 
 def test_noise_between_the_pages_of_an_ogg_does_no_harm(write, music):
@@ -356,11 +358,14 @@ def test_an_mp3_behind_an_id3_tag_is_read(write, music):
 
 
 @pytest.mark.slow
-def test_an_mp3_with_a_hole_is_refused(write, music):
+def test_an_mp3_is_read_behind_a_hole(write, music):
+    pytest.importorskip("av")
     path = write(music(20), "s.mp3")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2] + bytes(5000) + data[len(data) // 2 :])
-    assert refused(path).startswith("truncated: only ")
+    signal = read(path)
+    assert signal.notes == ("damaged: 99.9 % of the promised sound was decoded",)
+    assert np.corrcoef(signal.samples[-100_000:], music(20)[-100_000:])[0, 1] > 0.95
 
 
 @pytest.mark.slow

@@ -2,15 +2,19 @@
 
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+import soxr
 
+from audiosim.audio import frames as frames_module
 from audiosim.audio.decode import Signal, read
 from audiosim.audio.describe import Described, Failure, describe_all, describe_file, listed, summarise
+from audiosim.audio.index import extract
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
 from audiosim.audio.sources import LeftOut
@@ -109,11 +113,11 @@ def test_the_ridge_is_no_more_than_it_takes():
     centred = frames - frames.mean(axis=0)
     white = centred @ np.linalg.inv(np.linalg.cholesky(centred.T @ centred / 499)).T
     for smallest, ridge in ((1.0, 0), (1.1e-3, 0), (4e-4, 6e-4), (0, 1e-3)):
-        gaussian, added, still = summarise(white * np.sqrt([smallest] + [4] * 19))
+        gaussian, added, still = summarise([white * np.sqrt([smallest] + [4] * 19)])
         assert added == pytest.approx(ridge, abs=1e-9)
         np.testing.assert_allclose(np.diag(gaussian.covariance), [smallest + ridge] + [4 + ridge] * 19, atol=1e-9)
         assert not still
-    assert summarise(np.ones((500, 20)))[1:] == (1e-3, True)
+    assert summarise([np.ones((500, 20))])[1:] == (1e-3, True)
 
 
 def divergences(rows):
@@ -278,7 +282,7 @@ def test_a_decoder_without_a_module_of_its_own_works_in_workers_too(tmp_path, mu
 
 def test_a_fit_is_the_mean_and_the_covariance_over_n_minus_1():
     frames = np.random.default_rng(7).standard_normal((300, 20)).astype(np.float32)
-    fitted, ridge, _ = summarise(frames)
+    fitted, ridge, _ = summarise([frames])
     assert ridge == 0
     np.testing.assert_allclose(fitted.mean, frames.astype(float).mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(fitted.covariance, np.cov(frames.astype(float).T), rtol=1e-9, atol=1e-12)
@@ -288,9 +292,74 @@ def test_a_fit_finds_the_gaussian_that_its_frames_come_from():
     rng = np.random.default_rng(8)
     mean, root = rng.standard_normal(5), rng.standard_normal((5, 5))
     covariance = root @ root.T + np.eye(5)
-    fitted, ridge, _ = summarise(rng.multivariate_normal(mean, covariance, 200_000))
+    fitted, ridge, _ = summarise([rng.multivariate_normal(mean, covariance, 200_000)])
     assert ridge == 0
     # In units of the deviations each is wrong by about 1 / 200,000 ** 0.5 = 0.0022.
     unit = np.linalg.inv(np.linalg.cholesky(covariance))
     np.testing.assert_allclose(unit @ (fitted.mean - mean), 0, atol=0.01)
     np.testing.assert_allclose(unit @ fitted.covariance @ unit.T, np.eye(5), atol=0.015)
+
+
+# Hours, and bad bytes.
+
+
+def test_pieces_of_any_length_make_the_same_description(music, tmp_path, monkeypatch):
+    samples = music(20)
+    at_once = frames_module.frames(Signal(samples, 22_050)).values
+    mean, covariance = at_once.mean(axis=0), np.cov(at_once.T)
+    monkeypatch.setattr(frames_module, "BLOCK", 100)
+    monkeypatch.setattr(frames_module, "IN_MEMORY", 10_000)
+    recording = frames_module.FrameBlocks(STANDARD_FRAMES)
+    for piece in np.split(samples, [1, 700, 701, 60_000, 200_000]):
+        recording.take(piece)
+    recording.end()
+    blocks = list(recording.values())
+    assert [len(block) for block in blocks] == [100] * 8 + [1 + len(samples) // 512 - 800]
+    gaussian, *_ = summarise(blocks)
+    np.testing.assert_allclose(gaussian.mean, mean, atol=1e-4)
+    np.testing.assert_allclose(gaussian.covariance, covariance, atol=1e-4 * np.abs(covariance).max())
+    assert (recording.seconds, recording.frames, recording.silent) == (20.0, 1 + len(samples) // 512, False)
+
+
+def test_a_long_recording_of_a_limited_band_is_read_again_and_filled(music, tmp_path, monkeypatch):
+    samples = soxr.resample(soxr.resample(music(20), 22_050, 11_025), 11_025, 22_050)
+    soundfile.write(tmp_path / "x.wav", samples, 22_050)
+    expected = extract([tmp_path / "x.wav"])
+    monkeypatch.setattr(frames_module, "BLOCK", 100)
+    found = extract([tmp_path / "x.wav"])
+    assert found.recordings[0].note == expected.recordings[0].note != ""
+    np.testing.assert_allclose(found.means, expected.means, atol=1e-3)
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from audiosim.audio.describe import describe_file, prepare_for
+from audiosim.audio.index_store import Recording
+from audiosim.audio.parameters import STANDARD_FRAMES
+
+prepare_for(STANDARD_FRAMES)
+described = describe_file(Recording("x", sys.argv[1]), STANDARD_FRAMES)
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(described.recording.seconds, int(peak.split()[1]) / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak off /proc")
+def test_an_hour_takes_no_more_memory_than_a_few_minutes(music, tmp_path):
+    peaks = []
+    for minutes in (4, 60):
+        path, minute = tmp_path / f"{minutes}.wav", music(60.0)
+        with soundfile.SoundFile(path, "w", 22_050, 1) as file:
+            for _ in range(minutes):
+                file.write(minute)
+        command = [sys.executable, "-c", PEAK, str(path)]
+        seconds, peak_mb = map(
+            float, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        )
+        assert seconds == 60 * minutes
+        peaks.append(peak_mb)
+        path.unlink()
+    assert peaks[1] < peaks[0] + 10  # all samples of the hour would be 317 MB
+    assert peaks[1] <= 150

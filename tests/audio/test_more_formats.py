@@ -87,6 +87,53 @@ def test_a_file_cut_in_two_is_refused(album, tmp_path):
         read(tmp_path / "x.tta")
 
 
+def flipped(path, count, seed=0):
+    """The file with that many of its bytes replaced, none of them in its header."""
+    rng, data = np.random.default_rng(seed), bytearray(path.read_bytes())
+    for place in rng.integers(3000, len(data) - 3000, count):
+        data[place] ^= int(rng.integers(1, 256))
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(("name", "codec"), [("x.flac", "flac"), ("x.m4a", "aac"), ("alac.m4a", "alac")])
+def test_behind_damaged_bytes_decoding_goes_on(music, tmp_path, name, codec):
+    samples = music(20, rate_hz=RATE_HZ)
+    if codec == "flac":
+        soundfile.write(tmp_path / name, samples, RATE_HZ)
+    else:
+        write(tmp_path / name, codec, samples)
+    whole = extract([tmp_path / name])
+    damaged = extract([flipped(tmp_path / name, 10)])
+    (note,) = (recording.note for recording in damaged.recordings)
+    assert note.startswith("damaged: ")
+    share = float(note.split()[1]) / 100
+    assert 0.8 < share < 1
+    assert damaged.recordings[0].seconds == pytest.approx(20 * share, abs=0.1)
+    soundfile.write(tmp_path / "other.wav", music(20, seed=1, rate_hz=RATE_HZ), RATE_HZ)
+    other = extract([tmp_path / "other.wav"])
+    near, far = (next(iter(whole.neighbours_of(one, 1, proximity=False).values()))[0] for one in (damaged, other))
+    assert near.divergence < far.divergence / 10
+
+
+def test_without_pyav_and_ffmpeg_a_damaged_flac_is_refused(music, tmp_path, monkeypatch):
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "")
+    soundfile.write(tmp_path / "x.flac", music(20), 22_050)
+    with pytest.raises(SoundError, match=r"truncated: only \d+ % of the sound that its header promises"):
+        read(flipped(tmp_path / "x.flac", 10))
+
+
+def test_opus_is_the_same_by_either_decoder(music, tmp_path, monkeypatch):
+    path = tmp_path / "x.opus"
+    soundfile.write(path, music(10, rate_hz=48_000), 48_000, format="OGG", subtype="OPUS")
+    by_pyav = extract([path])
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    by_libsndfile = extract([path])
+    (near,) = next(iter(by_pyav.neighbours_of(by_libsndfile, 1, proximity=False).values()))
+    assert near.divergence < 1e-3
+
+
 def test_limits_hold_here_too(album):
     with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
         read(album / "alac.m4a", limits=SoundLimits(seconds=2))
