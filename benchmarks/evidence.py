@@ -31,7 +31,7 @@ from audiosim.corpus.model import BINARY, Document, Judgment, Run
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import estimate_pool, expected_scores
 from audiosim.features import neighbourhood
-from audiosim.features.evidence import evidence_columns
+from audiosim.features.evidence import sound_columns
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.evidence_effects import prepare_closeness
@@ -173,7 +173,7 @@ def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, np.ndarray, float]:
 
 def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
     """Slope of grades on closeness beside what systems retrieved, in standard deviations; its error over queries."""
-    (column,) = evidence_columns(pool)
+    (column,) = sound_columns(pool)
     design = np.column_stack([np.ones(len(truth)), column.values, *covariates(pool)])
     grade = (truth - truth.mean()) / truth.std()
     lots = np.random.default_rng(0).multinomial(

@@ -18,7 +18,7 @@ from audiosim.relevance.belief import Belief
 from service.address import COLLECTIONS, parse_address, path_of, query_of
 from service.import_store import ENDED, FAILED
 from service.priors import decode_prior
-from service.received import LONGEST_S, MOST_BYTES, check_predictions, refused_body
+from service.received import LONGEST_S, MOST_BYTES, check_predictions, refused_body, spoken_in
 from service.transport import AS_JSON, Transport, new_key
 from service.wire import (
     CollectionOut,
@@ -364,9 +364,7 @@ class RemoteEstimator:
             raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
         names = [name for answer in answers for name in answer.models]
         codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-        said = [words for answer in answers for words in answer.evidence or [None] * len(answer.models)]
-        words, spoke = np.unique([text or "" for text in said], return_inverse=True)
-        speaks = None not in said
+        evidence, spoke = spoken_in(answers)
         return Belief.independent(
             levels=np.array(answers[0].levels),
             probabilities=np.concatenate([np.array(answer.probabilities) for answer in answers]),
@@ -374,8 +372,8 @@ class RemoteEstimator:
             maximum=self._pool.scale.maximum,
             models=tuple(str(name) for name in codes),
             model=np.array([codes[name] for name in names]),
-            evidence=tuple(words.tolist()) if speaks else (),
-            spoke=spoke if speaks else None,
+            evidence=evidence,
+            spoke=spoke,
         )
 
     def _ask(self, pairs: Sequence[Pair], progress: Mapping[Pair, float]) -> PredictionsOut:

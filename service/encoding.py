@@ -7,6 +7,7 @@ import numpy as np
 import orjson
 
 from audiosim.arrays import Array
+from audiosim.relevance.speaking import in_words
 from service.predicted import STATUSES, Predicted
 
 BLOCK = 5_000  # rows encoded at once: other threads run in between
@@ -15,7 +16,10 @@ NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
     """The JSON of a `wire.PredictionsOut`; a NaN is null."""
-    names, spoken = [*predicted.models, None], [*predicted.evidence, None]  # ABSENT is -1, the last of each
+    names, spoken = (
+        [*predicted.models, None],
+        [*map(in_words, predicted.evidence), None],
+    )  # ABSENT is -1, the last of each
     fields: dict[str, Any] = {
         "model": {"name": predicted.name, "version": predicted.version},
         "judgments": predicted.judgments,

@@ -38,7 +38,8 @@ class Predicted:
     models         names of the models that were used
     model          (m,) which of them spoke for the row; -1 where unknown
     probabilities  (m, l) as predicted, for a judged row too; NaN where unknown
-    evidence       combinations of what spoke, such as "output, genre"; none where the estimator does not say
+    evidence       combinations of kinds of evidence that spoke, such as output and genre; none where the estimator does
+                   not say
     spoke          (m,) which of them spoke for the row; -1 where unknown
     state          number of the state of the campaign's judgments that this rests on; None for other judgments
     gain           (m,) what the row counts for in the ranking, as a share of the highest grade; NaN where unknown. None
@@ -55,7 +56,7 @@ class Predicted:
     models: tuple[str, ...]
     model: Integers
     probabilities: Array
-    evidence: tuple[str, ...]
+    evidence: tuple[tuple[str, ...], ...]
     spoke: Integers
     state: int | None = None
     gain: Array | None = None

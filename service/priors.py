@@ -15,6 +15,7 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals
 from audiosim.relevance.level_use import Levels
+from audiosim.relevance.speaking import Kinds, in_words, of_words
 from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.loadings import Loadings
 from service.received import check_evidence
@@ -103,7 +104,7 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
         width=np.array(use.width),
         worth=np.array(use.worth),
         means=np.empty(0) if use.means is None else use.means,
-        evidence=np.array(belief.evidence, dtype=np.str_),
+        evidence=np.array([in_words(kinds) for kinds in belief.evidence], dtype=np.str_),
         spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
     )
     return file.getvalue()
@@ -171,7 +172,7 @@ def _number(what: str, number: Array) -> float:
     return float(number)
 
 
-def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[str, ...], Integers | None]:
+def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[Kinds, ...], Integers | None]:
     """Evidence that spoke, and for which pair; none where the file does not say."""
     names = tuple(str(name) for name in words)
     check_evidence(names, url)
@@ -180,7 +181,7 @@ def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[
     right = spoke.shape == (count,) and np.issubdtype(spoke.dtype, np.integer)
     if not right or np.any(spoke < 0) or np.any(spoke >= len(names)):
         raise InputError(f"it must say for each of {count} pairs which of {len(names)} combinations of evidence spoke")
-    return names, spoke
+    return tuple(map(of_words, names)), spoke
 
 
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:

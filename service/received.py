@@ -11,8 +11,10 @@ from weakref import WeakSet
 import msgspec
 import numpy as np
 
+from audiosim.arrays import Integers
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError, ServiceError
+from audiosim.relevance.speaking import Kinds, of_words
 from service.wire import PredictionsOut, ProblemOut
 
 if TYPE_CHECKING:
@@ -125,6 +127,15 @@ def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
     if set(lengths.values()) != {n} or None in answer.models or len(answer.evidence or answer.models) != n:
         raise ServiceError(f"{url} does not answer for every pair that it was asked for")
     check_evidence(set(answer.evidence or ()) - {None}, url)
+
+
+def spoken_in(answers: Sequence[PredictionsOut]) -> tuple[tuple[Kinds, ...], Integers | None]:
+    """Evidence that spoke, and which of it for each row of some answers; none where one does not say."""
+    said = [words for answer in answers for words in answer.evidence or [None] * len(answer.models)]
+    if None in said:
+        return (), None
+    words, spoke = np.unique([text or "" for text in said], return_inverse=True)
+    return tuple(map(of_words, words.tolist())), spoke
 
 
 def check_evidence(words: Iterable[str | None], url: str) -> None:

@@ -10,7 +10,7 @@ from audiosim.corpus.collection_files import COMPARISONS, check_names, open_fold
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
-from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, packed, read_evidence, spelled
+from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.corpus.folder_files import FolderFiles
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.in_memory import (
@@ -18,15 +18,25 @@ from audiosim.corpus.in_memory import (
     QUERY,
     SYSTEM,
     documents_in_memory,
+    grades_in_memory,
     judgments_in_memory,
     names_in_memory,
     runs_in_memory,
 )
+from audiosim.corpus.judge_files import (
+    JUDGES,
+    JudgeSettings,
+    MachineJudge,
+    check_names_of_judges,
+    judge_lines,
+    read_judges,
+)
 from audiosim.corpus.judgments import fits_qrels, judgments_csv_lines, qrels_lines, read_judgments
 from audiosim.corpus.lines import write_texts
-from audiosim.corpus.matching import Reading
+from audiosim.corpus.matching import Reading, check_met
 from audiosim.corpus.metadata_tables import (
     document_lines,
+    known_artists,
     query_lines,
     read_documents,
     read_queries,
@@ -35,8 +45,7 @@ from audiosim.corpus.metadata_tables import (
 )
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
-from audiosim.corpus.rankings import lengths_of
-from audiosim.corpus.run_facts import check_whole, common_queries, run_facts
+from audiosim.corpus.run_facts import check_whole, common_queries, depth_of, run_facts
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
@@ -71,6 +80,7 @@ class Collection:
     sound_folder     folder whose recordings `serve` may play, beside the collection's own; `save` does not write it
     sounds           folder of the index of its recordings, None where there is none; `save` does not write it
     evidence         what the user knows beside, each of its own name
+    judges           machines that judge, each of its own name
     edition_of       collection that this is an edition of, or a name that its editions share; empty: nothing is said
     before           the collection before anything came to it; None where nothing did
     """
@@ -90,6 +100,7 @@ class Collection:
     readings: tuple[Reading, ...] = ()
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
+    judges: tuple[MachineJudge, ...] = ()
     task: str = ""
     edition_of: str = ""
     sound_folder: Path | None = None
@@ -106,6 +117,7 @@ class Collection:
             self.scale.check(judgment.grade)
         if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
+        check_names_of_judges(self.judges, (piece.name for piece in self.evidence))
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)
@@ -175,7 +187,7 @@ class Collection:
         documents = read_documents(files.documents) if files.documents else {}
         query_documents = read_queries(files.queries) if files.queries else {}
         teams = read_systems(files.systems) if files.systems else {}
-        exclusions = Exclusions(query_documents, _artists(documents, settings.not_artists))
+        exclusions = Exclusions(query_documents, known_artists(documents, settings.not_artists))
         notes: list[str] = []
         runs = read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, same_artist or settings.same_artist)
@@ -185,8 +197,8 @@ class Collection:
         settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
         scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
         comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
-        evidence = read_evidence(folder, settings.evidence)
-        deepest = _deepest(runs)
+        evidence, judges = read_evidence(folder, settings.evidence), read_judges(folder, settings.judges)
+        deepest = depth_of(runs)
         found = cls(
             identifier=folder.resolve().name,
             name=folder.resolve().name if settings.name is None else settings.name,
@@ -200,10 +212,11 @@ class Collection:
             comparisons=comparisons,
             not_artists=settings.not_artists,
             guesses=(*notes, *left_open(settings, bool(judged), deepest)),
-            readings=files.readings(runs, documents, query_documents, teams, judged, comparisons, evidence),
+            readings=files.readings(runs, documents, query_documents, teams, judged, comparisons, evidence, judges),
             # Worker processes that open it later may work in another folder.
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
             evidence=evidence,
+            judges=judges,
             task=settings.task or "",
             edition_of=settings.edition_of or "",
             sound_folder=None if settings.sounds is None else (folder / settings.sounds).absolute(),
@@ -218,6 +231,7 @@ class Collection:
         documents: object = None,
         systems: object = None,
         queries: object = None,
+        judges: Mapping[str, object] | None = None,
         *,
         scale: str | Sequence[float] | Scale | None = None,
         cutoff: int | None = None,
@@ -230,6 +244,8 @@ class Collection:
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
         queries    which document each query is: a frame with columns query, document, or a dict
+        judges     grades of each machine that judges, by its name: a frame with columns query, document, grade, or a
+                   dict; see `with_judge`
         scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades where None
         cutoff     how deep a ranking counts; guessed from the rankings where None
 
@@ -239,7 +255,7 @@ class Collection:
         judged = () if judgments is None else judgments_in_memory(judgments)
         settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
         found = runs_in_memory(runs)
-        deepest = _deepest(found)
+        deepest = depth_of(found)
         grades = {judgment.grade for judgment in judged}
         guess = guess_scale(grades, count=len(judged)) if grades and settings.scale is None else None
         return cls(
@@ -252,6 +268,7 @@ class Collection:
             query_documents={} if queries is None else names_in_memory(queries, QUERY, DOCUMENT),
             teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
             judgments=judged,
+            judges=tuple(MachineJudge.of(one, grades_in_memory(given)) for one, given in (judges or {}).items()),
             guesses=(*(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
         )
 
@@ -301,6 +318,7 @@ class Collection:
             same_artist="keep",
             task=self.task or None,
             edition_of=self.edition_of or None,
+            judges={judge.name: JudgeSettings(maker=judge.maker) for judge in self.judges},
         )
         texts = {
             "documents.tsv": document_lines(self.documents.values()) if self.documents else None,
@@ -313,6 +331,7 @@ class Collection:
         }
         files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}
         files |= {f"{EVIDENCE}/{piece.name}.npz": packed(piece) for piece in self.evidence}
+        files |= {f"{JUDGES}/{judge.name}.tsv": judge_lines(judge) for judge in self.judges}
         folder = prepare_folder(folder, set(files))
         write_texts({folder / name: lines for name, lines in files.items()})
 
@@ -329,6 +348,18 @@ class Collection:
             collection = Collection.load("mine").with_evidence("clap", dict(zip(ids, embeddings)))
         """
         return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values, about))))
+
+    def with_judge(self, name: str, grades: object, maker: str = "") -> "Collection":
+        """The collection with one more machine that judges, or with new grades of one that it has.
+
+        grades  a dict of (query, document) or of query -> document -> grade, or a frame with columns query, document,
+                grade: any numbers, greater for more relevant
+        maker   team or system that made it, where that is known
+
+            collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})
+        """
+        judge = MachineJudge.of(name, grades_in_memory(grades), maker)
+        return _checked(replace(self, judges=(*(one for one in self.judges if one.name != name), judge)))
 
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
@@ -353,38 +384,14 @@ class Collection:
 
 
 def _checked(collection: Collection) -> Collection:
-    """The collection; an error where a piece of evidence is about nothing that a run or documents.tsv names."""
-    if not collection.evidence:
-        return collection
-    pairs = {(query, document) for query, some in retrieved_by(collection.runs).items() for document in some}
-    known: dict[str, set[Key]] = {
-        "pair": set(pairs),
-        "document": {*(document for _, document in pairs), *collection.documents},
-        "system": {run.system for run in collection.runs},
-    }
-    for piece in collection.evidence:
-        if known[piece.about].isdisjoint(piece.keys):
-            where = "" if piece.source is None else f"{piece.source}: "
-            wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
-            raise InputError(
-                f"{where}evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
-                f"such as {spelled(piece.keys[0])}{wanted}"
-            )
+    """The collection; an error where evidence or a judge is about nothing of it."""
+    teams = {collection.team(run.system) for run in collection.runs}
+    check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
     return collection
-
-
-def _artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> dict[str, str]:
-    artists = ((identifier, document.artist) for identifier, document in documents.items())
-    return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}
 
 
 def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, tuple[Judgment, ...]]:
     return read_judgments(path, scale, say) if path else (scale or FINE, ())
-
-
-def _deepest(runs: Sequence[Run]) -> int:
-    """Length of the longest ranking, at least 1."""
-    return max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)
 
 
 def _counted(number: int, one: str, several: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from audiosim.corpus.array_files import check_regular
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
+from audiosim.corpus.judge_files import JUDGES
 from audiosim.errors import InputError, nearest_name
 
 JUDGMENTS = (
@@ -99,9 +100,10 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
         for name in (part, f"{part}.gz"):
             if name not in names and (folder / name).exists():
                 raise InputError(f"{folder / name}: would become part of the collection to write, expected it gone")
-    for path in sorted((folder / EVIDENCE).iterdir()) if (folder / EVIDENCE).is_dir() else ():
-        if f"{EVIDENCE}/{path.name}" not in names:
-            raise InputError(f"{path}: would become part of the collection to write, expected it gone")
+    for part in (EVIDENCE, JUDGES):
+        for path in sorted((folder / part).iterdir()) if (folder / part).is_dir() else ():
+            if f"{part}/{path.name}" not in names:
+                raise InputError(f"{path}: would become part of the collection to write, expected it gone")
     try:
         for place in {folder, *((folder / name).parent for name in names)}:
             place.mkdir(parents=True, exist_ok=True)

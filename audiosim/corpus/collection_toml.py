@@ -4,10 +4,11 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import cast, get_args
 
+from audiosim.corpus.judge_files import JudgeSettings, MachineKind
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
@@ -15,7 +16,7 @@ from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
 READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
-KEYS = ("name", "task", *READING, "edition_of", "evidence", "sounds")
+KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "sounds")
 DEEPEST = 1_000_000
 DEEPEST_GUESS = 10
 
@@ -25,6 +26,7 @@ class Settings:
     """Settings that a collection.toml gives; what is None it leaves open.
 
     evidence  file of each piece of evidence by its name, relative to the folder
+    judges    what is said of each machine that judges, by its name
     sounds    folder of the recordings, relative to the collection's, that `serve` may play from beside it
     edition_of  identifier of a collection that this one is a later or an earlier edition of, or a name they share
     """
@@ -39,6 +41,7 @@ class Settings:
     edition_of: str | None = None
     sounds: str | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
+    judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -64,6 +67,7 @@ def read_settings(path: str | Path) -> Settings:
             edition_of=_text("edition_of", table.get("edition_of")),
             sounds=_text("sounds", table.get("sounds")),
             evidence=_evidence(table.get("evidence", {})),
+            judges=_judges(table.get("judges", {})),
         )
     except _WrongValueError as error:
         raise FormatError(path, _line_of(text, error.key), str(error)) from None
@@ -145,6 +149,26 @@ def _evidence(value: object) -> dict[str, str]:
     return {str(name): path for name, path in value.items()}
 
 
+def _judges(value: object) -> dict[str, JudgeSettings]:
+    tables = value.items() if isinstance(value, dict) else ()
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for _, table in tables):
+        raise _WrongValueError("judges", f"expected tables such as [judges.NAME], found {shortened(repr(value))}")
+    return {str(name): _judge(name, table) for name, table in tables}
+
+
+def _judge(name: str, table: Mapping[str, object]) -> JudgeSettings:
+    known = [part.name for part in fields(JudgeSettings)]
+    for key, value in table.items():
+        if key not in known:
+            expected = f"expected {', '.join(known)}{did_you_mean(key, known)}"
+            raise _WrongValueError("judges", f"{name}: unknown key {key}, {expected}")
+        if not isinstance(value, str):
+            raise _WrongValueError("judges", f"{name}: {key}: expected text, found {shortened(repr(value))}")
+    if table.get("kind", "machine") not in get_args(MachineKind):
+        raise _WrongValueError("judges", f"{name}: kind: expected machine, found {table['kind']!r}")
+    return JudgeSettings(maker=str(table.get("maker", "")), file=str(table.get("file", "")))
+
+
 def _not_artists(value: object) -> frozenset[str]:
     if not isinstance(value, list) or not all(isinstance(artist, str) for artist in value):
         raise _WrongValueError("not_artists", f"expected a list of texts, found {value!r}")
@@ -172,6 +196,9 @@ def settings_lines(settings: Settings) -> list[str]:
         lines.append(f"edition_of = {_quote(settings.edition_of)}")
     if settings.sounds is not None:
         lines.append(f"sounds = {_quote(settings.sounds)}")
+    for name, judge in settings.judges.items():
+        lines += [f"[judges.{name}]", f"kind = {_quote(judge.kind)}"]
+        lines += [f"maker = {_quote(judge.maker)}"] if judge.maker else []
     return lines
 
 

@@ -32,7 +32,7 @@ from audiosim.errors import FormatError, InputError, repeated
 EvidenceOf = Literal["document", "pair", "system"]
 FOLDER = "evidence"
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 NUMBERED = re.compile(r"(.*?)(\d+)")
 KEYS: Mapping[tuple[str, ...], EvidenceOf] = {
     ("query", "document"): "pair",
@@ -61,7 +61,7 @@ class Evidence:
     source: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name) or self.name in RESERVED:
+        if not PIECE_NAME.fullmatch(self.name) or self.name in RESERVED:
             raise InputError(
                 f"evidence {self.name!r}: expected a name of letters, digits, - and _ that begins with a letter and is "
                 f"none of {', '.join(RESERVED)}"

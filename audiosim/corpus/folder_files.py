@@ -6,6 +6,7 @@ from pathlib import Path
 
 from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS, find_file, find_runs
 from audiosim.corpus.evidence_files import Evidence
+from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
 
@@ -44,6 +45,7 @@ class FolderFiles:
         judgments: Sequence[Judgment],
         comparisons: Sequence[PairedComparison],
         evidence: Sequence[Evidence],
+        judges: Sequence[MachineJudge],
     ) -> tuple[Reading, ...]:
         """A line on each file but the settings; an error where one meets nothing of the runs."""
         matching = Matching(runs)
@@ -59,4 +61,5 @@ class FolderFiles:
         if self.comparisons and comparisons:
             lines.append(matching.comparisons(self.comparisons, comparisons))
         lines += [matching.evidence(piece) for piece in evidence]
+        lines += [matching.judge(judge) for judge in judges]
         return tuple(lines)

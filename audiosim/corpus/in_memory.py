@@ -19,7 +19,7 @@ from itertools import repeat
 from numbers import Integral, Real
 from typing import Any
 
-from audiosim.corpus.model import Document, Judgment, Run
+from audiosim.corpus.model import Document, Judgment, Pair, Run
 from audiosim.errors import InputError, did_you_mean
 
 # The names that pandas users, PyTerrier, ranx and ir_measures give to one thing, the one that audiosim uses first.
@@ -59,6 +59,22 @@ def judgments_in_memory(given: object) -> tuple[Judgment, ...]:
                 return tuple(_listed(plain, QRELS))
             rows.append((_field(one, "query_id"), _field(one, "doc_id"), _field(one, "relevance")))
     return tuple(_judgments(rows))
+
+
+def grades_in_memory(given: object) -> dict[Pair, float]:
+    """Numbers by pair: of a dict of (query, document) or of query -> document -> number, or of a frame."""
+    if is_frame(given):
+        columns = _columns(given)
+        values = (_values(given, _column(columns, names)) for names in (QUERY, DOCUMENT, GRADE))
+        rows: Iterable[tuple[object, object, object]] = zip(*values, strict=True)
+    elif isinstance(given, Mapping):
+        paired = ((key, value) for key, value in given.items() if isinstance(key, tuple) and len(key) == 2)
+        nested = ((key, some) for key, some in given.items() if not (isinstance(key, tuple) and len(key) == 2))
+        rows = [(*key, value) for key, value in paired]
+        rows += [(query, document, grade) for query, some in nested for document, grade in _items(some, query)]
+    else:
+        raise InputError(f"expected a data frame or a dict of pairs and grades, got {type(given).__name__}")
+    return {Pair(_text(query, "query"), _text(one, "document")): _number(grade, "grade") for query, one, grade in rows}
 
 
 def documents_in_memory(given: object) -> dict[str, Document]:

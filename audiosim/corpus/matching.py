@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from audiosim.corpus.evidence_files import Evidence, Key, spelled
+from audiosim.corpus.judge_files import MachineJudge, check_makers
 from audiosim.corpus.mirex import file_identifier
-from audiosim.corpus.model import Judgment, PairedComparison, Run, retrieved_by
+from audiosim.corpus.model import Judgment, Pair, PairedComparison, Run, retrieved_by
 from audiosim.errors import InputError, nearest_name
 
 
@@ -112,6 +113,49 @@ class Matching:
         line = f"{piece.source}: evidence {piece.name} is of {len(there & known)} of {_some(len(there), noun)}"
         meant = _meant_in(sorted(map(spelled, there - known)), set(map(spelled, known - there)), str.casefold)
         return Reading(line + meant, bool(meant))
+
+    def judge(self, judge: MachineJudge) -> Reading:
+        """Number of retrieved pairs that a machine has judged."""
+        there = {Pair(query, one) for query, some in self._retrieved.items() for one in some}
+        line = f"{judge.source}: judge {judge.name} grades {len(there.intersection(judge.pairs))} of"
+        return Reading(f"{line} {_some(len(there), 'retrieved pair')}")
+
+
+def check_met(
+    runs: Sequence[Run],
+    documents: Names[str],
+    teams: Names[str],
+    evidence: Sequence[Evidence],
+    judges: Sequence[MachineJudge],
+) -> None:
+    """An error where a piece of evidence, or a judge, is about nothing that runs or documents.tsv name.
+
+    documents, teams  of a collection with these runs
+    """
+    if not evidence and not judges:
+        return
+    pairs = {(query, document) for query, some in retrieved_by(runs).items() for document in some}
+    known: dict[str, set[Key]] = {
+        "pair": set(pairs),
+        "document": {*(document for _, document in pairs), *documents},
+        "system": {run.system for run in runs},
+    }
+    for piece in evidence:
+        if known[piece.about].isdisjoint(piece.keys):
+            where = "" if piece.source is None else f"{piece.source}: "
+            wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
+            raise InputError(
+                f"{where}evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
+                f"such as {spelled(piece.keys[0])}{wanted}"
+            )
+    check_makers(judges, {*teams, *(run.system for run in runs)})
+    for judge in judges:
+        if pairs.isdisjoint(judge.pairs):
+            where = "" if judge.source is None else f"{judge.source}: "
+            raise InputError(
+                f"{where}judge {judge.name}: no system retrieved any of its {len(judge.pairs)} pairs, such as "
+                f"{spelled(judge.pairs[0])}, expected such as {spelled(min(pairs))}"
+            )
 
 
 def _some(count: int, noun: str) -> str:

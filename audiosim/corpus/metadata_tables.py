@@ -165,3 +165,9 @@ def tsv_line(values: Sequence[str]) -> str:
     if not values[0].strip() or values[0].startswith(BYTE_ORDER_MARK):
         raise InputError(f"{values[0]!r} cannot be written to a table: expected an identifier")
     return "\t".join(values)
+
+
+def known_artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> dict[str, str]:
+    """The artist of each document that has one."""
+    artists = ((identifier, document.artist) for identifier, document in documents.items())
+    return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}

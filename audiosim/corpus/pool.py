@@ -14,6 +14,7 @@ from scipy import sparse
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
+from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.model import Pair, Scale
 from audiosim.corpus.rankings import Results
 from audiosim.errors import InputError
@@ -57,6 +58,7 @@ class Pool:
     artist           (n,) code of the document's artist
     sounds           folder of the index of the recordings, None where there is none
     evidence         what the user knows beside
+    judges           machines that judge
     genre_names      of the codes of genres
     artist_names     of the codes of artists
     edition_of       what the collection is said to be an edition of; empty: nothing is said
@@ -78,6 +80,7 @@ class Pool:
     positions: dict[Pair, int] = field(repr=False)
     sounds: Path | None = None
     evidence: tuple[Evidence, ...] = ()
+    judges: tuple[MachineJudge, ...] = ()
     genre_names: tuple[str, ...] = ()
     artist_names: tuple[str, ...] = ()
     edition_of: str = ""
@@ -206,6 +209,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         positions=positions,
         sounds=collection.sounds,
         evidence=collection.evidence,
+        judges=collection.judges,
         genre_names=genre_names,
         artist_names=artist_names,
         edition_of=collection.edition_of,

@@ -165,3 +165,8 @@ def plain_identifier(name: str) -> str:
     """An identifier without folder, suffix of sound files, case, and the ways to write one letter."""
     base = unicodedata.normalize("NFKC", name).strip().replace("\\", "/").rpartition("/")[2].casefold()
     return next((base.removesuffix(suffix) for suffix in SOUND_SUFFIXES if base.endswith(suffix)), base)
+
+
+def depth_of(runs: Sequence[Run]) -> int:
+    """Length of the longest ranking, at least 1."""
+    return max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)

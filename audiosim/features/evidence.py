@@ -42,14 +42,22 @@ class Column:
 
 
 @once_per_pool
-def evidence_columns(pool: Pool) -> tuple[Column, ...]:
-    """The columns of a pool: sound where it has an index, then its own evidence; those that tell nothing left out."""
-    raw = {SOUND_EVIDENCE: _sound(pool)} if pool.sounds is not None else {}
-    raw |= {piece.name: _own(pool, piece) for piece in pool.evidence}
-    return tuple(column for name, values in raw.items() if (column := _standard(pool, name, values)) is not None)
+def sound_columns(pool: Pool) -> tuple[Column, ...]:
+    """The column of a pool's sounds; none where it has no index, or where that tells nothing."""
+    return _telling(standard_column(pool, SOUND_EVIDENCE, _sound(pool))) if pool.sounds is not None else ()
 
 
-def _standard(pool: Pool, name: str, values: Array) -> Column | None:
+@once_per_pool
+def user_columns(pool: Pool) -> tuple[Column, ...]:
+    """The columns of the user's own evidence, those that tell nothing left out."""
+    return _telling(*(standard_column(pool, piece.name, _own(pool, piece)) for piece in pool.evidence))
+
+
+def _telling(*columns: Column | None) -> tuple[Column, ...]:
+    return tuple(column for column in columns if column is not None)
+
+
+def standard_column(pool: Pool, name: str, values: Array) -> Column | None:
     """The column in standard deviations; None where it is known of too few pairs, or the same of all."""
     known = ~np.isnan(values)
     counted = values[known & pool.found]
@@ -83,10 +91,10 @@ def _own(pool: Pool, piece: Evidence) -> Array:
         numbers = ratio_or_nan(
             np.where(is_known, of_systems, 0.0) @ pool.retrieved, is_known.astype(float) @ pool.retrieved
         )
-    return _normal_scores(numbers, pool.found)
+    return normal_scores(numbers, pool.found)
 
 
-def _normal_scores(numbers: Array, counted: Booleans) -> Array:
+def normal_scores(numbers: Array, counted: Booleans) -> Array:
     """(n,) normal quantiles of the ranks among the numbers that count, equal ones at their middle; NaN stays."""
     others = np.sort(numbers[counted & ~np.isnan(numbers)])
     if len(others) == 0:

@@ -1,5 +1,6 @@
 from .decoder_contract import check_decoder as check_decoder
 from .estimator_contract import check_estimator as check_estimator
+from .evidence_contract import check_evidence_kind as check_evidence_kind
 from .feature_contract import check_feature as check_feature
 from .frame_descriptors import check_descriptor as check_descriptor
 from .frame_descriptors import find_frames as find_frames
@@ -8,6 +9,7 @@ from .installed import estimator_factory as estimator_factory
 from .installed import find_measure as find_measure
 from .installed import find_selection_rule as find_selection_rule
 from .installed import find_stopping_rule as find_stopping_rule
+from .installed import load_evidence_kinds as load_evidence_kinds
 from .installed import load_features as load_features
 from .installed import make_estimator as make_estimator
 from .installed import other_decoders as other_decoders

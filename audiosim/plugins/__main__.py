@@ -16,17 +16,20 @@ import numpy as np
 
 from audiosim import shipped
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins.decoder_contract import check_decoder
 from audiosim.plugins.estimator_contract import check_estimator
+from audiosim.plugins.evidence_contract import check_evidence_kind
 from audiosim.plugins.feature_contract import check_feature
 from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
 from audiosim.plugins.installed import (
     DECODER_POINT,
     ESTIMATOR_POINT,
+    EVIDENCE_POINT,
     FEATURE_POINT,
     MEASURE_POINT,
     SELECTION_RULE_POINT,
@@ -47,6 +50,18 @@ def demo_pool() -> Pool:
     return build_pool(Collection.load(shipped.folder("fixtures") / "demo"))
 
 
+@cache
+def larger_pool() -> Pool:
+    """The same pool, with pairs of queries and documents that no system retrieved."""
+    pool = demo_pool()
+    documents = sorted({pair.document for pair in pool.pairs})
+    also = (Pair(query, document) for query in pool.queries for document in documents)
+    return build_pool(
+        Collection.load(shipped.folder("fixtures") / "demo"),
+        also=[pair for pair in also if pair not in pool.positions],
+    )
+
+
 def demo_scores() -> ExpectedScores:
     """Expected CG in that pool."""
     return expected_scores(parse_measure(f"CG@{demo_pool().cutoff}"), demo_pool())
@@ -56,6 +71,7 @@ CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
     (ESTIMATOR_POINT, lambda factory, text, rng: check_estimator(factory, text, demo_pool(), rng)),
     (MEASURE_POINT, lambda definition, _, rng: check_measure(definition, rng)),
     (FEATURE_POINT, lambda feature, _, rng: check_feature(feature, demo_pool(), rng)),
+    (EVIDENCE_POINT, lambda kind, _, rng: check_evidence_kind(kind, demo_pool(), larger_pool())),
     (DECODER_POINT, lambda decoder, text, rng: check_decoder(decoder, Path(text) if text else None, rng)),
     (DESCRIPTOR_POINT, lambda descriptor, _, rng: check_descriptor(descriptor)),
     (SELECTION_RULE_POINT, lambda factory, _, rng: check_selection_rule(factory, demo_scores(), rng)),

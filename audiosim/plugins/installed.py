@@ -1,7 +1,7 @@
 """Contents of each extension point, ours and those of installed packages, found by name."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 from audiosim.audio.decoder import Decoder
@@ -13,6 +13,8 @@ from audiosim.features.registry import BUILT_IN, register_feature
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
 from audiosim.plugins.points import OWN, ExtensionPoint, package_of
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
+from audiosim.relevance.evidence_kind import EvidenceKind
+from audiosim.relevance.evidence_registry import OWN_KINDS, register_evidence_kind
 from audiosim.relevance.published import model_names
 from audiosim.selection import stopping_definition
 from audiosim.selection.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
@@ -72,6 +74,9 @@ MEASURE_POINT = ExtensionPoint(
     "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
 )
 FEATURE_POINT = ExtensionPoint("audiosim.features", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
+EVIDENCE_POINT = ExtensionPoint(
+    "audiosim.evidence", "kind of evidence", lambda: OWN_KINDS, an_instance(EvidenceKind, "an EvidenceKind")
+)
 DECODER_POINT = ExtensionPoint("audiosim.decoders", "decoder", _decoders, an_instance(Decoder, "a Decoder"))
 SELECTION_RULE_POINT = ExtensionPoint(
     "audiosim.selection_rules", "selection rule", lambda: SELECTION_RULES, _rule_factory, "audiosim.selections"
@@ -90,6 +95,7 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
     name  a name in models/ with or without its scale, a file that ends in .json, or an installed
           estimator: its name, or NAME:TEXT
     """
+    load_evidence_kinds()
     if name.endswith(".json"):
         load_features()
         return estimator_of, name
@@ -151,6 +157,13 @@ def load_features() -> None:
     """Make the features of installed packages known in this process."""
     for feature in _of_others(FEATURE_POINT):
         register_feature(feature)
+
+
+@cache  # a process finds what is installed once: to look is dear
+def load_evidence_kinds() -> None:
+    """Make the kinds of evidence of installed packages known in this process."""
+    for kind in _of_others(EVIDENCE_POINT):
+        register_evidence_kind(kind)
 
 
 def other_decoders() -> tuple[Decoder, ...]:

@@ -37,7 +37,7 @@ class Belief:
     prior      of the n gains, before any pair is judged; a gain is a grade over the highest
     grades     (n,) the judgments, NaN where unjudged
     use        of the levels: how a gain becomes one
-    evidence   combinations of what spoke, such as "output, genre"
+    evidence   combinations of kinds of evidence that spoke, such as output and genre
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
     posterior  of the n gains where that is at hand; None: it is computed when it is looked at
     people     who judged, and what each of them said; None: nobody knows
@@ -51,7 +51,7 @@ class Belief:
     prior: MultivariateNormal
     grades: Array
     use: Levels = AS_MARGINALS
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[tuple[str, ...], ...] = ()
     spoke: Integers | None = None
     posterior: MultivariateNormal | None = None
     people: People | None = None
@@ -76,7 +76,7 @@ class Belief:
         maximum: float,
         models: tuple[str, ...],
         model: Integers | None = None,
-        evidence: tuple[str, ...] = (),
+        evidence: tuple[tuple[str, ...], ...] = (),
         spoke: Integers | None = None,
     ) -> "Belief":
         """Belief in which no pair says anything of another; the arguments are those of the class and of `Marginals`.
@@ -376,7 +376,7 @@ class Belief:
 
     def evidence_of(self, place: int) -> str | None:
         """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
-        return None if self.spoke is None else self.evidence[self.spoke[place]]
+        return None if self.spoke is None else ", ".join(self.evidence[self.spoke[place]])
 
     def rows(self, pairs: Sequence[Pair], chosen: Iterable[int]) -> list[dict[str, Any]]:
         """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.

@@ -1,6 +1,6 @@
 """Estimators of how relevant an unjudged pair is likely to be: the Protocol, and those that come with us."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Protocol
 
@@ -8,6 +8,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.published import (
@@ -48,15 +49,19 @@ class RelevanceEstimator(Protocol):
 EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
 
 
-def estimator_of(pool: Pool, name: str | Model) -> OrdinalEstimator | JointEstimator:
+def estimator_of(
+    pool: Pool, name: str | Model, kinds: Collection[EvidenceKind] | None = None
+) -> OrdinalEstimator | JointEstimator:
     """The estimator of a model, which may be named or in a file, followed by the fallbacks that the files name.
+
+    kinds  of evidence that a joint one takes into account; all that are known where None
 
     A joint one where the model has components. One that knows how collections vary is there for any scale, as `joint`
     is; see `transferred`.
     """
     model = _for_scale(name, pool.scale)
-    kind = OrdinalEstimator if model.components is None else JointEstimator
-    return kind(pool, (model, *fallbacks(model)))
+    models = (model, *fallbacks(model))
+    return OrdinalEstimator(pool, models) if model.components is None else JointEstimator(pool, models, kinds)
 
 
 def _for_scale(name: str | Model, scale: Scale) -> Model:

@@ -1,105 +1,89 @@
-"""Effects of evidence in a joint model: a slope for each piece, and what documents that are alike in it share.
+"""Effects of evidence in a joint model: slopes of its columns, and what documents that are alike in it share.
 
-    deviations += sum over pieces of  slope e  +  likeness,   slope ~ N(centre, spread^2),  e as in `features.evidence`
+    deviations += columns slopes  +  likenesses,   slopes ~ N(means, covariance)
 
 in standard deviations of a grade. Judgments correct the slopes exactly, from the first one on, as they do all other
-effects; the variances of the likenesses are learned anew with the others.
-
-What holds for sound is learned where both sound and relevance are known: the demo (slope .49 +- .08 where nothing else
-is known of a document, .24 +- .05 beside genre and artist) and 96 clips of eight games (.33 +- .03), see
-`benchmarks/evidence.py`. The spread is that of collections, not of these estimates. Of other evidence nothing is held
-but that it may count as much, in either direction.
+effects; the variances of the likenesses are learned anew with the others. What is said of a pair, and the prior of what
+that counts, each kind of evidence brings: see `evidence_kind`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.errors import AudiosimError
-from audiosim.features.evidence import SOUND_EVIDENCE, angles_of, evidence_columns
+from audiosim.errors import AudiosimError, InputError, one_line
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.random_effects import layout_of, sound_kernels
-from audiosim.relevance.speaking import ORDER, in_words
+from audiosim.relevance.evidence_kind import EvidenceKind, Regressors, beside, no_regressors
+from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS
+from audiosim.relevance.random_effects import layout_of
+from audiosim.relevance.speaking import METADATA_KINDS, Kinds, combinations
 from audiosim.stats.layout import Layout
-from audiosim.stats.proximity import nearest_correlation
 
-SLOPES: Mapping[str, tuple[float, float]] = {
-    SOUND_EVIDENCE: (0.33, 0.2)
-}  # mean and standard deviation over collections
-PRIOR_DEVIATIONS: Mapping[str, tuple[float, float]] = {
-    SOUND_EVIDENCE: (0.3, 0.3)
-}  # median, and standard deviation of the logarithm
 CUTOFF = 5  # of the measure that is meant where none is named
-OWN_SLOPE = (0.0, 0.2)
-OWN_SIZE = (0.15, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceEffects:
     """The effects of a pool's evidence, before anything is judged.
 
-    names    of the k pieces that say something
-    columns  (n, k) what each says of each pair, in standard deviations; 0 where it says nothing
-    known    (n, k) whether it does
-    kernels  by name: for each block how alike its documents are; of sound, and of vectors
+    regressors  of all kinds together
     """
 
-    names: tuple[str, ...]
-    columns: Array
-    known: Booleans
-    kernels: Mapping[str, tuple[Array, ...]]
+    regressors: Regressors
 
     @classmethod
-    def of(cls, pool: Pool, layout: Layout) -> "EvidenceEffects":
-        """Those of a pool, of which this is the layout."""
-        found = evidence_columns(pool)
-        names = tuple(column.name for column in found)
-        empty = np.empty((len(pool.pairs), 0))
-        kernels = {}
-        if SOUND_EVIDENCE in names:
-            kernels[SOUND_EVIDENCE] = sound_kernels(pool, layout.blocks)
-        for piece in pool.evidence:
-            if piece.is_vector and piece.name in names:
-                angles = angles_of(pool, piece)
-                kernels[piece.name] = tuple(nearest_correlation(angles.likeness(rows)) for rows in layout.blocks)
-        return cls(
-            names,
-            np.column_stack([empty, *(column.values for column in found)]),
-            np.column_stack([empty.astype(np.bool_), *(column.known for column in found)]),
-            kernels,
-        )
+    def of(cls, pool: Pool, layout: Layout, kinds: Iterable[EvidenceKind] | None = None) -> "EvidenceEffects":
+        """Those of a pool, of which this is the layout.
+
+        kinds  of evidence; all that are known in this process where None
+        """
+        some = EVIDENCE_KINDS.values() if kinds is None else kinds
+        found = (_regressors(kind, pool, layout) for kind in some)
+        return cls(reduce(beside, (one for one in found if one is not None), no_regressors(len(pool.pairs))))
 
     @property
-    def slopes(self) -> Array:
-        """(k, 2) mean and standard deviation of each slope over collections."""
-        return np.array([SLOPES.get(name, OWN_SLOPE) for name in self.names]).reshape(-1, 2)
+    def names(self) -> tuple[str, ...]:
+        """Names of the pieces that say something."""
+        return self.regressors.names
 
     @property
-    def standard_deviations(self) -> dict[str, tuple[float, float]]:
-        """Median size of each likeness, and the standard deviation of its logarithm, over collections."""
-        return {name: PRIOR_DEVIATIONS.get(name, OWN_SIZE) for name in self.kernels}
+    def standard_deviations(self) -> Mapping[str, tuple[float, float]]:
+        """Median size of each likeness and kind of effect, and the standard deviation of its logarithm."""
+        return self.regressors.standard_deviations
 
     def onto(self, layout: Layout) -> Layout:
-        """The layout with the likenesses among its components, and the columns after those of its trend."""
-        trend = np.hstack([layout.fixed, self.columns * layout.scale[:, None]])
-        return replace(layout, kernels={**self.kernels, **layout.kernels}, trend=trend)
+        """The layout with likenesses and effects among its components, and the columns after those of its trend."""
+        brought = self.regressors
+        trend = np.hstack([layout.fixed, brought.columns * layout.scale[:, None]])
+        kernels, shared = {**brought.kernels, **layout.kernels}, {**layout.shared, **brought.shared}
+        return replace(layout, kernels=kernels, shared=shared, trend=trend)
 
-    def spoken(self, ordinal: Belief) -> tuple[tuple[str, ...], Integers]:
+    def spoken(self, ordinal: Belief) -> tuple[tuple[Kinds, ...], Integers]:
         """Evidence that spoke for each pair: output, what an ordinal model knew of it, and each piece of evidence; see
-        `speaking.in_words`.
+        `speaking.combinations`.
         """
-        of_models = [set(words.split(", ")) for words in ordinal.evidence]
-        kinds = [kind for kind in ORDER[1:] if kind != SOUND_EVIDENCE and any(kind in of for of in of_models)]
+        of_models = [set(kinds) for kinds in ordinal.evidence]
+        kinds = [kind for kind in METADATA_KINDS if any(kind in of for of in of_models)]
         spoke = np.array([[kind in of for kind in kinds] for of in of_models], dtype=np.bool_)[ordinal.model]
-        return in_words(
-            ("output", *kinds, *self.names), np.hstack([np.ones((len(spoke), 1), dtype=np.bool_), spoke, self.known])
-        )
+        always = np.ones((len(spoke), 1), dtype=np.bool_)
+        return combinations(("output", *kinds, *self.names), np.hstack([always, spoke, self.regressors.known]))
+
+
+def _regressors(kind: EvidenceKind, pool: Pool, layout: Layout) -> Regressors | None:
+    """Regressors of a kind for a pool; what goes wrong in another's code is one line."""
+    if kind.name in OWN_KINDS:
+        return kind.regressors(pool, layout.blocks)
+    try:
+        return kind.regressors(pool, layout.blocks)
+    except Exception as error:  # it is another's code, so it may raise anything
+        raise InputError(f"evidence {kind.name}: raises {one_line(error)}") from error
 
 
 def prepare_closeness(folder: Path) -> None:

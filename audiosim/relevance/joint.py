@@ -16,7 +16,7 @@ Sound, and evidence of the user's own, is met in the same way everywhere: each p
 a prior is held, and documents that are alike in it share an effect; see `evidence_effects`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -28,6 +28,7 @@ from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_effects import EvidenceEffects
+from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
 from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, PanelModels, panel_model
 from audiosim.relevance.judge_reports import MOST, JudgeReport, judge_reports
@@ -44,10 +45,11 @@ from audiosim.stats.threads import one_thread
 class JointEstimator:
     """A joint model for one pool; it never changes, so threads may share it."""
 
-    def __init__(self, pool: Pool, models: tuple[Model, ...]) -> None:
+    def __init__(self, pool: Pool, models: tuple[Model, ...], kinds: Collection[EvidenceKind] | None = None) -> None:
         """An estimator for one pool.
 
         models  in order of preference, as of `OrdinalEstimator`; the first has components
+        kinds   of evidence that it takes into account; all that are known where None
         """
         model = models[0]
         components = components_of(model)[1]
@@ -67,11 +69,12 @@ class JointEstimator:
             known = knows_documents(model, pool)
             self._prior = Prior.of(pool, models if known else (usual_model(pool.scale),), sound, known)
             self._held = Uncertainty.elsewhere(self._prior, model, model.between)
-        effects = EvidenceEffects.of(pool, self._prior.layout)
+        effects = EvidenceEffects.of(pool, self._prior.layout, kinds)
         if effects.names:
             self._held = self._held.with_evidence(effects, self._prior.layout)
             self._prior = replace(self._prior, layout=effects.onto(self._prior.layout))
         self._spoken = effects.spoken(self._prior.ordinal)
+        self._brought = effects.names
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
     def _begin(self, standard_deviations: Mapping[str, float]) -> None:
@@ -190,7 +193,8 @@ class JointEstimator:
         It has learned from the same judgments. None where nothing is held of other collections, or this is it already.
         """
         between = self._model.between
-        if between is None or (self._held.away and self._pool is unknown_documents(self._pool)):
+        bare = not self._brought and self._pool is unknown_documents(self._pool)
+        if between is None or (self._held.away and bare):
             return None
         reserve = self._unheard._kept_reserve()
         return reserve if self._panel is None else reserve.hearing(self._panel)
@@ -199,7 +203,7 @@ class JointEstimator:
         """The reserve, which has learned once: to learn takes a hundred times as long as to predict."""
         if self._reserve is None:
             models = (replace(self._model, training=None), *self._models[1:])
-            made = JointEstimator(unknown_documents(self._pool), models)
+            made = JointEstimator(unknown_documents(self._pool), models, kinds=())
             self._reserve = made if self._taught is None else made.relearned(self._taught)
         return self._reserve
 
@@ -246,10 +250,10 @@ class JointEstimator:
 def unknown_documents(pool: Pool) -> Pool:
     """The pool with nothing known of its documents beyond who retrieved them; itself where nothing is."""
     known = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
-    if not known and pool.sounds is None and not pool.evidence:
+    if not known and pool.sounds is None and not pool.evidence and not pool.judges:
         return pool
     nothing = np.full(len(pool.pairs), UNKNOWN)
-    return replace(pool, genre=nothing, query_genre=nothing, artist=nothing, sounds=None, evidence=())
+    return replace(pool, genre=nothing, query_genre=nothing, artist=nothing, sounds=None, evidence=(), judges=())
 
 
 def carried_to(pool: Pool, model: Model) -> float:

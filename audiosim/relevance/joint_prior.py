@@ -141,17 +141,20 @@ class Uncertainty:
 
         layout  to which the effects are added
 
-        What likenesses explain is taken out of `rest`, half of whose deviation is left at least.
+        What likenesses explain is taken out of `rest`, and what columns are expected to explain out of the components
+        that they name; half of each deviation is left at least.
         """
-        columns, (centre, spread) = effects.columns * layout.scale[:, None], effects.slopes.T
-        added = {name: size for name, size in effects.standard_deviations.items() if name not in layout.kernels}
-        taken = sum(size**2 for size, _ in added.values())
+        brought = effects.regressors
+        columns = brought.columns * layout.scale[:, None]
+        added = {name: size for name, size in brought.standard_deviations.items() if name not in layout.kernels}
+        taken = sum(size**2 for name, (size, _) in added.items() if name in brought.kernels)
         rest = np.sqrt(max((self.centre[REST] / 2) ** 2, self.centre[REST] ** 2 - taken))
+        left = _left_of({**self.centre, REST: float(rest)}, brought.explained)
         return replace(
             self,
-            mean=self.mean + columns @ centre,
-            covariance=block_diag(self.covariance, np.diag(spread**2)),
-            centre={**self.centre, **{name: size for name, (size, _) in added.items()}, REST: float(rest)},
+            mean=self.mean + columns @ brought.slopes,
+            covariance=block_diag(self.covariance, brought.covariance),
+            centre={**left, **{name: size for name, (size, _) in added.items()}},
             spread={**self.spread, **{name: unsure for name, (_, unsure) in added.items()}},
         )
 
@@ -162,6 +165,20 @@ class Uncertainty:
         spread  standard deviations of the logarithms
         """
         return {name: float(size * np.exp(spread[name] ** 2 if self.away else 0)) for name, size in found.items()}
+
+
+def _left_of(centre: Mapping[str, float], explained: Mapping[tuple[str, ...], float]) -> dict[str, float]:
+    """Sizes once columns explain a part of what components had, of several together in proportion to their variances.
+
+    explained  variance, by names of components
+    """
+    left = dict(centre)
+    for names, variance in explained.items():
+        there = [name for name in names if name in centre]
+        total = sum(centre[name] ** 2 for name in there)
+        for name in there:
+            left[name] = centre[name] * float(np.sqrt(max(1 / 4, 1 - variance / total)))
+    return left
 
 
 def components_of(model: Model) -> tuple[Trend, Mapping[str, tuple[float, float | None]]]:

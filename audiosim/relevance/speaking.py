@@ -8,7 +8,9 @@ from audiosim.arrays import Booleans, Integers
 from audiosim.features.feature import Feature
 from audiosim.relevance.belief import Belief
 
+METADATA_KINDS = ("genre", "artist", "judgments")  # that an ordinal model may know beside what systems retrieved
 ORDER = ("output", "genre", "artist", "sound", "judgments")
+Kinds = tuple[str, ...]
 
 
 def kinds_of(feature: Feature) -> tuple[str, ...]:
@@ -19,10 +21,20 @@ def kinds_of(feature: Feature) -> tuple[str, ...]:
     return judgments or ("output",) if feature.about == "retrieval" else (*judgments, feature.about)
 
 
-def evidence_of(features: Iterable[Feature]) -> str:
-    """Kinds of evidence that some features together are made of, in words."""
+def evidence_of(features: Iterable[Feature]) -> Kinds:
+    """Kinds of evidence that some features together are made of."""
     kinds = {kind for feature in features for kind in kinds_of(feature)}
-    return ", ".join(kind for kind in ORDER if kind in kinds)
+    return tuple(kind for kind in ORDER if kind in kinds)
+
+
+def in_words(kinds: Kinds) -> str:
+    """Kinds of evidence as people and other programs read them, such as "output, genre"."""
+    return ", ".join(kinds)
+
+
+def of_words(text: str) -> Kinds:
+    """Kinds of evidence that another program has put in words."""
+    return tuple(text.split(", ")) if text else ()
 
 
 def evidence_counts(belief: Belief) -> dict[str, int]:
@@ -30,8 +42,8 @@ def evidence_counts(belief: Belief) -> dict[str, int]:
     if belief.spoke is None:
         return {}
     counts: dict[str, int] = {}
-    for words, count in zip(belief.evidence, np.bincount(belief.spoke, minlength=len(belief.evidence)), strict=True):
-        for name in words.split(", ") if words else ():
+    for kinds, count in zip(belief.evidence, np.bincount(belief.spoke, minlength=len(belief.evidence)), strict=True):
+        for name in kinds:
             counts[name] = counts.get(name, 0) + int(count)
     return {name: count for name, count in counts.items() if count}
 
@@ -67,8 +79,8 @@ def _lacking(without: Mapping[str, int], count: int) -> tuple[str, ...]:
     return (", ".join([f"{kind} is unknown for {pairs}", *(f"{kind} for {number}" for kind, number in others)]),)
 
 
-def in_words(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[str, ...], Integers]:
-    """The different combinations there are, such as "output, genre", and (n,) which of them each pair has.
+def combinations(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[Kinds, ...], Integers]:
+    """The different combinations there are, such as output and genre, and (n,) which of them each pair has.
 
     kinds  k names
     spoke  (n, k) whether each spoke for each pair
@@ -77,5 +89,5 @@ def in_words(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[str, ...], In
         spoke @ (1 << np.arange(len(kinds), dtype=np.int64)) if len(kinds) else np.zeros(len(spoke), dtype=np.int64)
     )
     different, code = np.unique(number, return_inverse=True)
-    words = tuple(", ".join(kind for place, kind in enumerate(kinds) if one >> place & 1) for one in different.tolist())
-    return words, code.reshape(-1)
+    found = tuple(tuple(kind for place, kind in enumerate(kinds) if one >> place & 1) for one in different.tolist())
+    return found, code.reshape(-1)

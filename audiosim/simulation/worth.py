@@ -163,8 +163,8 @@ def _cases(collection: Collection, home: bool, splits: int, rng: np.random.Gener
 def _pieces(collection: Collection) -> list[str]:
     """The pieces that say anything of a pair."""
     pool = build_pool(collection)
-    words = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan)).evidence
-    found = dict.fromkeys(name for text in words for name in text.split(", ") if name not in ALWAYS)
+    spoke = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan)).evidence
+    found = dict.fromkeys(name for kinds in spoke for name in kinds if name not in ALWAYS)
     if not found:
         raise InputError(
             f"collection {collection.identifier} has no evidence that {JOINT} reads on the {collection.scale.name} "
@@ -183,13 +183,14 @@ def _without(collection: Collection, name: str | None) -> Collection:
         blank: dict[str, Any] = {name: None}
         documents = {key: replace(document, **blank) for key, document in collection.documents.items()}
         return replace(collection, documents=documents)
-    return replace(collection, evidence=tuple(piece for piece in collection.evidence if piece.name != name))
+    evidence = tuple(piece for piece in collection.evidence if piece.name != name)
+    return replace(collection, evidence=evidence, judges=tuple(one for one in collection.judges if one.name != name))
 
 
 def _known(collection: Collection, name: str) -> float:
     pool = build_pool(collection)
     belief = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan))
-    says = np.array([name in text.split(", ") for text in belief.evidence])
+    says = np.array([name in kinds for kinds in belief.evidence])
     return float(says[belief.spoke].mean()) if belief.spoke is not None else 1.0
 
 

@@ -10,7 +10,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.model import FINE, Pair, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.features.evidence import angles_of, evidence_columns
+from audiosim.features.evidence import angles_of, user_columns
 
 DOCUMENTS = [f"d{number}" for number in range(12)]
 
@@ -26,7 +26,7 @@ def collection():
 
 
 def column(collection, *more):
-    (found,) = evidence_columns(build_pool(collection, also=more))
+    (found,) = user_columns(build_pool(collection, also=more))
     return found
 
 
@@ -83,9 +83,9 @@ def test_mutual_proximity_by_angle_is_the_share_of_references_that_are_farther_f
 
 
 def test_what_is_the_same_of_all_or_known_of_one_pair_is_no_column(collection):
-    assert evidence_columns(build_pool(collection.with_evidence("x", dict.fromkeys(DOCUMENTS, 1.0)))) == ()
-    assert evidence_columns(build_pool(collection.with_evidence("x", {("d0", "d1"): 3.0}))) == ()
-    assert evidence_columns(build_pool(collection)) == ()
+    assert user_columns(build_pool(collection.with_evidence("x", dict.fromkeys(DOCUMENTS, 1.0)))) == ()
+    assert user_columns(build_pool(collection.with_evidence("x", {("d0", "d1"): 3.0}))) == ()
+    assert user_columns(build_pool(collection)) == ()
 
 
 def test_pairs_that_no_system_retrieved_change_no_column(collection):

@@ -17,6 +17,8 @@ import pytest
 
 from audiosim.audio.index import AudioIndex
 from audiosim.features import registry
+from audiosim.plugins import load_evidence_kinds
+from audiosim.relevance import evidence_registry
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "fixtures" / "demo"
@@ -61,8 +63,11 @@ def command(environment):
 def here(run, target, monkeypatch):
     """The command in this process, which has the package until the test ends: the processes of `command` are dear."""
     monkeypatch.syspath_prepend(target)
+    load_evidence_kinds.cache_clear()
     yield run
-    registry._FEATURES.pop("fTOP", None)  # features that were found are known as long as their process lives
+    load_evidence_kinds.cache_clear()
+    registry._FEATURES.pop("fTOP", None)  # what was found is known as long as its process lives
+    evidence_registry._KINDS.pop("shelf", None)
     for name in [name for name in sys.modules if name.split(".")[0] == "audiosim_sample"]:
         del sys.modules[name]
 
@@ -186,6 +191,12 @@ def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is
     code, out, err = run("predict", DEMO, "--model", model)
     assert (code, out) == (1, "")
     assert "unknown feature 'fTOP', expected one of fSYS, " in err
+
+
+@pytest.mark.slow
+def test_the_evidence_of_another_package_speaks_for_every_pair(here):
+    rows = parsed(here("predict", DEMO, "--judgments", "none", "--format", "json"))
+    assert all(row["evidence"].endswith(", shelf") for row in rows)
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from audiosim.audio.mfcc import Parameters
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.estimators import built_in
-from audiosim.relevance.evidence_effects import OWN_SLOPE, SLOPES
+from audiosim.relevance.own_evidence import OWN_SLOPE
+from audiosim.relevance.sound_evidence import SLOPE
 from audiosim.stats.gaussian import Gaussian
 
 
@@ -52,9 +53,9 @@ def test_what_spoke_for_each_pair_is_named(demo, heard):
         heard.with_evidence("clicks", {("q01", next(iter(heard.runs[0].rankings["q01"]))): 1.0, **clicks(heard)})
     )
     words = {informed.evidence[code] for code in informed.spoke}
-    assert "output, genre, artist, sound" in words
-    assert "output, genre, artist, sound, clicks" in words
-    assert "output, genre, sound" in words  # d001 has no artist
+    assert ("output", "genre", "artist", "sound") in words
+    assert ("output", "genre", "artist", "sound", "clicks") in words
+    assert ("output", "genre", "sound") in words  # d001 has no artist
     bare = belief(demo)
     assert {bare.evidence_of(place) for place in range(600)} == {
         "output, artist",
@@ -79,7 +80,7 @@ def test_evidence_moves_the_mean_by_its_slope_and_is_as_unsure_as_its_slope(demo
     middle, end = np.argsort(np.abs(shares - len(shares) / 2))[[0, -1]]
     assert added[end] > 20 * added[middle]
     assert OWN_SLOPE == (0.0, 0.2)
-    assert 0 < SLOPES["sound"][1] < SLOPES["sound"][0]
+    assert 0 < SLOPE[1] < SLOPE[0]
 
 
 def test_judgments_learn_the_slope_as_generalised_least_squares_with_a_prior_does(demo):

@@ -14,4 +14,4 @@ def named(name, **about):
 @pytest.mark.parametrize("name", ["HEART", "nHYDROGEN"])
 def test_a_feature_speaks_as_what_it_says_it_is_about_not_as_its_name_ends(name):
     assert kinds_of(named(name)) == ("output",)
-    assert evidence_of([named(name, about="genre"), named("tempo", about="artist")]) == "genre, artist"
+    assert evidence_of([named(name, about="genre"), named("tempo", about="artist")]) == ("genre", "artist")

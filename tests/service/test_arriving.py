@@ -105,7 +105,7 @@ def test_a_recording_that_came_is_predicted_as_if_it_had_always_been_there(both,
     assert came.recording.seconds == pytest.approx(2)
     found = predicted(served, [Pair("d0", "new")])
     assert STATUSES[found.status[0]] == "predicted"
-    assert found.evidence[found.spoke[0]] == "output, genre, sound"
+    assert found.evidence[found.spoke[0]] == ("output", "genre", "sound")
     # The same from a collection that has it in its folder, opened anew, by the library alone.
     again = Collection.load(place)
     pool = build_pool(again, also=[Pair("d0", "new")])

@@ -81,7 +81,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
     assert far.prior.correlated
     assert np.array_equal(far.gains.mean, near.gains.mean)
     assert far.evidence == near.evidence
-    assert "output, genre, artist" in far.evidence
+    assert ("output", "genre", "artist") in far.evidence
     np.testing.assert_array_equal(far.spoke, near.spoke)
     for place in range(len(pool.pairs)):
         assert np.array_equal(far.gains.column(place), near.gains.column(place))
@@ -131,7 +131,7 @@ def test_with_sound_known_of_all_pairs_of_mirex_2011_a_prior_is_two_megabytes_at
     AudioIndex.of(heard, parameters).save(tmp_path / "sounds.index")
     pool = build_pool(replace(mirex2011, sounds=tmp_path / "sounds.index"))
     belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
-    assert "output, genre, artist, sound" in belief.evidence
+    assert ("output", "genre", "artist", "sound") in belief.evidence
     body = encode_prior(belief, ())
     assert len(body) < 2 * 10**6
     found = decode_prior(body, belief.grades, belief.maximum, "here").prior

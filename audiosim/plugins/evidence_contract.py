@@ -1,0 +1,76 @@
+"""Contract of kinds of evidence, as checks that say in words what one does wrong.
+
+A kind gives the same of a pool whenever it is asked, in finite numbers that are 0 where it says nothing. Its columns
+are in standard deviations over the retrieved pairs, its prior of slopes has a covariance, its kernels are correlations.
+Pairs that no system retrieved, added to a pool, change nothing of what it says of the others.
+"""
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError, one_line, repeated
+from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
+from audiosim.relevance.random_effects import layout_of
+
+LARGEST = 10.0  # standard deviations that the mean square of a column may have
+ROUNDING = 1e-9  # relative
+
+
+def check_evidence_kind(kind: EvidenceKind, pool: Pool, larger: Pool) -> None:
+    """Check a kind of evidence against its contract; an InputError says what it does wrong.
+
+    pool    of pairs that systems retrieved
+    larger  the same pool, with further pairs after its own
+    """
+    first, again, more = (_said(kind, one) for one in (pool, pool, larger))
+    if first is None or again is None or more is None:
+        if first is not again:
+            raise InputError(f"evidence {kind.name}: says something of a pool at one time and nothing at another")
+        return
+    _check_said(kind, first, pool)
+    _compare(kind, first, again, len(pool.pairs), "the same pool gives other numbers")
+    _compare(kind, first, more, len(pool.pairs), "pairs that no system retrieved change what it says of the others")
+
+
+def _said(kind: EvidenceKind, pool: Pool) -> Regressors | None:
+    try:
+        found: object = kind.regressors(pool, layout_of(pool, np.ones(len(pool.pairs))).blocks)
+    except Exception as error:  # it is another's code, so it may raise anything
+        raise InputError(f"evidence {kind.name}: raises {one_line(error)}") from error
+    if found is not None and not isinstance(found, Regressors):
+        raise InputError(f"evidence {kind.name}: must give Regressors or None, got {type(found).__name__}")
+    return found
+
+
+def _check_said(kind: EvidenceKind, said: Regressors, pool: Pool) -> None:
+    label = f"evidence {kind.name}"
+    wrong = next((name for name in said.names if not PIECE_NAME.fullmatch(name)), None)
+    if wrong is not None or repeated(said.names) is not None:
+        raise InputError(f"{label}: its pieces must have names of their own that begin with a letter, got {said.names}")
+    if kind.name not in RESERVED and (taken := set(said.names) & set(RESERVED)):
+        raise InputError(f"{label}: the name {min(taken)} is taken")
+    if len(said.columns) != len(pool.pairs):
+        raise InputError(f"{label}: expected a row for each of {len(pool.pairs)} pairs, got {len(said.columns)}")
+    silent = ~said.known.any(axis=1)
+    if np.any(said.columns[silent] != 0):
+        raise InputError(f"{label}: columns must be 0 where nothing is known")
+    if np.any((said.columns[pool.found] ** 2).mean(axis=0) > LARGEST**2):
+        raise InputError(f"{label}: columns must be in standard deviations, one has a mean square above {LARGEST**2:g}")
+    if not _is_covariance(said.covariance):
+        raise InputError(f"{label}: the prior of its slopes must have a covariance")
+    for name, blocks in said.kernels.items():
+        if not all(_is_covariance(block) and np.allclose(np.diagonal(block), 1) for block in blocks):
+            raise InputError(f"{label}: the kernels of {name} must be correlations")
+
+
+def _is_covariance(matrix: Array) -> bool:
+    least = float(np.linalg.eigvalsh(matrix)[0]) if len(matrix) else 0.0
+    return bool(np.allclose(matrix, matrix.T)) and least >= -ROUNDING * max(1.0, float(np.abs(matrix).max(initial=0)))
+
+
+def _compare(kind: EvidenceKind, first: Regressors, other: Regressors, count: int, rule: str) -> None:
+    same = first.names == other.names and first.columns.shape[1] == other.columns.shape[1]
+    if not same or not np.allclose(first.columns, other.columns[:count], rtol=ROUNDING, atol=ROUNDING):
+        raise InputError(f"evidence {kind.name}: {rule}")

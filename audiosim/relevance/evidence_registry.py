@@ -1,0 +1,26 @@
+"""Kinds of evidence by name: the built-in ones, and those that a program registers."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from audiosim.errors import InputError
+from audiosim.relevance import machine_evidence, own_evidence, sound_evidence
+from audiosim.relevance.evidence_kind import EvidenceKind
+
+_KINDS = {
+    one.name: one
+    for module in (sound_evidence, own_evidence, machine_evidence)
+    for one in vars(module).values()
+    if isinstance(one, EvidenceKind)
+}
+OWN_KINDS: Mapping[str, EvidenceKind] = dict(_KINDS)
+EVIDENCE_KINDS: Mapping[str, EvidenceKind] = MappingProxyType(_KINDS)
+
+
+def register_evidence_kind(kind: EvidenceKind) -> None:
+    """Make a kind of evidence of one's own known in this process: joint models then take it into account.
+
+    An error where the name is taken; to register the same kind again changes nothing.
+    """
+    if _KINDS.setdefault(kind.name, kind) != kind:
+        raise InputError(f"evidence {kind.name} is known already, expected another name for a kind of your own")

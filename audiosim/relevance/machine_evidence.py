@@ -1,0 +1,126 @@
+"""Evidence of machines that judge: covariates of people's grades, with slopes of which real machines give the prior.
+
+    deviations += sum over machines m of  b_m within_m + c_m system_m + d_m query_m + f_m excess_m  +  taste
+
+the parts being those of `features.machines`. Taste is of machine and system: an effect of each system, the larger the
+more the machines set it apart, so that whom a machine favours is in doubt most. `models/judges/slopes.json` says what
+the slopes of one machine are like. Machines that say the same err alike, so that several count for less than their sum:
+with C the correlation of what they say at one level, D its standard deviations, mu and sigma the prior of one machine,
+
+    slopes ~ N(D^-1 C^-1 D mu, sigma^2 C^-1)
+
+which is the regression on all of grades whose covariance with each alone is that of one machine alone (a g prior,
+Zellner 1986). What the slopes are expected to explain, the components of the model explain no more.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import block_diag
+
+from audiosim.arrays import Array
+from audiosim.corpus.pool import Pool
+from audiosim.features.machines import LEVELS, MachineGrades, machine_grades
+from audiosim.relevance.evidence_kind import Blocks, EvidenceKind, Regressors
+from audiosim.shipped import folder
+from audiosim.stats.layout import REST
+from audiosim.stats.proximity import nearest_correlation
+
+MACHINE_SYSTEM = "machine_system"
+OWN_ERRORS = 0.1  # share of each machine's grades that no other has, at least
+TAKEN_FROM = {
+    "within": ("retrievers", REST),
+    "system": ("team", "system"),
+    "query": ("query",),
+}  # components that explain, without a machine, what one says at each level
+
+
+@dataclass(frozen=True)
+class SlopePrior:
+    """Normal distribution over machines of the slopes of what they say: mean and standard deviation, by level.
+
+    of       of LEVELS each, in standard deviations of a grade
+    taste    median, and standard deviation of the logarithm, of that of taste for each unit that a system is set apart
+    sources  collections that it was learned from
+    """
+
+    of: Mapping[str, tuple[float, float]]
+    taste: tuple[float, float]
+    sources: tuple[str, ...]
+
+
+@cache
+def usual_slopes() -> SlopePrior:
+    """The distribution that comes with the package."""
+    fields = json.loads((folder("models") / "judges" / "slopes.json").read_text(encoding="utf-8"))
+    slopes = {name: (mean, spread) for name, (mean, spread) in fields["slopes"].items()}
+    median, spread = fields["taste"]
+    return SlopePrior(slopes, (median, spread), tuple(fields["sources"]))
+
+
+def machine_regressors(machines: tuple[MachineGrades, ...], pool: Pool, prior: SlopePrior) -> Regressors:
+    """Regressors of some machines of a pool, by a prior of what they are like."""
+    counted = pool.found
+    columns, means, covariances, explained = [], [], [], dict[tuple[str, ...], float]()
+    for place, level in enumerate(LEVELS):
+        said = np.column_stack([one.parts[:, place] for one in machines])
+        mean, spread = prior.of[level]
+        weights, inverse = _weights(said[counted])
+        columns.append(said)
+        means.append(mean * weights)
+        covariances.append(spread**2 * inverse)
+        if level == "system":
+            distinct = np.stack([one.scores for one in machines], axis=1) * weights
+        if level in TAKEN_FROM:
+            explained[TAKEN_FROM[level]] = mean**2 * float(np.var(said[counted] @ weights))
+    return Regressors(
+        tuple(one.name for one in machines),
+        np.column_stack([one.known for one in machines]),
+        np.hstack(columns),
+        np.concatenate(means),
+        block_diag(*covariances),
+        shared={MACHINE_SYSTEM: _tastes(pool, np.sqrt((distinct**2).sum(axis=1)))},
+        standard_deviations={MACHINE_SYSTEM: prior.taste},
+        explained=explained,
+    )
+
+
+def _tastes(pool: Pool, distinct: Array) -> sparse.csr_array:
+    """(n, s) loadings of the pairs on the tastes for systems: in equal parts of the systems that retrieved a pair.
+
+    distinct  (s,) by how much machines set each system apart
+    """
+    found = sparse.csr_array(pool.retrieved.T)
+    parts = sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found
+    return sparse.csr_array(parts @ sparse.diags_array(distinct))
+
+
+def _weights(said: Array) -> tuple[Array, Array]:
+    """(m,) D^-1 C^-1 D of ones, how much each of m machines counts beside the others, and (m, m) C^-1.
+
+    said  (n, m) what they say of pairs
+    """
+    deviations = np.maximum(said.std(axis=0), 1e-9)
+    centred = (said - said.mean(axis=0)) / deviations
+    correlation = np.maximum(0.0, centred.T @ centred / max(1, len(said)))  # contradiction makes neither more credible
+    np.fill_diagonal(correlation, 1)
+    shared = (1 - OWN_ERRORS) * nearest_correlation(correlation) + OWN_ERRORS * np.eye(len(correlation))
+    inverse = np.linalg.inv(shared)
+    return np.asarray(inverse @ deviations / deviations), np.asarray(inverse)
+
+
+def machine_kind(prior: SlopePrior | None = None) -> EvidenceKind:
+    """The kind of evidence that machines are, by a prior of what they are like; the usual one where None."""
+
+    def regressors(pool: Pool, _: Blocks) -> Regressors | None:
+        machines = machine_grades(pool)
+        return machine_regressors(machines, pool, prior or usual_slopes()) if machines else None
+
+    return EvidenceKind("judges", "grades of machines that judge, in the folder judges", regressors)
+
+
+MACHINE_KIND = machine_kind()

@@ -1,0 +1,39 @@
+"""Evidence of the user's own: numbers, and vectors of documents; see `corpus.evidence_files`.
+
+Nothing is held of it but that it may count as much as sound, in either direction.
+"""
+
+import numpy as np
+
+from audiosim.corpus.pool import Pool
+from audiosim.features.evidence import angles_of, user_columns
+from audiosim.relevance.evidence_kind import Blocks, EvidenceKind, Regressors
+from audiosim.stats.proximity import nearest_correlation
+
+OWN_SLOPE = (0.0, 0.2)  # mean and standard deviation over collections
+OWN_SIZE = (0.15, 0.3)  # median, and standard deviation of the logarithm
+
+
+def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
+    """Columns of the pieces of a pool that say something, and how alike documents are in those that are vectors."""
+    columns = user_columns(pool)
+    if not columns:
+        return None
+    names = tuple(column.name for column in columns)
+    kernels = {}
+    for piece in pool.evidence:
+        if piece.is_vector and piece.name in names:
+            angles = angles_of(pool, piece)
+            kernels[piece.name] = tuple(nearest_correlation(angles.likeness(rows)) for rows in blocks)
+    return Regressors(
+        names,
+        np.column_stack([column.known for column in columns]),
+        np.column_stack([column.values for column in columns]),
+        np.full(len(names), OWN_SLOPE[0]),
+        np.diag(np.full(len(names), OWN_SLOPE[1] ** 2)),
+        kernels=kernels,
+        standard_deviations=dict.fromkeys(kernels, OWN_SIZE),
+    )
+
+
+OWN_KIND = EvidenceKind("own", "numbers and vectors that the user brings in the folder evidence", _regressors)

@@ -1,0 +1,106 @@
+"""Write judges/slopes.json: how much what machines say of pairs counts, over collections that machines judged.
+
+    python models/make_judges.py COLLECTION ...
+
+COLLECTION is a folder judged in full by people, with `judges/`. Of each machine by itself the slopes of what it says
+within queries and systems, of systems, of queries and in excess are estimated with all judgments known, and the size of
+its taste for systems. The file has the mean of the slopes over collections, each being the mean over its machines by
+random effects (DerSimonian & Laird 1986), and the standard deviation over machines and collections; of tastes the
+median. Sources of those that come with the
+package: language models that judge TREC 2019's passages, and automatic measures of dialogue summaries (DialSummEval).
+"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.lines import write_text
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.features.machines import LEVELS
+from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.machine_evidence import MACHINE_SYSTEM, SlopePrior, machine_kind
+
+HERE = Path(__file__).parent
+WIDE = 1.0  # standard deviation of a slope, of which hardly anything is held before
+WIDE_TASTE = 1.5  # standard deviation of the logarithm of a taste
+LEAST = {"within": 0.2, "system": 0.3, "query": 0.2, "excess": 0.3}  # a handful of machines tells little of others
+LEAST_TASTE = 0.5
+
+
+def estimates(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray, float]]:
+    """Name, (4,) slopes, (4,) their standard errors, and taste of each machine of a collection."""
+    collection = Collection.load(folder)
+    found = []
+    for judge in collection.judges:
+        pool = build_pool(replace(collection, judges=(judge,)), collection.cutoff)
+        found.append((judge.name, *_estimate(pool, pool.spread(collection.grades()))))
+    return found
+
+
+def _estimate(pool: Pool, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    prior = SlopePrior(dict.fromkeys(LEVELS, (0.0, WIDE)), (0.5, WIDE_TASTE), ())
+    estimator = estimator_of(pool, "joint", [machine_kind(prior)])
+    if not isinstance(estimator, JointEstimator):
+        raise TypeError("joint is a joint model")
+    layout, held = estimator.prior.layout, estimator.uncertainty
+    judged = np.flatnonzero(~np.isnan(truth))
+    gain = truth[judged] / pool.scale.maximum
+    sizes = estimator.learned_deviations(judged, gain)
+    covariance = layout.part(judged).normal(sizes, np.zeros(len(judged))).among(np.arange(len(judged)))
+    columns = layout.fixed[judged]
+    precision = np.linalg.inv(held.covariance) + columns.T @ np.linalg.solve(covariance, columns)
+    left = gain - held.mean[judged]  # of prior means of the slopes of 0
+    slopes = np.linalg.solve(precision, columns.T @ np.linalg.solve(covariance, left))
+    errors = np.sqrt(np.diagonal(np.linalg.inv(precision)))
+    return slopes[-len(LEVELS) :], errors[-len(LEVELS) :], sizes[MACHINE_SYSTEM]
+
+
+def random_effects(found: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation of what was estimated with these errors (DerSimonian & Laird 1986)."""
+    weights = errors**-2.0
+    mean = weights @ found / weights.sum()
+    beyond = weights @ (found - mean) ** 2 - (len(found) - 1)
+    between = max(0.0, beyond / (weights.sum() - (weights**2).sum() / weights.sum()))
+    weights = 1 / (errors**2 + between)
+    return float(weights @ found / weights.sum()), float(np.sqrt(between))
+
+
+def prior_of(sources: dict[str, list[tuple[str, np.ndarray, np.ndarray, float]]]) -> SlopePrior:
+    """The distribution over machines, of what was estimated of those of some collections, each with one weight."""
+    slopes = {}
+    for place, level in enumerate(LEVELS):
+        of_sources = np.array(
+            [
+                random_effects(np.array([one[1][place] for one in some]), np.array([one[2][place] for one in some]))
+                for some in sources.values()
+            ]
+        )
+        means, spreads = of_sources.T
+        beyond = means.var(ddof=1) if len(means) > 1 else 0.0
+        spread = np.sqrt((spreads**2).mean() + beyond)
+        slopes[level] = (round(float(means.mean()), 3), round(float(max(LEAST[level], spread)), 3))
+    tastes = np.log([one[3] for some in sources.values() for one in some])
+    taste = round(float(np.exp(np.median(tastes))), 3), round(max(LEAST_TASTE, float(tastes.std())), 3)
+    return SlopePrior(slopes, taste, tuple(sources))
+
+
+def main(folders: list[str]) -> None:
+    sources = {Path(folder).name: estimates(Path(folder)) for folder in folders}
+    for name, machines in sources.items():
+        for machine, slopes, errors, taste in machines:
+            told = "  ".join(f"{a} {b:.2f} ± {c:.2f}" for a, b, c in zip(LEVELS, slopes, errors, strict=True))
+            print(f"{name:10} {machine:16} {told}  taste {taste:.2f}")
+        if len(sources) > 1:
+            print(f"without {name}: {prior_of({other: some for other, some in sources.items() if other != name})}")
+    prior = prior_of(sources)
+    fields = {"format": 1, "sources": list(prior.sources), "slopes": prior.of, "taste": prior.taste}
+    write_text(HERE / "judges" / "slopes.json", json.dumps(fields, indent=1).splitlines())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
