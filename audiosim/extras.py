@@ -4,14 +4,15 @@ from importlib.machinery import PathFinder
 
 from audiosim.errors import MissingPackageError
 
-# What each extra brings, by the names to import; `all` takes the other three, too.
+# What each extra brings, by the names to import; `all` takes sound, plots and frames, too.
 EXTRAS = {
     "sound": ("librosa", "mutagen"),  # without LLVM, which it brings too, arrays stand in for machine code
     "plots": ("matplotlib",),
     "frames": ("pandas",),
     "all": ("sklearn",),
+    "peers": ("choix", "cje", "ppi_py"),
 }
-CALLED = {"sklearn": "scikit-learn"}  # where the name to install is another
+CALLED = {"cje": "cje-eval", "ppi_py": "ppi-python", "sklearn": "scikit-learn"}  # where the name to install is another
 
 
 def has_package(name: str) -> bool:

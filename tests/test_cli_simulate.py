@@ -429,3 +429,52 @@ def test_any_measure_can_be_estimated_by_draws(ask, some_judged, folder):
 )
 def test_a_wrong_option_of_estimate_is_exit_code_2(run, folder, options):
     assert run("estimate", folder, *options)[0] == 2
+
+
+PEERS = ("--peers", "means,mtc", "--repeat", "2", "--queries", "8", "--at", "10,40", "--jobs", "1")
+
+
+@pytest.mark.slow
+def test_simulate_holds_peers_against_the_truth_on_equal_parts(ask, run, folder, tmp_path):
+    found = ask("simulate", *PEERS, "--keep", tmp_path / "kept")
+    assert list(found)[:6] == ["measure", "model", "learn", "rule", "queries", "collection"]
+    assert [(row["method"], row["budget"]) for row in found["rows"]] == [
+        (method, budget) for method in ("audiosim", "means", "mtc") for budget in (10, 40)
+    ]
+    assert (found["repeats"], found["budgets"], found["left_out"]) == (2, [10, 40], [])
+    # audiosim's rows are what the same campaigns say where they are followed alone.
+    alone = ask("simulate", "--repeat", "2", "--queries", "8", "--at", "10,40", "--jobs", "1")["curve"]
+    own = [row for row in found["rows"] if row["method"] == "audiosim"]
+    assert [row["right"] for row in own] == pytest.approx([row["accuracy"] for row in alone])
+    assert [row["stated"] for row in own] == pytest.approx([row["stated"] for row in alone])
+    assert [row["differences"] for row in own] == pytest.approx([row["coverage"]["differences"] for row in alone])
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()}
+    assert len(kept) == 6
+    assert ask("simulate", *PEERS, "--keep", tmp_path / "kept") == found
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()} == kept
+    code, out, _ = run("simulate", folder, *PEERS)
+    assert code == 0
+    assert [line for line in out.splitlines() if line.endswith(" judged")] == ["10 judged", "40 judged"]
+    heads = next(line for line in out.splitlines() if line.startswith("Method"))
+    assert heads.split()[:8] == ["Method", "Right", "Stated", "Excess", "Systems", "Differences", "Half", "width"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--keep", "x"), "--keep needs --peers: it is of their results"),
+        (
+            ("--peers", "means", "--compare"),
+            "--peers and --compare cannot be combined: every method has the same budgets",
+        ),
+        (("--peers", "means", "--stopping-rule", "judgments=9"), "--peers and --stopping-rule cannot be combined"),
+        (("--peers", "gauss"), "unknown peer 'gauss', expected one of gp, mtc, "),
+        (("--peers", "means", "--measure", "nDCG@5"), "peers estimate weighted sums of grades, such as CG@5 or DCG@10"),
+        (("--peers", "means", "--at", "20,5000"), "expected budgets below that, got 5000"),
+    ],
+)
+def test_what_peers_cannot_do_is_one_line(run, folder, options, told):
+    code, out, err = run("simulate", folder, *options, "--jobs", "1")
+    assert (code, out) == (1, "")
+    assert told in err
+    assert "Traceback" not in err

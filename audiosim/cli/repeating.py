@@ -15,8 +15,11 @@ from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.extras import need
+from audiosim.peers.honesty import compare_methods
+from audiosim.peers.task import Peer
 from audiosim.relevance.provenance import source_of
 from audiosim.relevance.published import Model
+from audiosim.report.peers import peers_view
 from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
 from audiosim.selection import StoppingRule
@@ -25,6 +28,7 @@ from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
 LEARNED = "learned"
+PARTS = 8  # with --peers
 
 Repeated = Annotated[
     int | None,
@@ -77,6 +81,25 @@ Report = Annotated[
         help="With --repeat and --at: where to write what is found as a page with plots.",
     ),
 ]
+Peers = Annotated[
+    str | None,
+    typer.Option(
+        "--peers",
+        metavar="NAMES|all",
+        help="Hold other methods against the truth beside audiosim, on equal parts and budgets: gp, mtc, active, "
+        "statap, means, shrunken, teams, ppi, cje, choix, glide, or what packages install; `all`: those whose packages "
+        "are there. Without --repeat 8 parts, without --at 50, 100, 200 and 400 judgments.",
+        show_default=False,
+    ),
+]
+Keep = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep",
+        metavar="FOLDER",
+        help="With --peers: where each part is kept once it was played; a run that was stopped goes on from there.",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", help="Processes that play parts; one per core if not given.", min=1),
@@ -90,6 +113,15 @@ def check_repeated(repeats: int | None, options: Mapping[str, str | None], model
         raise InputError(f"{given[0]} needs --repeat: it speaks of parts of the collection")
     if options["--learn"] is not None and model is not None:
         raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
+
+
+def check_peers(peers: str | None, keep: Path | None, others: Mapping[str, object]) -> None:
+    """Options that --peers gives a meaning, or takes it from, are not ignored."""
+    if peers is None and keep is not None:
+        raise InputError("--keep needs --peers: it is of their results")
+    given = [name for name, value in others.items() if value]
+    if peers is not None and given:
+        raise InputError(f"--peers and {given[0]} cannot be combined: every method has the same budgets, see --at")
 
 
 def check_report(report: Path | None, repeats: int | None, at: str | None) -> None:
@@ -130,12 +162,13 @@ def learner(features: str) -> Learner:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Parts to play, in so many processes, and what is the same for all of them."""
+    """Parts to play, in so many processes, what is the same for all of them, and the seed of what is drawn."""
 
     trial: Trial
     parts: Sequence[Part]
     jobs: int | None
     said: Mapping[str, Any]
+    seed: int = 0
 
     def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
         """Play each part until a goal is met, and print how right it was."""
@@ -163,6 +196,20 @@ class Batch:
         if report is not None:
             self._write(report, result)
         print_result(form, result, [flat(row) for row in result["curve"]], lambda: followed_view(result))
+
+    def beside(
+        self, peers: tuple[Mapping[str, Peer], Sequence[str]], budgets: Sequence[int], form: Format, keep: Path | None
+    ) -> None:
+        """Play each part with every method, and print what each stated and how right it was.
+
+        peers  by name, and why others are left out
+        """
+        with progress("comparing") as show:
+            found = compare_methods(
+                self.trial, self.parts, peers[0], budgets, self.seed, jobs=self._jobs, keep=keep, progress=show
+            )
+        result = {**self.said, "queries": len(self.parts[0].queries), **found.to_dict(), "left_out": list(peers[1])}
+        print_result(form, result, result["rows"], lambda: peers_view(result))
 
     def _write(self, report: Path, result: Mapping[str, Any]) -> None:
         from audiosim.report.rendering import origin_of

@@ -16,7 +16,8 @@ from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
 from audiosim.functions import start_loop
 from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure, find_stopping_rule, make_estimator
+from audiosim.peers.honesty import usual_budgets
+from audiosim.plugins import find_measure, find_peers, find_stopping_rule, make_estimator
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.published import Model
 from audiosim.report.screen import progress
@@ -61,6 +62,8 @@ def simulate(
     at: repeating.At = None,
     near: repeating.Near = NEAR,
     report: repeating.Report = None,
+    peers: repeating.Peers = None,
+    keep: repeating.Keep = None,
     jobs: repeating.Jobs = None,
     ideal: options.IdealName = "ordered",
     distribution: options.DistributionName = "t",
@@ -88,11 +91,16 @@ def simulate(
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --repeat 20 --learn judgment --at 0,50,100`
 
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --compare --stopping-rule judgments=100`
+
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 50,100`
     """
     if compare and repeats is not None:
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
+    repeating.check_peers(peers, keep, {"--compare": compare, "--stopping-rule": stop, "--report": report})
+    repeats = repeating.PARTS if peers is not None and repeats is None else repeats
     repeating.check_repeated(repeats, {"--learn": learn, "--held-out": held_out, "--at": at}, model)
     repeating.check_report(report, repeats, at)
+    others = None if peers is None else find_peers(peers)
     stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repeating.learner(learn)
     moments = None if at is None else repeating.parse_moments(at)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
@@ -102,13 +110,16 @@ def simulate(
     rule = rule or _default_rule(collection, name, learner)
     game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution, options.about_of(about))
     if repeats is not None:
-        protocol = held_out or ("queries" if learner or moments else "teams")
+        protocol = held_out or ("queries" if learner or moments or others else "teams")
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
-        many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said)
-        many.to_stop(first_of(stopping_rules), form) if moments is None else many.at(
-            moments, stopping_rules, near, form, report
-        )
+        many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said, seed)
+        if others:
+            many.beside(others, moments or usual_budgets(collection, parts, game.measure.cutoff), form, keep)
+        elif moments is None:
+            many.to_stop(first_of(stopping_rules), form)
+        else:
+            many.at(moments, stopping_rules, near, form, report)
     elif compare:
         _compare(game, collection, stopping_rules, form)
     else:

@@ -7,6 +7,7 @@ from .frame_descriptors import find_frames as find_frames
 from .frame_descriptors import installed_frames as installed_frames
 from .installed import estimator_factory as estimator_factory
 from .installed import find_measure as find_measure
+from .installed import find_peers as find_peers
 from .installed import find_selection_rule as find_selection_rule
 from .installed import find_stopping_rule as find_stopping_rule
 from .installed import load_evidence_kinds as load_evidence_kinds
@@ -14,5 +15,6 @@ from .installed import load_features as load_features
 from .installed import make_estimator as make_estimator
 from .installed import other_decoders as other_decoders
 from .measure_contract import check_measure as check_measure
+from .peer_contract import check_peer as check_peer
 from .selection_contract import check_selection_rule as check_selection_rule
 from .stopping_contract import check_stopping_rule as check_stopping_rule

@@ -32,10 +32,12 @@ from audiosim.plugins.installed import (
     EVIDENCE_POINT,
     FEATURE_POINT,
     MEASURE_POINT,
+    PEER_POINT,
     SELECTION_RULE_POINT,
     STOPPING_RULE_POINT,
 )
 from audiosim.plugins.measure_contract import check_measure
+from audiosim.plugins.peer_contract import check_peer
 from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of
 from audiosim.plugins.selection_contract import check_selection_rule
 from audiosim.plugins.stopping_contract import check_stopping_rule
@@ -79,6 +81,7 @@ CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
         STOPPING_RULE_POINT,
         lambda definition, _, rng: check_stopping_rule(definition, demo_scores(), rng),
     ),
+    (PEER_POINT, lambda peer, name, rng: check_peer(peer, name, demo_scores().measure, demo_pool(), rng)),
 )
 
 

@@ -11,6 +11,8 @@ from audiosim.expected.estimation import ExpectedScores
 from audiosim.features.feature import Feature
 from audiosim.features.registry import BUILT_IN, register_feature
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
+from audiosim.peers.known_peers import PEERS, check_installed, peers_there
+from audiosim.peers.task import Peer
 from audiosim.plugins.points import OWN, ExtensionPoint, package_of
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
 from audiosim.relevance.evidence_kind import EvidenceKind
@@ -53,6 +55,13 @@ def _rule_factory(loaded: object, _: str) -> SelectionRuleFactory:
     return factory
 
 
+def _peer(loaded: object, _: str) -> Peer:
+    if not callable(loaded):
+        raise InputError("a function of a task, a grader and a random generator")
+    peer: Peer = loaded
+    return peer
+
+
 def _decoders() -> Mapping[str, Decoder]:
     from audiosim.audio.decode import DECODERS  # costs start-up time that only those who hear need pay
 
@@ -87,6 +96,9 @@ STOPPING_RULE_POINT = ExtensionPoint(
     lambda: STOPPING_RULES,
     an_instance(StoppingDefinition, "a StoppingDefinition"),
 )
+
+
+PEER_POINT: ExtensionPoint[Peer] = ExtensionPoint("audiosim.peers", "peer", lambda: PEERS, _peer)
 
 
 def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
@@ -151,6 +163,19 @@ def find_stopping_rule(text: str) -> StoppingRule:
     if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
         return parse_stopping_rule(text)
     return parse_stopping_rule(text, {parts["name"]: STOPPING_RULE_POINT.find(parts["name"])})
+
+
+def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
+    """The peers that a `--peers` names, and what is said of those left out, since a package of theirs is missing.
+
+    text  names, joined by commas: each must be there; or `all`: those that are
+    """
+    if text == "all":
+        return peers_there({name: PEER_POINT.find(name) for name in PEER_POINT.names()})
+    found = {name.strip(): PEER_POINT.find(name.strip()) for name in text.split(",")}
+    for name in found:
+        check_installed(name)
+    return found, []
 
 
 def load_features() -> None:

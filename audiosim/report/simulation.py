@@ -86,15 +86,17 @@ def _parts(result: Mapping[str, Any]) -> str:
 def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
     table = PlainTable("Judged", "Stated", "Accuracy", "Excess", "Calibration error", "Brier")
     for row in curve:
-        shown = (_shown(row, "excess", "+.3f"), _shown(row, "calibration_error"), f"{row['brier']:.4f}")
-        table.add_row(_count(row), _shown(row, "stated"), _shown(row, "accuracy"), *shown)
+        shown = (with_error(row, "excess", "+.3f"), with_error(row, "calibration_error"), f"{row['brier']:.4f}")
+        table.add_row(_count(row), with_error(row, "stated"), with_error(row, "accuracy"), *shown)
     return table
 
 
 def _ranking_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
     table = PlainTable("Judged", "Tau", "Rho", "RMSE d")
     for row in curve:
-        table.add_row(_count(row), _shown(row, "tau"), _shown(row, "rho"), _shown(row, "rmse_differences", ".4f"))
+        table.add_row(
+            _count(row), with_error(row, "tau"), with_error(row, "rho"), with_error(row, "rmse_differences", ".4f")
+        )
     return table
 
 
@@ -102,17 +104,17 @@ def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
     table = PlainTable("Judged", "Clear", "Stated", "Accuracy", "Systems", "Differences", "Queries", "Error")
     for row in curve:
         clear, coverage = row["clear"], row["coverage"]
-        shown = (_number(clear["pairs"], ".1%"), _number(clear["stated"]), _number(clear["accuracy"]))
-        held = (_shown(coverage, kind) for kind in ("systems", "differences", "queries"))
-        table.add_row(_count(row), *shown, *held, _shown(row, "error", ".4f"))
+        shown = (number(clear["pairs"], ".1%"), number(clear["stated"]), number(clear["accuracy"]))
+        held = (with_error(coverage, kind) for kind in ("systems", "differences", "queries"))
+        table.add_row(_count(row), *shown, *held, with_error(row, "error", ".4f"))
     return table
 
 
 def _stops_table(stops: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
     table = PlainTable(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
     for row in stops:
-        shown = (_shown(row, "judged", ".1f"), _shown(row, "stated"), _shown(row, "accuracy"))
-        table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, _shown(row, "excess", "+.3f"))
+        shown = (with_error(row, "judged", ".1f"), with_error(row, "stated"), with_error(row, "accuracy"))
+        table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, with_error(row, "excess", "+.3f"))
     return table
 
 
@@ -133,14 +135,15 @@ def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
     for row in bins:
         ends = f"{row['low']:g} to {row['high']:g}"
         if row["claims"]:
-            shown = (f"{row['stated']:.3f}", f"{row['accuracy']:.3f}", _dots(row["stated"], row["accuracy"]))
+            shown = (f"{row['stated']:.3f}", f"{row['accuracy']:.3f}", dots(row["stated"], row["accuracy"]))
         else:
             shown = ("-", "-", Text(""))
         table.add_row(ends, f"{row['claims']:,}", f"{row['share']:.1%}", *shown)
     return table
 
 
-def _dots(stated: float, accuracy: float, width: int = 41) -> Text:
+def dots(stated: float, accuracy: float, width: int = 41) -> Text:
+    """Line from 0 to 1 with a dot at what is stated and a circle at what is true."""
     line = ["·"] * width
     line[round(accuracy * (width - 1))] = "○"
     line[round(stated * (width - 1))] = "●"
@@ -149,20 +152,21 @@ def _dots(stated: float, accuracy: float, width: int = 41) -> Text:
 
 def _summary(moment: Mapping[str, Any]) -> str:
     return (
-        f"Judged {_shown(moment, 'judged', '.1f')}; stated {_shown(moment, 'stated')}, "
-        f"accuracy {_shown(moment, 'accuracy')}, stated less accuracy {_shown(moment, 'excess', '+.3f')}; "
-        f"calibration error {_shown(moment, 'calibration_error')}, Brier score {moment['brier']:.3f}. "
-        f"Tau {_shown(moment, 'tau')}, rho {_shown(moment, 'rho')}, RMSE of differences between systems "
-        f"{_shown(moment, 'rmse_differences', '.4f')}. "
+        f"Judged {with_error(moment, 'judged', '.1f')}; stated {with_error(moment, 'stated')}, "
+        f"accuracy {with_error(moment, 'accuracy')}, stated less accuracy {with_error(moment, 'excess', '+.3f')}; "
+        f"calibration error {with_error(moment, 'calibration_error')}, Brier score {moment['brier']:.3f}. "
+        f"Tau {with_error(moment, 'tau')}, rho {with_error(moment, 'rho')}, RMSE of differences between systems "
+        f"{with_error(moment, 'rmse_differences', '.4f')}. "
         "After ±: standard error over the parts."
     )
 
 
-def _shown(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
+def with_error(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
     """A number with its standard error, where it has one."""
     error = row[f"{name}_error"]
-    return _number(row[name], form) + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
+    return number(row[name], form) + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
 
 
-def _number(value: float | None, form: str = ".3f") -> str:
+def number(value: float | None, form: str = ".3f") -> str:
+    """A number as text; a dash for None."""
     return "-" if value is None else f"{value:{form}}"

@@ -97,7 +97,9 @@ def repeat(
 
     Parts of one collection share queries and systems: standard errors over them speak of this collection.
     """
-    first, last = zip(*_each(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress), strict=True)
+    first, last = zip(
+        *each_in_turn(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress), strict=True
+    )
     return Repeats(tuple(parts), first, last)
 
 
@@ -170,7 +172,7 @@ def follow(
     moments = tuple(sorted(set(at)))
     if not moments or moments[0] < 0:
         raise InputError(f"moments must be numbers of judgments, 0 or more, got {', '.join(map(str, at)) or 'none'}")
-    courses = _each(_ToMoments(trial, tuple(parts), moments, tuple(stopping_rules)), len(parts), jobs, progress)
+    courses = each_in_turn(_ToMoments(trial, tuple(parts), moments, tuple(stopping_rules)), len(parts), jobs, progress)
     return Followed(tuple(parts), tuple(stopping_rules), near, tuple(courses))
 
 
@@ -219,10 +221,10 @@ class _ToMoments:
         return TrialCourse(tuple(seen), tuple(map(reached.get, self.stopping_rules)))
 
 
-def _each(
+def each_in_turn(
     work: Callable[[int], Result], count: int, jobs: int, progress: Callable[[int, int], None]
 ) -> Iterator[Result]:
-    """The result for each number below a count, in their order, and how far it is."""
+    """The result for each number below a count, in their order; `progress` is told how far it is."""
     if jobs < 1:
         raise InputError(f"the number of jobs must be at least 1, got {jobs}")
     progress(0, count)

@@ -1,0 +1,102 @@
+"""Task that methods are set: which of some systems is better, from the judgments of a few pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.expected.linear import LinearScores
+from audiosim.measures.gains import gain_of, linear_gain
+from audiosim.measures.measure import Measure
+from audiosim.peers.statement import StatedRanking
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Systems to be ranked, as every method sees them before it judges anything.
+
+    measure  a weighted sum of gains, such as CG@5
+    pool     of the systems' results: who retrieved what, at which rank
+    order    places of the pairs that audiosim judged, first to last, for methods that are to speak of the same pairs
+    """
+
+    measure: Measure
+    pool: Pool
+    order: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_measure_of_peers(self.measure)
+
+    @cached_property
+    def expected(self) -> LinearScores:
+        """Expected scores of the measure in the pool."""
+        return LinearScores(self.measure, self.pool)
+
+    @cached_property
+    def weights(self) -> sparse.csr_array:
+        """(s, n) sparse: mean scores of the systems are `weights @ gains`, with gains (n,) from 0 to 1."""
+        return sparse.csr_array(self.expected.weights)
+
+    @cached_property
+    def bearing(self) -> Array:
+        """(n,) how much each pair bears on differences of systems: root of the sum over pairs of (W_a - W_b)^2."""
+        squares = np.asarray(self.weights.power(2).sum(axis=0)).ravel()
+        sums = np.asarray(self.weights.sum(axis=0)).ravel()
+        bearing = len(self.pool.systems) * squares - sums**2
+        return np.sqrt(np.where(bearing > ROUNDING * squares.max(), bearing, 0))
+
+
+ROUNDING = 1e-9
+
+
+def check_measure_of_peers(measure: Measure) -> None:
+    """An InputError where a measure is not one that all methods can estimate."""
+    if measure.rank_weights is None or measure.relative or gain_of(measure) is not linear_gain:
+        raise InputError(f"peers estimate weighted sums of grades, such as CG@5 or DCG@10; {measure} is none")
+
+
+class Grader:
+    """Gives the gains of pairs, for as many as there are judgments to spend.
+
+    budget  most pairs that may be asked for, each counted once
+    """
+
+    def __init__(self, gains: Array, budget: int) -> None:
+        """Nothing asked yet.
+
+        gains  (n,) of all pairs, from 0 to 1
+        """
+        self._gains = gains
+        self.budget = budget
+        self.seen: Booleans = np.zeros(len(gains), dtype=bool)
+
+    def __call__(self, places: Sequence[int] | Integers) -> Array:
+        """(k,) gains of the pairs at these places of the pool."""
+        seen = self.seen.copy()
+        seen[np.asarray(places, dtype=np.int64)] = True
+        if seen.sum() > self.budget:
+            raise InputError(f"a method asked for {seen.sum()} judgments, and had {self.budget}")
+        self.seen = seen
+        return self._gains[np.asarray(places, dtype=np.int64)]
+
+
+class Peer(Protocol):
+    """Method that has pairs judged, and then says which systems are better, and how sure it is.
+
+    Entry-point group `audiosim.peers`: each entry is such a function. Contract: `audiosim.plugins.check_peer`.
+    """
+
+    def __call__(self, task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
+        """StatedRanking after at most `grader.budget` judgments.
+
+        task    the systems
+        grader  gives the gains of the pairs that are asked for
+        rng     of whatever is drawn
+        """
+        ...

@@ -1,0 +1,93 @@
+"""Methods that other packages install, and what is said of those that break their contract."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audiosim.errors import InputError
+from audiosim.measures.measure import parse_measure
+from audiosim.peers.known_peers import NEEDED, PEERS
+from audiosim.peers.statement import nothing_known, order_alone
+from audiosim.plugins import check_peer, find_peers
+
+GROUP = "audiosim.peers"
+MINE = """
+from audiosim.peers.statement import order_alone
+def first(task, grader, rng):
+    return order_alone(rng.random(len(task.pool.systems)))
+"""
+
+
+def check(peer, pool):
+    check_peer(peer, "mine", parse_measure(f"CG@{pool.cutoff}"), pool, np.random.default_rng(0))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # those of packages, about little data
+@pytest.mark.parametrize("name", list(PEERS))
+def test_audiosim_s_own_peers_keep_their_contract(name, demo_pool):
+    package = "glide.estimators" if name == "glide" else NEEDED.get(name, "numpy")
+    if importlib.util.find_spec(package.partition(".")[0]) is None:
+        pytest.skip(f"{package} is not installed")
+    check(PEERS[name], demo_pool)
+
+
+def test_the_example_of_the_page_keeps_its_contract(demo_pool):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "honesty.md").read_text("utf-8")
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], names)
+    check(names["by_sample"], demo_pool)
+
+
+def test_an_installed_peer_is_found_among_all(install, demo_pool):
+    install("made-up", MINE, (GROUP, "first", "made_up:first"))
+    found, _ = find_peers("all")
+    assert list(found)[-1] == "first"
+    check(found["first"], demo_pool)
+    assert list(find_peers("first, means")[0]) == ["first", "means"]
+
+
+def test_an_unknown_peer_is_told_with_all_there_are():
+    with pytest.raises(
+        InputError, match="unknown peer 'mean', expected one of gp, mtc, active, .*; did you mean means"
+    ):
+        find_peers("mean")
+
+
+def test_what_is_no_function_is_refused(install):
+    install("made-up", "first = 3", (GROUP, "first", "made_up:first"))
+    told = r"first \(made_up:first\) of package made-up must be a function of a task, a grader and a random generator"
+    with pytest.raises(InputError, match=told):
+        find_peers("first")
+
+
+def spoils(task, grader, rng):
+    task.weights.data[:] = 0
+    return nothing_known(len(task.pool.systems))
+
+
+@pytest.mark.parametrize(
+    ("peer", "told"),
+    [
+        (lambda task, grader, rng: 0.5, "peer mine must return a StatedRanking of 10 systems, got float"),
+        (
+            lambda task, grader, rng: nothing_known(3),
+            "peer mine must return a StatedRanking of 10 systems, got StatedRanking",
+        ),
+        (
+            lambda task, grader, rng: (grader(task.order[: grader.budget + 1]), nothing_known(10))[1],
+            "a method asked for 1 judgments, and had 0",
+        ),
+        (
+            lambda task, grader, rng: order_alone(np.random.default_rng().random(10)),
+            "peer mine: the same draws give other scores",
+        ),
+        (spoils, "peer mine changes the weights of its task"),
+    ],
+)
+def test_a_peer_that_breaks_its_contract_is_told_how(peer, told, demo_pool):
+    with pytest.raises(InputError, match=told):
+        check(peer, demo_pool)
