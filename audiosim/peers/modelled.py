@@ -83,8 +83,8 @@ def components(task: Task) -> list[sparse.csr_array]:
     found = sparse.csr_array(pool.retrieved.T.multiply(1 / lengths[:, None])).tocoo()
     systems = len(pool.systems)
     by_query = pool.query[found.row] * systems + found.col
-    apart = sparse.csr_array((found.data, (found.row, by_query)), (n, systems * len(pool.queries)))
-    return [sparse.csr_array(logs[:, None]), same, found.tocsr(), apart, sparse.eye_array(n, format="csr")]
+    by_both = sparse.csr_array((found.data, (found.row, by_query)), (n, systems * len(pool.queries)))
+    return [sparse.csr_array(logs[:, None]), same, found.tocsr(), by_both, sparse.eye_array(n, format="csr")]
 
 
 def among(rows: sparse.csr_array, columns: sparse.csr_array) -> Array:
