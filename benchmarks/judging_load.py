@@ -1,11 +1,14 @@
 """Waiting of assessors while many judge at once and the model learns anew, and what that takes.
 
     python benchmarks/judging_load.py COLLECTION [--assessors 50] [--organisers 1] [--seconds 300] [--pause 3]
+                                      [--log campaign.db] [--arrivals 10]
 
 A server as the command starts it, SQLite, nothing judged. Each assessor asks for a pair, pauses (somewhere between none
 and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Each organiser
-asks for ranking, history, plan and what remains, every few seconds. `--note` is kept with the figures. Limits: of
-judgments and pairs 150 ms at the 99th percentile, of health 50 ms, of memory 5 % growth after the first minute.
+asks for ranking, history, plan and what remains, every few seconds. `--log` is a database to begin with, of which a
+copy is used; `--arrivals` has a run, or metadata of a document that is in the lists, come every so many seconds, to a
+copy of the collection. `--note` is kept with the figures. Limits: of judgments and pairs 150 ms at the 99th percentile,
+of health 50 ms, of memory 5 % growth after the first minute.
 
 On a busy machine the times say how busy it is: how long the server's threads were ready to run and waited for a
 processor stands beside them, and the processor time of a request does not depend on it.
@@ -16,6 +19,7 @@ import http.client
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,11 +32,15 @@ from typing import Any
 import numpy as np
 from figures import Figures
 
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import retrieved_by
+
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
 LIMITS_MS = {"next": 150, "judgment": 150, "health/live": 50}
 ORGANISED = ("ranking", "history", "remaining", "plan")
-ORGANISED_MS = 1000
+BESIDE_MS = 1000  # what assessors do not wait for
+ARRIVING = ("run", "document")
 LOOK_S = 5.0  # between two looks of an organiser
 
 
@@ -44,7 +52,8 @@ class Asking:
 
     def __call__(self, what: str, method: str, path: str, body: object = None) -> Any:
         start = time.perf_counter()
-        self._connection.request(method, path, None if body is None else json.dumps(body))
+        sent = body if body is None or isinstance(body, str) else json.dumps(body)
+        self._connection.request(method, path, sent)
         answer = self._connection.getresponse()
         said = answer.read()
         TIMES[what].append(time.perf_counter() - start)
@@ -84,6 +93,25 @@ def organise(port: int, collection: str, stop: threading.Event) -> None:
             ask(what, "GET", f"/v1/collections/{collection}/{what}")
 
 
+def send(port: int, collection: Collection, pause: float, stop: threading.Event) -> None:
+    """Send runs and metadata in turn."""
+    rng, path, ask = random.Random(1), f"/v1/collections/{collection.identifier}", Asking(port)
+    retrieved = retrieved_by(collection.runs)
+    documents = sorted(set().union(*retrieved.values()))
+    count = 0
+    while not stop.wait(pause):
+        count += 1
+        if count % 2:
+            lines = (
+                f"{query} Q0 {document} {rank} {9 - rank} new{count}\n"
+                for query in retrieved
+                for rank, document in enumerate(rng.sample(documents, 5), 1)
+            )
+            ask("run", "POST", f"{path}/runs", "".join(lines))
+        else:
+            ask("document", "POST", f"{path}/documents", {"document": documents[count], "label": "new"})
+
+
 def memory_mb(pid: int) -> float:
     """Resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -111,11 +139,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--pause", type=float, default=3)
     parser.add_argument("--organisers", type=int, default=0)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--arrivals", type=float, default=0, help="seconds between two of them; none where 0")
     parser.add_argument("--note", default="", help="what is to be known of the machine, kept with the figures")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
-        command = [sys.executable, "-m", "audiosim", "serve", str(asked.collection), "--port", "0"]
+        log, served = Path(folder) / "log", asked.collection
+        if asked.arrivals:
+            served = shutil.copytree(served, Path(folder) / served.resolve().name)
+        if asked.log:
+            shutil.copy(asked.log, Path(folder) / "campaign.db")
+        command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0"]
         command += ["--judgments", "none", "--db", f"sqlite:///{folder}/campaign.db"]
         with log.open("wb") as stream:
             process = subprocess.Popen(command, stderr=stream)
@@ -135,6 +169,9 @@ def play(port: int, collection: str, asked: argparse.Namespace, pid: int) -> Non
     column = scale if scale in ("fine", "broad") else "grade"
     threads = [threading.Thread(target=watch, args=(port, stop))]
     threads += [threading.Thread(target=organise, args=(port, collection, stop)) for _ in range(asked.organisers)]
+    if asked.arrivals:
+        given = (port, Collection.load(asked.collection), asked.arrivals, stop)
+        threads.append(threading.Thread(target=send, args=given))
     for number in range(asked.assessors):
         given = (port, collection, f"a{number}", column, asked.pause, stop)
         threads.append(threading.Thread(target=judge, args=given))
@@ -166,8 +203,9 @@ def show(asked: argparse.Namespace, took: list[float], learned: int, early: floa
     load = Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]
     requests = sum(map(len, TIMES.values()))
     with Figures("judging_load") as figures:
-        for what in (*LIMITS_MS, *(ORGANISED if asked.organisers else ())):
-            limit = LIMITS_MS.get(what, ORGANISED_MS)
+        more = (*(ORGANISED if asked.organisers else ()), *(ARRIVING if asked.arrivals else ()))
+        for what in (*LIMITS_MS, *more):
+            limit = LIMITS_MS.get(what, BESIDE_MS)
             times = 1000 * np.array(TIMES[what])
             share = np.mean(times <= limit)
             figures.add(f"{what}, median", float(np.median(times)))

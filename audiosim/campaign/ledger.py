@@ -60,10 +60,8 @@ def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dic
 
 def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
     """People who judged, and what they said of a pool's pairs, after changes."""
-    panel, highest = before, pool.scale.maximum
-    for change in changes:
-        panel = panel.after(pool.positions[change.pair], change.assessor, change.own / highest)
-    return panel
+    places, highest = pool.positions, pool.scale.maximum
+    return before.after_all((places[change.pair], change.assessor, change.own / highest) for change in changes)
 
 
 class Ledger:

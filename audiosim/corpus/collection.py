@@ -252,8 +252,9 @@ class Collection:
             collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
             audiosim.estimate(collection)
         """
-        judged = () if judgments is None else judgments_in_memory(judgments)
         settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
+        odd: list[str] = []
+        judged = () if judgments is None else judgments_in_memory(judgments, settings.scale, odd.append)
         found = runs_in_memory(runs)
         deepest = depth_of(found)
         grades = {judgment.grade for judgment in judged}
@@ -269,7 +270,7 @@ class Collection:
             teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
             judgments=judged,
             judges=tuple(MachineJudge.of(one, grades_in_memory(given)) for one, given in (judges or {}).items()),
-            guesses=(*(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
+            guesses=(*odd, *(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
         )
 
     @classmethod

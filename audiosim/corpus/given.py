@@ -36,7 +36,9 @@ def as_collection(
     if isinstance(judgments, str | Path):
         read = () if str(judgments) == "none" else read_judgments(Path(judgments), collection.scale)[1]
         return replace(collection, judgments=read)
-    return replace(collection, judgments=judgments_in_memory(judgments))
+    said: list[str] = []
+    judged = judgments_in_memory(judgments, collection.scale, said.append)
+    return replace(collection, judgments=judged, guesses=(*collection.guesses, *said))
 
 
 def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) -> tuple[Argument, object]:

@@ -14,12 +14,16 @@ As in TREC runs a score orders, greatest first, equal scores by document, greate
 no score; else the rows do.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any
 
-from audiosim.corpus.model import Document, Judgment, Pair, Run
+from audiosim.corpus.judgments import JUNK, UNJUDGED, say_odd
+from audiosim.corpus.model import Document, Judgment, Pair, Run, Scale
+from audiosim.corpus.runs import Say
 from audiosim.errors import InputError, did_you_mean
 
 # The names that pandas users, PyTerrier, ranx and ir_measures give to one thing, the one that audiosim uses first.
@@ -45,20 +49,32 @@ def runs_in_memory(given: object) -> tuple[Run, ...]:
     return tuple(one if isinstance(one, Run) else Run(_name(one), _rankings(one, _name(one))) for one in several)
 
 
-def judgments_in_memory(given: object) -> tuple[Judgment, ...]:
-    """The judgments, in the order given; see the module for the forms. A grade that is missing means unjudged."""
+def judgments_in_memory(given: object, scale: Scale | None = None, say: Say = lambda _: None) -> tuple[Judgment, ...]:
+    """The judgments, in the order given; see the module for the forms. A grade that is missing means unjudged.
+
+    scale  of the grades; None: one whose lowest is 0
+    say    is told how odd grades were taken, which is as in files: see `corpus.judgments`
+    """
+    judgments, grades = list(_stated(given)), Counter[float]()
+    grades.update(one.grade for one in judgments)
+    say_odd(grades, say)
+    lowest = 0.0 if scale is None else scale.levels[0]
+    return tuple(replace(one, grade=lowest) if one.grade == JUNK else one for one in judgments if one.grade != UNJUDGED)
+
+
+def _stated(given: object) -> Iterator[Judgment]:
+    """The judgments with the grades that are given."""
     if is_frame(given):
-        return tuple(_frame_judgments(given))
+        return _frame_judgments(given)
     plain = given.to_dict() if _is_ranx(given) else given  # type: ignore[attr-defined]
     if isinstance(plain, Mapping):
         rows = [(query, document, grade) for query, some in plain.items() for document, grade in _items(some, query)]
     else:
-        rows = []
-        for one in _listed(plain, QRELS):
-            if isinstance(one, Judgment):
-                return tuple(_listed(plain, QRELS))
-            rows.append((_field(one, "query_id"), _field(one, "doc_id"), _field(one, "relevance")))
-    return tuple(_judgments(rows))
+        listed = _listed(plain, QRELS)
+        if listed and isinstance(listed[0], Judgment):
+            return _all_judgments(listed)
+        rows = [(_field(one, "query_id"), _field(one, "doc_id"), _field(one, "relevance")) for one in listed]
+    return _judgments(rows)
 
 
 def grades_in_memory(given: object) -> dict[Pair, float]:
@@ -139,6 +155,13 @@ def _listed(given: object, expected: str) -> list[Any]:
     return list(given)
 
 
+def _all_judgments(listed: Sequence[object]) -> Iterator[Judgment]:
+    for place, one in enumerate(listed):
+        if not isinstance(one, Judgment):
+            raise InputError(f"expected judgments only, got {type(one).__name__} at place {place} of the list")
+        yield one
+
+
 def _by_system(frame: Any) -> dict[str, list[tuple[str, str, float | None]]]:
     columns = _columns(frame)
     systems = [_text(one, "system") for one in _values(frame, _column(columns, SYSTEM))]
@@ -212,7 +235,7 @@ def _judgments(
 ) -> Iterator[Judgment]:
     for (query, document, grade), assessor, time in zip(rows, assessors, times, strict=False):
         value = None if _known(grade) is None else _number(grade, f"grade of document {document}")
-        if value is not None and value >= 0:  # below 0 a qrels file means unjudged, or junk
+        if value is not None:
             names = _text(query, "query"), _text(document, "document")
             yield Judgment(*names, value, _known(assessor) or "", _known(time) or "")
 

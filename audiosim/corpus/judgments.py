@@ -57,6 +57,7 @@ YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
 LISTS = (["query", "document", "grade"], ["query", "document", GROUP])
 UNJUDGED, JUNK = -1, -2
+ODD = {UNJUDGED: "unjudged, left out", JUNK: "junk, the lowest grade"}
 WORDS = {"ns": 0.0, "ss": 1.0, "vs": 2.0, "not similar": 0.0, "somewhat similar": 1.0, "very similar": 2.0}
 
 
@@ -202,13 +203,18 @@ def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Stateme
             raise FormatError(path, number, f"{problem}, expected each pair once")
         seen[pair] = number
         grades = _spelled(path, number, column, fields[-1])
-        odd.update(grade for grade in grades.values() if grade in (UNJUDGED, JUNK))
+        odd.update(grades.values())
         if UNJUDGED not in grades.values():
             statements.append(Statement(number, *pair, grades))
-    for grade, what in ((UNJUDGED, "unjudged, left out"), (JUNK, "junk, the lowest grade")):
-        if odd[grade]:
-            say(f"{path}: {odd[grade]:,} {'grade' if odd[grade] == 1 else 'grades'} of {grade}: taken as {what}")
+    say_odd(odd, lambda said: say(f"{path}: {said}"))
     return statements
+
+
+def say_odd(grades: Counter[float], say: Say) -> None:
+    """Say how the grades of qrels that are on no scale were taken, a sentence for each that there is."""
+    for grade, what in ODD.items():
+        if grades[grade]:
+            say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")
 
 
 def _spelled(path: Path, number: int, column: str, text: str) -> dict[str, float]:

@@ -11,6 +11,7 @@ any number of people like them. Conditioning is exact, whoever it is about: judg
 pairs, correlated with them.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -70,6 +71,26 @@ class Panel:
             said[known] = gain
             return replace(self, gain=said)
         return Panel(judges, np.append(self.place, place), np.append(self.judge, code), np.append(self.gain, gain))
+
+    def after_all(self, said: Iterable[tuple[int, str, float]]) -> "Panel":
+        """The panel after one `after` the other, in time that grows with their number and not with its square."""
+        gains = {
+            (place, self.judges[code]): gain
+            for place, code, gain in zip(self.place.tolist(), self.judge.tolist(), self.gain.tolist(), strict=True)
+        }
+        counts = dict(zip(self.judges, self.counts.tolist(), strict=True))
+        for place, name, gain in said:
+            key, known = (place, name), (place, name) in gains
+            if not math.isnan(gain):
+                gains[key], counts[name] = gain, counts.get(name, 0) + (not known)
+            elif known:
+                del gains[key]
+                counts[name] -= 1
+                if not counts[name]:  # who comes back later is a new one
+                    del counts[name]
+        code = {name: number for number, name in enumerate(counts)}
+        place, judge = np.array([(place, code[name]) for place, name in gains], dtype=np.int64).reshape(-1, 2).T
+        return Panel(tuple(counts), place.copy(), judge.copy(), np.fromiter(gains.values(), np.float64))
 
     def first(self, count: int) -> "Panel":
         """So many of the judgments, the first ones, by the same people."""

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Document, Judgment, Run
+from audiosim.corpus.given import as_collection
+from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.model import Document, Judgment, Run, as_scale
 from audiosim.errors import InputError
 
 # Two systems, two queries; equal scores are ordered by document, greatest first, as trec_eval orders them.
@@ -88,9 +90,24 @@ def test_a_collection_in_memory_is_the_one_in_files(tmp_path):
         assert getattr(read, part) == getattr(made, part), part
 
 
-def test_missing_grades_and_those_below_zero_are_no_judgments():
-    grades = pd.DataFrame({"query": ["q1", "q1", "q2"], "document": ["d1", "d2", "d4"], "grade": [2, None, -1]})
+def test_missing_grades_are_no_judgments():
+    grades = pd.DataFrame({"query": ["q1", "q2"], "document": ["d1", "d4"], "grade": [2, None]})
     assert Collection.from_frames(FRAME, grades, scale="broad").grades() == {("q1", "d1"): 2}
+
+
+@pytest.mark.parametrize("scale", [None, "broad", [1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("beside", [False, True])
+def test_odd_grades_of_qrels_mean_in_memory_what_they_mean_in_files(tmp_path, scale, beside):
+    (tmp_path / "judgments.qrels").write_text("q1 0 d1 2\nq1 0 d2 -2\nq2 0 d4 -1\nq2 0 d5 1\n", encoding="utf-8")
+    grades = {"q1": {"d1": 2, "d2": -2}, "q2": {"d4": -1, "d5": 1}}
+    said = []
+    _, expected = read_judgments(tmp_path / "judgments.qrels", None if scale is None else as_scale(scale), said.append)
+    empty = Collection.from_frames(FRAME, scale=scale or "broad")
+    found = as_collection(empty, grades) if beside else Collection.from_frames(FRAME, grades, scale=scale)
+    assert found.judgments == expected
+    odd = [line.partition(": ")[2] for line in said if "grade of" in line]
+    assert odd == ["1 grade of -1: taken as unjudged, left out", "1 grade of -2: taken as junk, the lowest grade"]
+    assert [line for line in found.guesses if "grade of" in line] == odd
 
 
 def test_assessors_and_times_of_a_frame_are_kept():
@@ -127,6 +144,8 @@ def test_what_is_no_run_is_refused_in_one_line(runs, message):
         ([("q1", "d1", 2)], "expected rows with query_id, as ir_measures has them; got tuple"),
         ({"q1": {"d1": "high"}}, "expected a number as grade of document d1, got 'high'"),
         (7, "expected a data frame, .*; got int"),
+        ({"q1": {"d1": 2, "d2": -3}}, "-3"),
+        ([Judgment("q1", "d1", 2), ("q1", "d2", 1)], "expected judgments only, got tuple at place 1 of the list"),
     ],
 )
 def test_what_is_no_judgment_is_refused_in_one_line(judgments, message):

@@ -1,7 +1,11 @@
 """Judgments by several people, against multivariate normal distributions written out in full."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from audiosim.corpus.model import Judgment
@@ -11,7 +15,17 @@ from audiosim.relevance.joint_prior import Uncertainty as Held
 from audiosim.relevance.judge_deviations import COVARIATES, prior_deviations, usual_deviations
 from audiosim.relevance.judge_noise import VARIES, judge_noise
 from audiosim.relevance.judge_reports import judge_reports
-from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Listeners, Panel, PanelModel, with_judges
+from audiosim.relevance.judges import (
+    JUDGE_QUERY,
+    NO_JUDGES,
+    PAIR,
+    SEVERITY,
+    TASTE,
+    Listeners,
+    Panel,
+    PanelModel,
+    with_judges,
+)
 from audiosim.relevance.random_effects import layout_of
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.components import estimate_components
@@ -209,6 +223,8 @@ def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
     assert reports["careless"].noise[1] > max(one.noise[2] for name, one in reports.items() if name != "careless")
     assert reports["careless"].worth < reports["ann"].worth / 3
     flat = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))})
+from hypothesis import given
+from hypothesis import strategies as st
     own = np.array([one.noise[0] for one in found]) / 0.3
     full = written_out(pool, flat, panel, people, own)[1][n:, n:]
     solved = np.linalg.solve(full, said - model.mean[place])
