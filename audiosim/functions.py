@@ -176,13 +176,22 @@ def predict_by(
     pool   the estimator's
     model  for pairs that it does not have
     """
-    grades = pool.spread(collection.grades())
-    belief = estimator.predict(grades)
+    state = judged_so_far(estimator, collection, pool)
     if pairs is None:
-        rows = belief.rows(pool.pairs, np.flatnonzero(np.isnan(grades)).tolist())
+        unjudged = np.flatnonzero(~state.belief.judged).tolist()
+        rows = state.belief.rows(pool.pairs, unjudged, state.stated_belief)
     else:
         rows = _predicted_rows([Pair(*pair) for pair in pairs], collection, pool, model)
-    return Predictions(estimator.name, tuple(belief.levels.tolist()), tuple(rows))
+    return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
+
+
+def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Selection:
+    """The judging loop after a collection's judgments: what is believed of pairs, and by what belief gains are stated.
+
+    estimator  that has learned from them
+    """
+    measure = find_measure(f"CG@{pool.cutoff}")  # any one: the belief is the same
+    return Selection.start(pool, measure, estimator, collection.judgments, learned={})
 
 
 def _predicted_rows(
@@ -193,8 +202,9 @@ def _predicted_rows(
     for portion in portions(pool, pairs):
         wider = build_pool(collection, pool.cutoff, portion)
         asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
-        belief = _learned(wider, model, collection).predict(wider.spread(collection.grades()))
-        rows.update(zip(asked, belief.rows(wider.pairs, wider.locate(asked).tolist()), strict=True))
+        state = judged_so_far(_learned(wider, model, collection), collection, wider)
+        found = state.belief.rows(wider.pairs, wider.locate(asked).tolist(), state.stated_belief)
+        rows.update(zip(asked, found, strict=True))
     return [rows[pair] for pair in pairs]
 
 

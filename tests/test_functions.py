@@ -52,6 +52,36 @@ def test_predict_is_the_command_of_its_name(run, demo, tmp_path):
     assert frame.filter(regex=r"^p\d").sum(axis=1).tolist() == pytest.approx([1, 1])
 
 
+# The scores by plain arithmetic: gains added up, over queries and ranks.
+def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_instead(judged):
+    some = judged.judgments[::4]
+    said = audiosim.predict(judged, pairs=[one.pair for one in some], judgments=()).rows
+    middle = np.median([row["gain"] for row in said])
+    wrong = tuple(
+        replace(one, grade=0.0 if row["gain"] > middle else 100.0) for one, row in zip(some, said, strict=True)
+    )
+    collection = replace(judged, judgments=wrong)
+    ranking = audiosim.estimate(collection)
+    assert ranking.check.verdict == "FAIL"
+    rows = audiosim.predict(collection).rows
+    asked = [(row["query"], row["document"]) for row in rows[:7]]
+    assert [row["gain"] for row in audiosim.predict(collection, pairs=asked).rows] == pytest.approx(
+        [row["gain"] for row in rows[:7]], rel=1e-9
+    )
+    gains = {(row["query"], row["document"]): row["gain"] for row in rows}
+    gains |= {one.pair: one.grade / 100 for one in wrong}
+    for run in judged.runs:
+        found = np.mean([[gains[query, document] for document in top[:5]] for query, top in run.rankings.items()])
+        assert ranking.scores.mean[ranking.systems.index(run.system)] == pytest.approx(found, abs=1e-7)
+
+
+def test_where_all_is_judged_nothing_is_said_to_lack_for_a_check_of_the_model(judged):
+    for found in (audiosim.compare(judged, "rhythm", "harmony"), audiosim.estimate(judged)):
+        said = found.to_dict()
+        assert said["fit_sentence"] == "Model check: none is needed, as everything is judged."
+        assert said["fit"] == "NOT CHECKED"
+
+
 @pytest.mark.slow
 def test_next_pairs_compare_and_simulate_are_the_commands_of_their_names(run, demo, judged):
     asked = audiosim.next_pairs(demo, "mout", count=5, rule="doubts", seed=3)

@@ -18,12 +18,11 @@ from audiosim.expected.sampled import DRAWS
 from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
 from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.expected.verdicts import TOP
-from audiosim.functions import NextPairs, predict_by, start_loop
+from audiosim.functions import NextPairs, judged_so_far, predict_by, start_loop
 from audiosim.plugins import find_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.completion import completed_judgments, drawn_completions, expected_grades
 from audiosim.report.views import ranking_view, rows_view, verdict_view
-from audiosim.selection import Selection
 
 MOST_FILES = 1000
 
@@ -87,9 +86,7 @@ def predict(
     if form is options.PredictionFormat.qrels:
         if pairs is not None:
             raise InputError("--format qrels is of the pairs of the pool; leave out --pairs")
-        measure = find_measure(f"CG@{pool.cutoff}")
-        state = Selection.start(pool, measure, estimator, collection.judgments, learned={})
-        _write_qrels(state.stated_belief, pool, draws, output, seed)
+        _write_qrels(judged_so_far(estimator, collection, pool).stated_belief, pool, draws, output, seed)
         return
     wanted = None if pairs is None else options.known_pairs(pairs, collection)
     found = predict_by(estimator, collection, pool, model, wanted)

@@ -20,7 +20,7 @@ from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
-from audiosim.relevance.model_check import ModelCheck, Reserved, check_model
+from audiosim.relevance.model_check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.relevance.relearning import after_judgments
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
@@ -240,7 +240,7 @@ def check_ranking(
     Where everything is judged nothing rests on a model, and none is checked.
     """
     if ranking.judged == ranking.pool:
-        return Grounds(ranking, belief, ranking.scores)
+        return Grounds(ranking.with_check(NOT_NEEDED), belief, ranking.scores)
     check = kept or check_model(estimator, belief, order, expected.pool)
     if check.verdict == "FAIL" and isinstance(estimator, Reserved) and (reserve := estimator.in_reserve()) is not None:
         belief = reserve.predict(belief.grades)

@@ -14,8 +14,11 @@ def expected_grades(belief: Belief) -> Array:
 
     The expected gain times the highest grade: of sums of gains, such as CG and DCG, the scores of these grades are
     those of the ranking. What is expected of a single grade, by its level probabilities, is `Belief.expectation`.
+
+    A normal mean may lie a little below 0, which readers of qrels take for unjudged, or beyond the highest grade: it is
+    put on that end.
     """
-    return np.where(belief.judged, belief.grades, belief.gains.mean * belief.maximum)
+    return np.where(belief.judged, belief.grades, np.clip(belief.gains.mean, 0, 1) * belief.maximum)
 
 
 def drawn_completions(belief: Belief, scale: Scale, count: int, rng: np.random.Generator) -> Iterator[Array]:

@@ -53,6 +53,7 @@ class ModelCheck:
     evidence  against the model, of several kinds; none where a model cannot be checked
     off       how much further off sums and single judgments were than stated, at least 1
     instead   check of what is stated instead, where that is of another belief; None where it is of the same one
+    needed    whether anything rests on the model: not where everything is judged
 
     The weighted mean of the e-values is a test martingale: a right model ever exceeds ALARM with a probability of at
     most 1 / ALARM (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020), as far as sums of its errors are normal. See
@@ -64,6 +65,7 @@ class ModelCheck:
     evidence: tuple[Misfit, ...] = ()
     off: float = 1.0
     instead: "ModelCheck | None" = None
+    needed: bool = True
 
     @cached_property
     def e_values(self) -> Array:
@@ -109,6 +111,8 @@ class ModelCheck:
     def sentence(self) -> str:
         """The verdict for people."""
         count = len(self.chances)
+        if not self.needed:
+            return "Model check: none is needed, as everything is judged."
         if self.verdict == "NOT CHECKED":
             return f"Model check: {count} of the {LEAST} judgments it needs."
         if self.verdict == "PASS":
@@ -154,6 +158,7 @@ class ModelCheck:
 
 
 NOT_CHECKED = ModelCheck(np.empty(0))
+NOT_NEEDED = ModelCheck(np.empty(0), needed=False)
 
 
 def check_model(

@@ -5,8 +5,9 @@ import { element } from "./page.js";
 const MINUS = "\u2212";
 const SPACE = "\u202f"; // narrow, never broken
 
-/** A share as a percentage, rounded down: what is short of a goal never reads as the goal. */
+/** A share as a percentage, rounded down: what is short of a goal never reads as the goal; a dash where there is none. */
 export function percent(share, digits = 1) {
+  if (share === null) return "–";
   const factor = 10 ** digits;
   return `${(Math.floor(share * 100 * factor + 1e-9) / factor).toFixed(digits)}${SPACE}%`;
 }

@@ -664,3 +664,21 @@ def test_a_wrong_token_is_refused_with_the_services_words(guarded, anywhere, wat
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_selector("#entrance-trouble:not([hidden])")
     assert page.inner_text("#entrance-trouble") == "this token is not known, or has ended."
+
+
+def test_where_there_is_nothing_to_order_the_page_shows_dashes_and_no_false_zero(commanded, anywhere, tmp_path):
+    documents = {name: Document(name) for name in ("d1", "d2", *QUERIES)}
+    run = Run("alone", dict.fromkeys(QUERIES, ("d1", "d2")))
+    Collection("single", "A single system", FINE, 2, (run,), documents).save(tmp_path / "single")
+    with commanded([tmp_path / "single"], tmp_path / "log") as running, running.client() as http:
+        campaign = Campaign(http, "single")
+        page, problems = anywhere(running.url), []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(running.url + campaign.page)
+        page.wait_for_selector("#live:text-is('Live')")
+        expect(page.locator("#confidence")).to_have_text("–")
+        wait_until(page, lambda: page.inner_text("#remaining") not in ("", "…"))
+        assert page.locator("#course path").count() == 0
+        assert "NaN" not in page.content()
+        assert problems == []
+        page.close()

@@ -40,6 +40,18 @@ def test_scores_of_the_expected_grades_are_those_of_the_ranking(demo, judged):
         assert ranking.scores.mean[ranking.systems.index(run.system)] == pytest.approx(score, abs=1e-7)
 
 
+@pytest.mark.parametrize("grade", [0.0, 100.0])
+def test_expected_grades_stay_on_the_scale_where_a_normal_mean_does_not(demo, grade):
+    said = tuple(replace(one, grade=grade) for one in demo.judgments[:100])
+    _, belief = believed(replace(demo, judgments=said))
+    mean = belief.gains.mean * 100
+    beyond = (mean < 0) | (mean > 100)
+    assert beyond.any()
+    grades = expected_grades(belief)
+    assert set(grades[beyond]) == {grade}
+    np.testing.assert_array_equal(grades[~beyond & ~belief.judged], mean[~beyond & ~belief.judged])
+
+
 def test_drawn_files_vary_as_the_ranking_is_unsure(partly):
     pool, belief = believed(partly)
     rng, scores = np.random.default_rng(0), []

@@ -24,13 +24,18 @@ export function courseChart() {
   };
 }
 
-/** What is drawn: the history, with where the campaign stands now as its last moment, and what remains. */
+/**
+ * What is drawn: the history, with where the campaign stands now as its last moment, and what remains.
+ *
+ * Moments at which there was nothing to order have no confidence and are left out.
+ */
 export function courseOf(history, campaign, remaining) {
   const now = { judged: campaign.judged, confidence: campaign.confidence, time: null };
   const fresh = remaining && remaining.state === campaign.state && remaining.median !== null ? remaining : null;
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
-  const moments = leading([...before, now]);
-  const met = history.met && history.met.judged <= now.judged ? history.met : null; // else it was taken back
+  const known = ({ confidence }) => confidence !== null;
+  const moments = leading([...before, now]).filter(known);
+  const met = history.met && known(history.met) && history.met.judged <= now.judged ? history.met : null; // else it was taken back
   return { moments, met, target: target(history.goal), remaining: fresh, pool: campaign.pool };
 }
 

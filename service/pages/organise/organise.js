@@ -117,7 +117,8 @@ function showCourse() {
   showRemaining();
   showMet();
   drawScores(known.history);
-  if (known.history.moments.length) drawCourse(courseOf(known.history, known.campaign, known.remaining));
+  const course = courseOf(known.history, known.campaign, known.remaining);
+  if (course.moments.length) drawCourse(course);
 }
 
 function showFigures(campaign, ranking) {
@@ -146,7 +147,7 @@ function showChange(change) {
 }
 
 function showMeter(confidence, goal) {
-  const marks = [svg("rect", { class: "track", x: 0.5, y: 2.5, width: "99.5%", height: 7, rx: 3.5 }), svg("rect", { class: "fill", x: 0, y: 2, width: `${confidence * 100}%`, height: 8, rx: 4 })];
+  const marks = [svg("rect", { class: "track", x: 0.5, y: 2.5, width: "99.5%", height: 7, rx: 3.5 }), svg("rect", { class: "fill", x: 0, y: 2, width: `${(confidence ?? 0) * 100}%`, height: 8, rx: 4 })];
   if (goal !== null) marks.push(line([`${goal * 100}%`, 0], [`${goal * 100}%`, 12], { class: "goal" }));
   byId("meter").replaceChildren(...marks);
 }
