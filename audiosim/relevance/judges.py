@@ -89,8 +89,9 @@ class Panel:
                 if not counts[name]:  # who comes back later is a new one
                     del counts[name]
         code = {name: number for number, name in enumerate(counts)}
-        place, judge = np.array([(place, code[name]) for place, name in gains], dtype=np.int64).reshape(-1, 2).T
-        return Panel(tuple(counts), place.copy(), judge.copy(), np.fromiter(gains.values(), np.float64))
+        places = np.fromiter((place for place, _ in gains), np.int64, len(gains))
+        judges = np.fromiter((code[name] for _, name in gains), np.int64, len(gains))
+        return Panel(tuple(counts), places, judges, np.fromiter(gains.values(), np.float64, len(gains)))
 
     def first(self, count: int) -> "Panel":
         """So many of the judgments, the first ones, by the same people."""

@@ -223,8 +223,6 @@ def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
     assert reports["careless"].noise[1] > max(one.noise[2] for name, one in reports.items() if name != "careless")
     assert reports["careless"].worth < reports["ann"].worth / 3
     flat = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))})
-from hypothesis import given
-from hypothesis import strategies as st
     own = np.array([one.noise[0] for one in found]) / 0.3
     full = written_out(pool, flat, panel, people, own)[1][n:, n:]
     solved = np.linalg.solve(full, said - model.mean[place])
@@ -264,3 +262,18 @@ def test_before_two_people_have_judged_nothing_is_taken_from_what_is_true_of_que
     assert (centre["query"], centre["system"]) == (0.5, 0.04)
     assert centre[PAIR] ** 2 == pytest.approx(0.6**2 / 2)
     assert spread[PAIR] >= 0.4
+
+
+SAID = st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from([0.0, 0.5, 1.0, math.nan]))
+
+
+@given(st.lists(SAID, max_size=25), st.integers(0, 25))
+def test_many_changes_at_once_are_the_same_as_one_after_the_other(said, cut):
+    one_by_one = NO_JUDGES
+    for change in said:
+        one_by_one = one_by_one.after(*change)
+    for found in (NO_JUDGES.after_all(said), NO_JUDGES.after_all(said[:cut]).after_all(said[cut:])):
+        assert found.judges == one_by_one.judges
+        for name in ("place", "judge", "gain"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(one_by_one, name))
+            assert getattr(found, name).dtype == getattr(one_by_one, name).dtype
