@@ -378,9 +378,7 @@ class Belief:
         """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
         return None if self.spoke is None else ", ".join(self.evidence[self.spoke[place]])
 
-    def rows(
-        self, pairs: Sequence[Pair], chosen: Iterable[int], stated: "Belief | None" = None
-    ) -> list[dict[str, Any]]:
+    def rows(self, pairs: Sequence[Pair], chosen: Iterable[int], by: "Belief | None" = None) -> list[dict[str, Any]]:
         """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.
 
         expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is
@@ -388,10 +386,10 @@ class Belief:
 
         pairs   n, those of the pool
         chosen  places among them
-        stated  belief that the ranking is stated by, where that is not this one
+        by      belief that the ranking is stated by, where that is not this one
         """
         keys = ("expectation", "variance", "probabilities", "gain")
-        found = (self.expectation, self.variance, self.probabilities, (stated or self).gains.mean)
+        found = (self.expectation, self.variance, self.probabilities, (by or self).gains.mean)
         columns = [column.tolist() for column in found]
         return [
             pairs[i]._asdict()
