@@ -20,7 +20,7 @@ import numpy as np
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.features.machines import LEVELS
+from audiosim.features.machines import LEVELS, machine_grades, mean_weights
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.machine_evidence import MACHINE_SYSTEM, SlopePrior, machine_kind
@@ -58,6 +58,21 @@ def _estimate(pool: Pool, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray, fl
     slopes = np.linalg.solve(precision, columns.T @ np.linalg.solve(covariance, left))
     errors = np.sqrt(np.diagonal(np.linalg.inv(precision)))
     return slopes[-len(LEVELS) :], errors[-len(LEVELS) :], sizes[MACHINE_SYSTEM]
+
+
+def responses(folder: Path) -> list[tuple[float, float]]:
+    """Slope of each machine's mean grades of systems on people's, in deviations, and what is left of them."""
+    collection = Collection.load(folder)
+    pool = build_pool(collection, collection.cutoff)
+    truth, weights = pool.spread(collection.grades()), mean_weights(pool, pool.found)
+    deviation = np.sqrt(np.mean(estimator_of(pool, "joint", []).predict(pool.spread({})).prior.variance))
+    people = weights @ (truth / pool.scale.maximum) / deviation
+    people = people - people.mean()
+    found = []
+    for machine in machine_grades(pool):
+        slope = people @ machine.scores / (people @ people)
+        found.append((float(slope), float((machine.scores - slope * people).std())))
+    return found
 
 
 def random_effects(found: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
@@ -98,7 +113,15 @@ def main(folders: list[str]) -> None:
         if len(sources) > 1:
             print(f"without {name}: {prior_of({other: some for other, some in sources.items() if other != name})}")
     prior = prior_of(sources)
-    fields = {"format": 1, "sources": list(prior.sources), "slopes": prior.of, "taste": prior.taste}
+    slopes, left = np.array([one for folder in folders for one in responses(Path(folder))]).T
+    fields = {
+        "format": 1,
+        "sources": list(prior.sources),
+        "slopes": prior.of,
+        "taste": prior.taste,
+        "response": [round(float(slopes.mean()), 3), round(float(slopes.std(ddof=1)), 3)],
+        "favour": [round(float(np.median(left)), 3), round(float(np.log(left).std(ddof=1)), 3)],
+    }
     write_text(HERE / "judges" / "slopes.json", json.dumps(fields, indent=1).splitlines())
 
 

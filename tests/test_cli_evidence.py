@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -116,3 +117,23 @@ def test_judges_are_reported_with_intervals_that_hold_what_is_known_of_them(run,
     assert 0 < ann["noise_low"] < ann["noise"] < ann["noise_high"]
     status, _, err = run("judges", DEMO, "--judgments", "none")
     assert (status, "nobody has judged a pair of" in err) == (1, True)
+
+
+@pytest.mark.slow
+def test_the_command_judges_reports_machines_beside_people_in_every_form(demo, run, tmp_path):
+    judged = replace(Collection.load(demo, DEMO / "truth.qrels"), documents={})
+    pool = build_pool(judged)
+    truth = pool.spread(judged.grades())
+    judged.with_judge("gpt", dict(zip(pool.pairs, truth.tolist(), strict=True))).save(tmp_path / "mine")
+    people, machine = json.loads(run("judges", tmp_path / "mine", "--format", "json")[1])
+    assert (people["kind"], machine["kind"], machine["judge"], machine["judgments"]) == (
+        "person",
+        "machine",
+        "gpt",
+        600,
+    )
+    assert machine["agreement"] == pytest.approx(1, abs=0.01)
+    code, out, _ = run("judges", tmp_path / "mine", "--format", "csv")
+    assert (code, len(out.splitlines())) == (0, 3)
+    code, out, _ = run("judges", tmp_path / "mine", "--judgments", "none")
+    assert (code, "gpt" in out, "worth is in further judgments of people" in out) == (0, True, True)

@@ -1,12 +1,13 @@
-"""The command that says how each person judges."""
+"""The command that says how each person, and each machine, judges."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from audiosim.cli import options
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.judges import Panel
-from audiosim.report.views import rows_view
+from audiosim.relevance.who_judges import reports_on_machines, reports_on_people
+from audiosim.report.judges_view import judges_view
 
 
 def judges(
@@ -17,19 +18,31 @@ def judges(
     scale: options.ScaleName = None,
     form: options.As = options.Format.table,
 ) -> None:
-    """Report how each person judges: how severe they are, how noisy, and what their judgments are worth.
+    """Report how each person and each machine judges: severity, favourites, and what their judgments are worth.
 
-    Severity is by how much their grades lie above those of listeners at large; noise is the standard deviation of the
-    same judgment made again. Both are shares of the scale, with 95 % intervals. Worth is how many judgments of somebody
-    of the usual noise theirs stand for.
+    Severity is by how much their grades lie above those of listeners at large, a share of the scale. Noise is the
+    standard deviation of the same judgment made again. Worth of a person is how many judgments of somebody of the usual
+    noise theirs stand for.
 
-    Example: `audiosim judges my-demo --judgments my-demo/truth.qrels`
+    A machine is held against people's judgments: its favourites in standard deviations of its own grades, its agreement
+    as the correlation with people's scores of the systems, its worth as the further human judgments that it saves now.
+    All have 95 % intervals. Under the table stands whom a machine surely favours, first the systems of its own maker.
+
+    Examples: `audiosim judges my-demo --judgments my-demo/truth.qrels`
+
+    `audiosim judges my-collection --format json`
     """
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
     pool = build_pool(collection, None)
-    panel = Panel.of(pool, collection.judgments)
-    estimator = estimator_of(pool, JOINT)
-    if not panel.judges or not isinstance(estimator, JointEstimator):
-        raise InputError(f"nobody has judged a pair of {collection.name}")
-    rows = [one.to_dict() for one in estimator.judge_reports(panel)]
-    options.print_result(form, rows, rows, lambda: rows_view(rows, left_out=["kind"]))
+    people = [one.to_dict() for one in reports_on_people(pool, collection.judgments)]
+    machines = [one.to_dict() for one in reports_on_machines(pool, collection.judgments)]
+    if not people and not machines:
+        raise InputError(f"nobody has judged a pair of {collection.name}, and no machine has")
+    rows = [*people, *machines]
+    options.print_result(form, rows, _flat(rows), lambda: judges_view(people, machines))
+
+
+def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of equal columns, without lists."""
+    columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
+    return [{key: row.get(key) for key in columns} for row in rows]

@@ -61,6 +61,7 @@ class Pool:
     judges           machines that judge
     genre_names      of the codes of genres
     artist_names     of the codes of artists
+    team_names       the team of each system
     edition_of       what the collection is said to be an edition of; empty: nothing is said
     """
 
@@ -83,6 +84,7 @@ class Pool:
     judges: tuple[MachineJudge, ...] = ()
     genre_names: tuple[str, ...] = ()
     artist_names: tuple[str, ...] = ()
+    team_names: tuple[str, ...] = ()
     edition_of: str = ""
 
     def __repr__(self) -> str:
@@ -212,6 +214,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         judges=collection.judges,
         genre_names=genre_names,
         artist_names=artist_names,
+        team_names=tuple(collection.team(run.system) for run in collection.runs),
         edition_of=collection.edition_of,
     )
 

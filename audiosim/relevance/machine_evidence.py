@@ -46,11 +46,15 @@ class SlopePrior:
     of       of LEVELS each, in standard deviations of a grade
     taste    median, and standard deviation of the logarithm, of that of taste for each unit that a system is set apart
     sources  collections that it was learned from
+    response mean and standard deviation of the regression of a machine's mean grades of systems on people's
+    favour   median, and standard deviation of the logarithm, of what it adds to systems beside
     """
 
     of: Mapping[str, tuple[float, float]]
     taste: tuple[float, float]
     sources: tuple[str, ...]
+    response: tuple[float, float] = (0.8, 0.3)
+    favour: tuple[float, float] = (0.2, 1.0)
 
 
 @cache
@@ -59,7 +63,8 @@ def usual_slopes() -> SlopePrior:
     fields = json.loads((folder("models") / "judges" / "slopes.json").read_text(encoding="utf-8"))
     slopes = {name: (mean, spread) for name, (mean, spread) in fields["slopes"].items()}
     median, spread = fields["taste"]
-    return SlopePrior(slopes, (median, spread), tuple(fields["sources"]))
+    response, favour = ((fields[name][0], fields[name][1]) for name in ("response", "favour"))
+    return SlopePrior(slopes, (median, spread), tuple(fields["sources"]), response, favour)
 
 
 def machine_regressors(machines: tuple[MachineGrades, ...], pool: Pool, prior: SlopePrior) -> Regressors:

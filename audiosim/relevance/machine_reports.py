@@ -1,0 +1,282 @@
+"""Reports on machines that judge: leniency, favourites, agreement with people, and the judgments that each is worth.
+
+Each is held against what people's judgments, and nothing that any machine says, tell of the systems: scores p, in
+deviations of a grade, with their posterior. A machine's mean grades of systems, in deviations of its grades, are
+
+    S = b p + t,   b ~ N(response),   t ~ N(0, d^2),   ln d ~ N(favour)
+
+and t_k, its favour for system k, has the posterior of that, b and d integrated out on a grid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import ndtr, ndtri
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.judge_files import MachineJudge
+from audiosim.corpus.model import Scale
+from audiosim.corpus.pool import Pool
+from audiosim.features.machines import MachineGrades, machine_grades, mean_weights
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.machine_evidence import usual_slopes
+from audiosim.stats.multivariate import Moments
+
+REACH = 1.959964  # standard errors of a 95 % interval
+RESPONSES = np.linspace(-0.5, 2.5, 31)
+FAVOURS = np.geomspace(0.02, 2.0, 24)
+DRAWS = 400
+STEPS = (
+    1,
+    5,
+    10,
+    25,
+    50,
+    100,
+    200,
+    400,
+    800,
+    1600,
+    3200,
+    6400,
+    12800,
+)  # further judgments that a machine is held against
+Bounds = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Favour:
+    """Grades that a machine gives to a system beyond what it gives to others that people grade alike.
+
+    size  in standard deviations of its grades, with a 95 % interval
+    sure  whether an interval that holds for all systems at once is beyond 0
+    """
+
+    system: str
+    size: Bounds
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReport:
+    """Leniency, favourites, agreement and worth of a machine, by the judgments that people have made.
+
+    judge      name
+    judgments  pairs of the pool that it grades
+    severity   by how much its grades are above people's, as a share of the scale; None where its scale is another
+    agreement  correlation of its mean grades of systems with people's scores
+    favours    of all systems, the surest first
+    maker      team or system that made it; empty: nothing is said
+    made       systems of its maker
+    worth      further judgments of people that it saves now, beside those made
+    """
+
+    judge: str
+    judgments: int
+    severity: Bounds | None
+    agreement: Bounds
+    favours: tuple[Favour, ...]
+    maker: str
+    made: frozenset[str]
+    worth: Bounds
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Sentences on the systems that it surely favours or disfavours, its maker's first."""
+        said = sorted((one for one in self.favours if one.sure), key=lambda one: one.system not in self.made)
+        return tuple(self._sentence(one) for one in said)
+
+    def _sentence(self, one: Favour) -> str:
+        verb = "favours" if one.size[0] > 0 else "disfavours"
+        whose = f", of its own maker {self.maker}," if one.system in self.made else ""
+        middle, low, high = (abs(value) for value in one.size)
+        low, high = min(low, high), max(low, high)
+        return f"{self.judge} {verb} {one.system}{whose} by {middle:.2f} ({low:.2f} to {high:.2f}) of its deviations"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        surest = self.favours[0] if self.favours else None
+        parts: dict[str, Bounds | None] = {
+            "severity": self.severity,
+            "noise": None,
+            "taste": None if surest is None else surest.size,
+            "agreement": self.agreement,
+            "worth": self.worth,
+        }
+        found: dict[str, Any] = {"judge": self.judge, "kind": "machine", "judgments": self.judgments}
+        for name, values in parts.items():
+            middle, low, high = values or (None, None, None)
+            found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
+            if name == "noise":
+                found["favours"] = None if surest is None else surest.system
+        systems = [
+            {"system": one.system, "taste": one.size[0], "low": one.size[1], "high": one.size[2], "sure": one.sure}
+            for one in self.favours
+        ]
+        return found | {"maker": self.maker or None, "systems": systems, "findings": list(self.findings)}
+
+
+def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Belief]]) -> list[MachineReport]:
+    """Reports on the machines of a pool that tell anything.
+
+    without  what is believed by people's judgments and no machine
+    beside   name of each machine, and what is believed by these judgments and this machine alone
+    """
+    judges = {judge.name: judge for judge in pool.judges}
+    weights = mean_weights(pool, pool.found)
+    unit = float(np.sqrt(np.mean(without.prior.variance[pool.found])))
+    people = without.gains.project(weights)
+    scaled = Moments(people.mean / unit, people.covariance / unit**2)
+    curve = _confidence_curve(pool, without, weights)
+    beliefs = dict(beside)
+    found = []
+    for machine in machine_grades(pool):
+        judge = judges[machine.name]
+        made = frozenset(pool.systems[k] for k in _systems_of(pool, judge.maker))
+        sure = _confidence(beliefs[machine.name].gains.project(weights))
+        found.append(
+            MachineReport(
+                machine.name,
+                int((machine.known & pool.found).sum()),
+                _severity(pool, judge, machine, without),
+                _agreement(machine.scores, scaled),
+                favours_of(pool.systems, machine.scores, scaled),
+                judge.maker,
+                made,
+                _worth(curve, sure, int((~without.judged & pool.found).sum())),
+            )
+        )
+    return found
+
+
+def favours_of(systems: Sequence[str], scores: Array, people: Moments) -> tuple[Favour, ...]:
+    """Favours of a machine for systems, the surest first.
+
+    scores  (s,) mean grades of systems by the machine
+    people  their scores, in deviations of a grade
+    """
+    prior, count = usual_slopes(), len(scores)
+    if count < 2:
+        return ()
+    centring = np.eye(count) - 1 / count
+    mean, covariance = centring @ people.mean, centring @ people.covariance @ centring
+    weights, middles, variances = [], [], []
+    for response in RESPONSES:
+        for favour in FAVOURS:
+            # Along the mean of all, of which nothing is asked, any variance does.
+            total = response**2 * covariance + favour**2 * centring + 1 / count
+            left = scores - response * mean
+            inverse = np.linalg.inv(total)
+            weights.append(
+                -0.5 * (left @ inverse @ left + np.linalg.slogdet(total)[1])
+                - 0.5 * ((response - prior.response[0]) / prior.response[1]) ** 2
+                - 0.5 * ((np.log(favour / prior.favour[0])) / prior.favour[1]) ** 2
+            )
+            middles.append(favour**2 * centring @ inverse @ left)
+            variances.append(np.diagonal(favour**2 * centring - favour**4 * centring @ inverse @ centring))
+    chance = np.exp(np.array(weights) - max(weights))
+    chance /= chance.sum()
+    middle = chance @ np.array(middles)
+    deviation = np.sqrt(np.maximum(1e-12, chance @ (np.array(variances) + np.array(middles) ** 2) - middle**2))
+    together = float(ndtri(1 - 0.025 / count))
+    found = [
+        Favour(name, _interval(m, d), bool(abs(m) > together * d))
+        for name, m, d in zip(systems, middle.tolist(), deviation.tolist(), strict=True)
+    ]
+    order = np.argsort(-np.abs(middle / deviation), kind="stable")
+    return tuple(found[k] for k in order)
+
+
+def _severity(pool: Pool, judge: MachineJudge, machine: MachineGrades, people: Belief) -> Bounds | None:
+    """Mean grade of a machine less that of people, over the pairs that it grades, as a share of the scale."""
+    raw = pool.spread(dict(zip(judge.pairs, judge.grades.tolist(), strict=True)))
+    counted = machine.known & pool.found
+    if not _on_scale(raw[counted], pool.scale):
+        return None
+    share = sparse.csr_array(counted[None, :] / counted.sum())
+    moments = people.gains.project(share)
+    return _interval(
+        float(raw[counted].mean()) / pool.scale.maximum - float(moments.mean[0]), float(np.sqrt(moments.variance[0]))
+    )
+
+
+def _on_scale(grades: Array, scale: Scale) -> bool:
+    """True if grades are on the people's scale: within it, and reaching its upper half."""
+    return bool(grades.min() >= 0 and scale.maximum / 2 < grades.max() <= scale.maximum)
+
+
+def _agreement(scores: Array, people: Moments) -> Bounds:
+    """Correlation of scores with those of people, as draws of the posterior have it."""
+    draws = _drawn(people)
+    centred = draws - draws.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(centred, axis=1) * np.linalg.norm(scores - scores.mean())
+    found = centred @ (scores - scores.mean()) / np.maximum(1e-12, lengths)
+    low, middle, high = np.quantile(found, [0.025, 0.5, 0.975]).tolist()
+    return middle, low, high
+
+
+def _drawn(moments: Moments) -> Array:
+    """(DRAWS, s) draws."""
+    rng = np.random.default_rng(0)
+    return rng.multivariate_normal(moments.mean, moments.covariance, DRAWS, method="eigh")
+
+
+def _confidence(scores: Moments) -> float:
+    """Mean over pairs of systems of the probability that they are in the order of their means."""
+    first, second = np.triu_indices(len(scores.mean), 1)
+    if not len(first):
+        return 1.0
+    return float(_sure(scores.mean[first] - scores.mean[second], _variances(scores.covariance, first, second)).mean())
+
+
+def _sure(differences: Array, variances: Array) -> Array:
+    return np.asarray(ndtr(np.abs(differences) / np.sqrt(np.maximum(1e-15, variances))))
+
+
+def _variances(covariance: Array, first: Integers, second: Integers) -> Array:
+    variance = np.diagonal(covariance)
+    return np.asarray(variance[first] + variance[second] - 2 * covariance[first, second])
+
+
+def _confidence_curve(pool: Pool, people: Belief, weights: sparse.csr_array) -> list[tuple[int, Array]]:
+    """Further judgments of pairs drawn at random, and (DRAWS,) confidence after these as it may come out.
+
+    What is told of a normal by judgments that are not there yet has a known distribution: means move by the variance
+    that goes. Without any machine.
+    """
+    left = np.flatnonzero(~people.judged & pool.found)
+    order = np.random.default_rng(0).permutation(left)
+    before = people.gains.project(weights)
+    first, second = np.triu_indices(len(before.mean), 1)
+    curve = [(0, np.full(DRAWS, _confidence(before)))]
+    for count in [step for step in STEPS if step < len(order)] + [len(order)]:
+        chosen = order[:count]
+        after = people.gains.condition_all(chosen, people.gains.mean[chosen]).project(weights) if count else before
+        moved = _drawn(Moments(before.mean, before.covariance - after.covariance))
+        spread = _variances(after.covariance, first, second)
+        curve.append((count, _sure(moved[:, first] - moved[:, second], spread).mean(axis=1)))
+    return curve
+
+
+def _worth(curve: list[tuple[int, Array]], sure: float, left: int) -> Bounds:
+    """Further judgments after which confidence without a machine is as high, in the mean and at the ends of 95 %."""
+    if not left:
+        return 0.0, 0.0, 0.0
+    counts = np.array([count for count, _ in curve], dtype=np.float64)
+    found = [[confidence.mean(), *np.quantile(confidence, [0.975, 0.025])] for _, confidence in curve]
+    ends = [float(np.interp(sure, np.maximum.accumulate(line), counts)) for line in np.array(found).T]
+    return ends[0], ends[1], ends[2]
+
+
+def _systems_of(pool: Pool, maker: str) -> Integers:
+    """Places of the systems that a maker, a system or a team, stands for."""
+    if maker in pool.systems:
+        return np.array([pool.systems.index(maker)])
+    return np.array([k for k, name in enumerate(pool.team_names) if name == maker], dtype=np.int64)
+
+
+def _interval(middle: float, deviation: float) -> Bounds:
+    return middle, middle - REACH * deviation, middle + REACH * deviation
