@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from audiosim.audio.describe import Failure
+    from audiosim.audio.descriptions import Description
     from audiosim.audio.index import AudioIndex, Neighbour
     from audiosim.audio.music_folder import MusicFolder
     from audiosim.audio.search import Divergence
@@ -122,6 +123,7 @@ def neighbours(
     not_same_artist: str | Path | None = None,
     output: str | Path | None = None,
     *,
+    by: Sequence[str] | None = None,
     divergence: "Divergence" = "js",
     mutual_proximity: bool = True,
     scheduler: str | None = None,
@@ -135,27 +137,54 @@ def neighbours(
     queries           a queries.tsv; None: every recording is a query
     not_same_artist   a documents.tsv: recordings by the query's artist are left out
     output            file for the TREC run; None: none is written
+    by                descriptions that count: "gaussians", and names of vectors beside the index; None: all of them
     divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
     mutual_proximity  rank by mutual proximity, which tames hubs, or by the divergence itself
     scheduler         address of a Dask cluster that searches the shards
 
     Silent recordings are left out.
     """
+    from audiosim.audio.descriptions import neighbours_by
     from audiosim.audio.shards import neighbours_in, neighbours_like
 
     shards, how = _several(indexes), {"divergence": divergence, "proximity": mutual_proximity, "scheduler": scheduler}
     if like:
+        if by is not None:
+            raise InputError("vectors of sounds to query by are not known: `like` goes by the Gaussians alone")
         if queries or not_same_artist:
             raise InputError("queries and not_same_artist are about recordings of the index, not about `like`")
         sounds = _described_like(shards[0], _several(like))
         found = NearestRecordings(system, neighbours_like(shards, sounds, count, **how), sounds.failed)  # type: ignore[arg-type]
     else:
         artists, own = _artists_of(not_same_artist), _queries_of(queries)
-        near = neighbours_in(shards, None if own is None else own.values(), count, artists, **how)  # type: ignore[arg-type]
+        asked = None if own is None else own.values()
+        descriptions = _several_descriptions(shards, by, divergence, mutual_proximity, scheduler)
+        if descriptions is None:
+            near = neighbours_in(shards, asked, count, artists, **how)  # type: ignore[arg-type]
+        else:
+            near = neighbours_by(*descriptions, asked, count, artists)
         found = NearestRecordings(system, near if own is None else {name: near[of] for name, of in own.items()})
     if output is not None:
         found.save(output)
     return found
+
+
+def _several_descriptions(
+    shards: Sequence[str | Path], by: Sequence[str] | None, divergence: str, proximity: bool, scheduler: str | None
+) -> "tuple[AudioIndex, tuple[Description, ...]] | None":
+    """An index and the descriptions to search it by; None where its Gaussians alone count."""
+    from audiosim.audio.descriptions import descriptions_of
+    from audiosim.audio.index import AudioIndex
+    from audiosim.corpus.sound_vectors import GAUSSIANS
+
+    plain = len(shards) > 1 or scheduler is not None or divergence != "js" or not proximity
+    if plain and by is not None and tuple(by) != (GAUSSIANS,):
+        raise InputError("several descriptions are compared in one index, by Jensen-Shannon and mutual proximity alone")
+    if plain:
+        return None
+    index = AudioIndex.load(shards[0])
+    found = descriptions_of(index, by)
+    return None if [one.name for one in found] == [GAUSSIANS] else (index, found)
 
 
 def _several(paths: Paths) -> list[str | Path]:

@@ -49,6 +49,15 @@ def extract(
             "the same paths or URLs. Needs audiosim\\[scale].",
         ),
     ] = None,
+    vectors: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep vectors of the recordings beside the index, as a second description: NAME.npy with NAME.ids "
+            "(one identifier per line), npz, CSV or Parquet; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="First remove from the index what has no file any more; URLs stay.")
     ] = False,
@@ -78,10 +87,13 @@ def extract(
 
     With librosa's chroma: `audiosim extract my-demo/sounds -o chroma.index --frames mfcc,chroma`
 
+    With the embeddings of a network as a second description: `--vectors clap.npy`, the identifiers in clap.ids.
+
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
     from audiosim.audio.index import extract as extract_sounds
     from audiosim.corpus.collection import SOUNDS
+    from audiosim.corpus.sound_vectors import keep_vectors
     from audiosim.plugins import find_frames, installed_frames, other_decoders
     from audiosim.relevance.evidence_effects import prepare_closeness
 
@@ -98,9 +110,14 @@ def extract(
             prune=prune,
             decoders=other_decoders(),
         )
+    kept = keep_vectors(index, vectors, found.ids) if vectors else ()
     if index.name == SOUNDS:
         prepare_closeness(index.parent)
     _name_failed(found.failed)
+    for piece in kept:
+        lacking = sum(name not in set(map(str, piece.keys)) for name in found.ids)
+        if lacking:
+            sys.stderr.write(f"audiosim: {piece.source}: {lacking} of {len(found.ids)} recordings have no vector\n")
     failed = [{"path": _encodable(failure.path), "error": failure.error} for failure in found.failed]
     result = {"done": len(found.ids), "failed": failed, "seconds": round(time.monotonic() - start, 3)}
     print_result(form, result, failed, lambda: extraction_view(result, index))
@@ -150,6 +167,15 @@ def neighbours(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to write the TREC run; not given: to the screen."),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Descriptions that count, joined by commas: gaussians, and the names of vectors beside the index, "
+            "by the mean of their mutual proximities. Not given: all that the index has.",
+            show_default=False,
+        ),
+    ] = None,
     divergence: Annotated[
         DivergenceName, typer.Option(help="kl: symmetrised Kullback-Leibler; js: Jensen-Shannon of Gaussians.")
     ] = DivergenceName.js,
@@ -175,15 +201,18 @@ def neighbours(
 
     Like a sound of your own: `audiosim neighbours my-demo/sounds.index --like my-demo/sounds/d001.ogg`
 
+    Without the vectors beside it: `audiosim neighbours my-demo/sounds.index --by gaussians`
+
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
     from audiosim.file_functions import neighbours as find_neighbours
 
     if like and (queries or not_same_artist):
         raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
+    names = None if by is None else [name.strip() for name in by.split(",")]
     kind: Divergence = "kl" if divergence is DivergenceName.kl else "js"
     found = find_neighbours(
-        indexes, count, system, like, queries, not_same_artist, output, divergence=kind,
+        indexes, count, system, like, queries, not_same_artist, output, by=names, divergence=kind,
         mutual_proximity=mutual_proximity, scheduler=scheduler,
     )  # fmt: skip
     _name_failed(found.failed)

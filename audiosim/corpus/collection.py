@@ -197,8 +197,8 @@ class Collection:
         settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
         scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
         comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
-        evidence, judges = read_evidence(folder, settings.evidence), read_judges(folder, settings.judges)
-        deepest = depth_of(runs)
+        evidence = read_evidence(folder, settings.evidence, folder / SOUNDS)
+        judges, deepest = read_judges(folder, settings.judges), depth_of(runs)
         found = cls(
             identifier=folder.resolve().name,
             name=folder.resolve().name if settings.name is None else settings.name,

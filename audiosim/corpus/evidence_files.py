@@ -31,6 +31,7 @@ from audiosim.errors import FormatError, InputError, repeated
 
 EvidenceOf = Literal["document", "pair", "system"]
 FOLDER = "evidence"
+VECTORS = "vectors"  # folder in that of an index
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
 PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -52,6 +53,7 @@ class Evidence:
     keys    k different ones
     values  (k,) numbers, or (k, d) vectors of documents, which are compared by their angle; all finite
     source  file that it was read from; None where it was not
+    of_sound  whether these are vectors that describe how documents sound, as Gaussians do: they are expected to count
     """
 
     name: str
@@ -59,6 +61,7 @@ class Evidence:
     keys: tuple[Key, ...]
     values: Array
     source: Path | None = field(default=None, repr=False)
+    of_sound: bool = False
 
     def __post_init__(self) -> None:
         if not PIECE_NAME.fullmatch(self.name) or self.name in RESERVED:
@@ -83,6 +86,8 @@ class Evidence:
             )
         if not self.keys:
             raise InputError(f"evidence {self.name}: nothing is known of any {self.about}, expected some")
+        if self.of_sound and values.ndim != 2:
+            raise InputError(f"evidence {self.name}: expected vectors where documents are described by their sound")
         if (wrong := wrong_row(self.keys, values)) is not None:
             row, problem = wrong
             raise InputError(f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, {problem}")
@@ -136,10 +141,19 @@ def spelled(key: Key) -> str:
     return key if isinstance(key, str) else f"query {key[0]}, document {key[1]}"
 
 
-def read_evidence(folder: Path, named: Mapping[str, str] | None = None) -> tuple[Evidence, ...]:
+def read_vectors(index: Path) -> tuple[Evidence, ...]:
+    """The vectors beside the Gaussians of an index, by name; none where there are none."""
+    files = sorted((index / VECTORS).glob("*.npz")) if (index / VECTORS).is_dir() else []
+    return tuple(piece for path in files for piece in read_pieces(path))
+
+
+def read_evidence(
+    folder: Path, named: Mapping[str, str] | None = None, index: Path | None = None
+) -> tuple[Evidence, ...]:
     """All evidence of a collection: what it names, then the files of its folder `evidence/` that it does not.
 
     named  a file for each name, relative to the collection's folder
+    index  of its sounds: vectors in it are evidence too, but for those of names that there are already
     """
     place, files = folder / FOLDER, {name: folder / path for name, path in (named or {}).items()}
     taken = {path.resolve() for path in files.values()}
@@ -149,21 +163,23 @@ def read_evidence(folder: Path, named: Mapping[str, str] | None = None) -> tuple
         if not path.exists():
             raise InputError(f"{path}: no such file, expected evidence {name} as collection.toml says")
         check_regular(path)
-        found += [(path, _renamed(piece, _without_gz(path).stem, name)) for piece in _read_file(path)]
+        found += [(path, _renamed(piece, _without_gz(path).stem, name)) for piece in read_pieces(path)]
     for path in others:
         if path.suffix == ".ids" and not path.with_suffix(".npy").exists():
             raise InputError(f"{path}: expected the vectors of these documents in {path.stem}.npy beside it")
         if not path.name.startswith(".") and path.suffix != ".ids" and path.resolve() not in taken:
             check_regular(path)
-            found += [(path, piece) for piece in _read_file(path)]
+            found += [(path, piece) for piece in read_pieces(path)]
     first: dict[str, Path] = {}
     for path, piece in found:
         if (other := first.setdefault(piece.name, path)) is not path:
             raise InputError(f"{path}: evidence {piece.name} is in {other} already, expected one of a name")
-    return tuple(piece for _, piece in found)
+    beside = () if index is None else read_vectors(index)
+    return (*(piece for _, piece in found), *(piece for piece in beside if piece.name not in first))
 
 
-def _read_file(path: Path) -> Iterator[Evidence]:
+def read_pieces(path: Path) -> Iterator[Evidence]:
+    """The pieces of evidence in a file, called after it."""
     kind = _without_gz(path).suffix
     if kind not in READERS or (path.suffix == ".gz" and kind not in SEPARATOR):
         raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
@@ -185,7 +201,8 @@ def packed(piece: Evidence) -> bytes:
     parts = np.array([key if isinstance(key, tuple) else (key,) for key in piece.keys], dtype=np.str_)
     file = BytesIO()
     named = dict(zip(columns, parts.reshape(-1, len(columns)).T, strict=True))
-    np.savez(file, allow_pickle=False, **named, **{"vector" if piece.is_vector else "value": piece.values})
+    values = {"vector" if piece.is_vector else "value": piece.values, "of_sound": np.array(piece.of_sound)}
+    np.savez(file, allow_pickle=False, **named, **values)
     return file.getvalue()
 
 
@@ -214,7 +231,7 @@ def _read_npy(path: Path) -> Iterator[Evidence]:
 
 
 def _read_npz(path: Path) -> Iterator[Evidence]:
-    arrays, all_names = read_npz(path, {"vector", "value", *(name for names in KEYS for name in names)})
+    arrays, all_names = read_npz(path, {"vector", "value", "of_sound", *(name for names in KEYS for name in names)})
     column = next((name for name in ("vector", "value") if name in arrays), None)
     named = next((names for names in KEYS if set(names) <= set(arrays)), None)
     if column is None or named is None:
@@ -224,7 +241,8 @@ def _read_npz(path: Path) -> Iterator[Evidence]:
         if arrays[name].ndim != 1 or len(arrays[name]) != len(arrays[named[0]]):
             raise InputError(f"{path}: expected a row of identifiers in `{name}`, found an array {arrays[name].shape}")
     keys = _joined([arrays[name].astype(str).tolist() for name in named])
-    yield _made(path, path.stem, KEYS[named], keys, arrays[column])
+    made = _made(path, path.stem, KEYS[named], keys, arrays[column])
+    yield replace(made, of_sound=bool(arrays["of_sound"].any())) if "of_sound" in arrays else made
 
 
 def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:

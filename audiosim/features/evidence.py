@@ -43,14 +43,17 @@ class Column:
 
 @once_per_pool
 def sound_columns(pool: Pool) -> tuple[Column, ...]:
-    """The column of a pool's sounds; none where it has no index, or where that tells nothing."""
-    return _telling(standard_column(pool, SOUND_EVIDENCE, _sound(pool))) if pool.sounds is not None else ()
+    """The columns of sound: of the Gaussians of an index, and of vectors; those that tell nothing left out."""
+    gaussians = standard_column(pool, SOUND_EVIDENCE, _sound(pool)) if pool.sounds is not None else None
+    vectors = (standard_column(pool, piece.name, _own(pool, piece)) for piece in pool.evidence if piece.of_sound)
+    return _telling(gaussians, *vectors)
 
 
 @once_per_pool
 def user_columns(pool: Pool) -> tuple[Column, ...]:
     """The columns of the user's own evidence, those that tell nothing left out."""
-    return _telling(*(standard_column(pool, piece.name, _own(pool, piece)) for piece in pool.evidence))
+    own = (piece for piece in pool.evidence if not piece.of_sound)
+    return _telling(*(standard_column(pool, piece.name, _own(pool, piece)) for piece in own))
 
 
 def _telling(*columns: Column | None) -> tuple[Column, ...]:

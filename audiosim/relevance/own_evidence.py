@@ -6,9 +6,9 @@ Nothing is held of it but that it may count as much as sound, in either directio
 import numpy as np
 
 from audiosim.corpus.pool import Pool
-from audiosim.features.evidence import angles_of, user_columns
+from audiosim.features.evidence import user_columns
 from audiosim.relevance.evidence_kind import Blocks, EvidenceKind, Regressors
-from audiosim.stats.proximity import nearest_correlation
+from audiosim.relevance.random_effects import vector_kernels
 
 OWN_SLOPE = (0.0, 0.2)  # mean and standard deviation over collections
 OWN_SIZE = (0.15, 0.3)  # median, and standard deviation of the logarithm
@@ -20,11 +20,8 @@ def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
     if not columns:
         return None
     names = tuple(column.name for column in columns)
-    kernels = {}
-    for piece in pool.evidence:
-        if piece.is_vector and piece.name in names:
-            angles = angles_of(pool, piece)
-            kernels[piece.name] = tuple(nearest_correlation(angles.likeness(rows)) for rows in blocks)
+    vectors = (piece for piece in pool.evidence if piece.is_vector and piece.name in names)
+    kernels = {piece.name: vector_kernels(pool, piece, blocks) for piece in vectors}
     return Regressors(
         names,
         np.column_stack([column.known for column in columns]),

@@ -18,11 +18,14 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.audio import keep_closeness, likeness
+from audiosim.features.evidence import angles_of
 from audiosim.relevance.consensus import bands
 from audiosim.stats.block_kernels import Cosines, SameCode
 from audiosim.stats.layout import Kernels, Layout
+from audiosim.stats.proximity import nearest_correlation
 
 ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # known of any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")
@@ -101,3 +104,9 @@ def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]
     kernels = tuple(likeness(pool, rows) for rows in blocks)
     keep_closeness(pool)
     return kernels
+
+
+def vector_kernels(pool: Pool, piece: Evidence, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:
+    """For each block how alike its documents are in a piece of evidence that has vectors of them: a correlation."""
+    angles = angles_of(pool, piece)
+    return tuple(nearest_correlation(angles.likeness(rows)) for rows in blocks)

@@ -3,32 +3,51 @@
 What holds for sound is learned where both sound and relevance are known: the demo (slope .49 +- .08 where nothing else
 is known of a document, .24 +- .05 beside genre and artist) and 96 clips of eight games (.33 +- .03), see
 `benchmarks/evidence.py`. The spread is that of collections, not of these estimates.
+
+Several descriptions of how alike recordings sound, Gaussians and vectors, say much the same: their sum, in standard
+deviations, has the slope that one has, and their likenesses together the size. Judgments tell which of them is right.
 """
+
+import math
 
 import numpy as np
 
+from audiosim.arrays import Array, Booleans
 from audiosim.corpus.pool import Pool
 from audiosim.features.evidence import SOUND_EVIDENCE, sound_columns
 from audiosim.relevance.evidence_kind import Blocks, EvidenceKind, Regressors
-from audiosim.relevance.random_effects import sound_kernels
+from audiosim.relevance.random_effects import sound_kernels, vector_kernels
 
 SLOPE = (0.33, 0.2)  # mean and standard deviation over collections
 SIZE = (0.3, 0.3)  # median, and standard deviation of the logarithm
 
 
 def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
-    """Nearness of the pairs of a pool with an index, and likeness of their recordings."""
-    for column in sound_columns(pool):
-        return Regressors(
-            (SOUND_EVIDENCE,),
-            column.known[:, None],
-            column.values[:, None],
-            np.array(SLOPE[:1]),
-            np.array([[SLOPE[1] ** 2]]),
-            kernels={SOUND_EVIDENCE: sound_kernels(pool, blocks)},
-            standard_deviations={SOUND_EVIDENCE: SIZE},
-        )
-    return None
+    """Nearness of the pairs of a pool with an index, and likeness of their recordings, by each of its descriptions."""
+    columns = sound_columns(pool)
+    if not columns:
+        return None
+    names, count = tuple(column.name for column in columns), len(columns)
+    kernels = {SOUND_EVIDENCE: sound_kernels(pool, blocks)} if SOUND_EVIDENCE in names else {}
+    vectors = (piece for piece in pool.evidence if piece.of_sound and piece.name in names)
+    kernels |= {piece.name: vector_kernels(pool, piece, blocks) for piece in vectors}
+    known, values = (np.column_stack([getattr(one, part) for one in columns]) for part in ("known", "values"))
+    return Regressors(
+        names,
+        known,
+        values,
+        np.full(count, SLOPE[0] / _spread_of_sum(values, known)),
+        np.diag(np.full(count, SLOPE[1] ** 2)),
+        kernels=kernels,
+        standard_deviations=dict.fromkeys(kernels, (SIZE[0] / math.sqrt(count), SIZE[1])),
+    )
+
+
+def _spread_of_sum(values: Array, known: Booleans) -> float:
+    """Standard deviation of the sum of columns, each of which has one of 1, where all are known."""
+    count = values.shape[1]
+    together = values[known.all(axis=1)].sum(axis=1)
+    return max(1.0, float(together.std())) if count > 1 and len(together) else float(count)
 
 
 SOUND_KIND = EvidenceKind(

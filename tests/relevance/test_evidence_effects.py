@@ -11,7 +11,8 @@ from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.own_evidence import OWN_SLOPE
-from audiosim.relevance.sound_evidence import SLOPE
+from audiosim.relevance.random_effects import layout_of
+from audiosim.relevance.sound_evidence import SLOPE, SOUND_KIND
 from audiosim.stats.gaussian import Gaussian
 
 
@@ -81,6 +82,32 @@ def test_evidence_moves_the_mean_by_its_slope_and_is_as_unsure_as_its_slope(demo
     assert added[end] > 20 * added[middle]
     assert OWN_SLOPE == (0.0, 0.2)
     assert 0 < SLOPE[1] < SLOPE[0]
+
+
+def sound_of(collection):
+    pool = build_pool(collection)
+    return SOUND_KIND.regressors(pool, layout_of(pool, np.ones(len(pool.pairs)), metadata=False).blocks)
+
+
+def test_descriptions_of_sound_have_together_the_slope_that_one_has(demo, heard):
+    alone = sound_of(heard)
+    assert (alone.slopes.tolist(), alone.standard_deviations) == ([SLOPE[0]], {"sound": (0.3, 0.3)})
+    rng = np.random.default_rng(5)
+    piece = Evidence.of("net", {document: rng.normal(size=4) for document in demo.documents})
+    both = sound_of(replace(heard, evidence=(replace(piece, of_sound=True),)))
+    assert both.names == ("sound", "net")
+    together = (both.columns @ both.slopes)[both.known.all(axis=1)]
+    np.testing.assert_allclose(together.std(), SLOPE[0], rtol=1e-9)
+    assert sum(size**2 for size, _ in both.standard_deviations.values()) == pytest.approx(0.3**2)
+
+
+def test_vectors_of_sound_count_before_anything_is_judged(demo):
+    rng = np.random.default_rng(5)
+    piece = Evidence.of("net", {document: rng.normal(size=4) for document in demo.documents})
+    any_vectors, of_sound = (replace(demo, evidence=(replace(piece, of_sound=one),)) for one in (False, True))
+    without, before, after = (belief(one).prior.mean for one in (demo, any_vectors, of_sound))
+    np.testing.assert_allclose(before, without, atol=1e-12)
+    assert np.abs(after - without).max() > 0.05
 
 
 def test_judgments_learn_the_slope_as_generalised_least_squares_with_a_prior_does(demo):

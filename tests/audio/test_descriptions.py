@@ -1,0 +1,117 @@
+"""Several descriptions of a recording: neighbours against mutual proximities written out in full."""
+
+import numpy as np
+import pytest
+
+from audiosim.audio.descriptions import descriptions_of, neighbours_by
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.parameters import PLAIN
+from audiosim.corpus.evidence_files import Evidence, read_vectors
+from audiosim.corpus.sound_vectors import keep_vectors
+from audiosim.errors import InputError
+from audiosim.file_functions import neighbours
+from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.jensen_shannon import jensen_shannon_divergence
+
+N, WITHOUT = 40, 7  # recordings, and those of them that have no vector
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An index, and vectors of all its recordings but the last few."""
+    rng = np.random.default_rng(0)
+    gaussians = {}
+    for place in range(N):
+        spread = rng.normal(size=(PLAIN.dimension, PLAIN.dimension))
+        gaussians[f"r{place}"] = Gaussian(rng.normal(size=PLAIN.dimension), spread @ spread.T + np.eye(PLAIN.dimension))
+    AudioIndex.of(gaussians, PLAIN).save(tmp_path / "index")
+    np.save(tmp_path / "net.npy", rng.normal(size=(N - WITHOUT, 8)))
+    (tmp_path / "net.ids").write_text("".join(f"r{place}\n" for place in range(N - WITHOUT)))
+    keep_vectors(tmp_path / "index", [tmp_path / "net.npy"], tuple(gaussians))
+    return tmp_path / "index"
+
+
+def proximity_in_full(divergences):
+    """Schnitzer et al. (2012), section 3.2: the share of the others that are farther from both."""
+    n = len(divergences)
+    found = np.full((n, n), np.nan)
+    for x in range(n):
+        for y in range(n):
+            others = [r for r in range(n) if r not in (x, y)]
+            far = [divergences[x, r] > divergences[x, y] and divergences[y, r] > divergences[x, y] for r in others]
+            found[x, y] = np.mean(far)
+    return found
+
+
+def test_neighbours_go_by_the_mean_of_the_proximities_of_both_descriptions(folder):
+    index = AudioIndex.load(folder)
+    by_sound = proximity_in_full(jensen_shannon_divergence(index.rows, None, index.parameters.dimension))
+    vectors = np.load(folder.parent / "net.npy")
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    by_vector = np.full((N, N), np.nan)
+    by_vector[: N - WITHOUT, : N - WITHOUT] = proximity_in_full(1 - unit @ unit.T)
+    expected = np.nanmean([by_sound, by_vector], axis=0)
+    found = neighbours_by(index, descriptions_of(index), None, 5)
+    for place in range(N):
+        close = np.delete(expected[place], place)
+        np.testing.assert_allclose([one.proximity for one in found[f"r{place}"]], np.sort(close)[::-1][:5], atol=1e-12)
+        for one in found[f"r{place}"]:
+            assert one.proximity == pytest.approx(expected[place, int(one.identifier[1:])])
+
+
+def test_a_description_alone_can_be_asked_for(folder):
+    index = AudioIndex.load(folder)
+    by_sound = neighbours_by(index, descriptions_of(index, ["gaussians"]), ["r0"], 5)["r0"]
+    assert [one.identifier for one in by_sound] == [one.identifier for one in index.neighbours(["r0"], 5)["r0"]]
+    (net,) = descriptions_of(index, ["net"])
+    assert net.divergence(np.array([0]), np.array([0, 1])).tolist()[0][0] == 0
+    near = neighbours_by(index, [net], ["r0", f"r{N - 1}"], N)
+    assert {one.identifier for one in near["r0"]} == {f"r{place}" for place in range(1, N - WITHOUT)}
+    assert near[f"r{N - 1}"] == (), "without a vector nothing is near"
+    with pytest.raises(InputError, match=r"no description 'nut', expected one of gaussians, net"):
+        descriptions_of(index, ["nut"])
+
+
+def test_a_weight_of_almost_nothing_leaves_the_other_description(folder):
+    index = AudioIndex.load(folder)
+    both = neighbours_by(index, descriptions_of(index), ["r3"], 5, weights=[1.0, 1e-9])["r3"]
+    alone = neighbours_by(index, descriptions_of(index, ["gaussians"]), ["r3"], 5)["r3"]
+    np.testing.assert_allclose([one.proximity for one in both], [one.proximity for one in alone], atol=1e-8)
+
+
+def test_recordings_by_the_artist_are_left_out(folder):
+    index = AudioIndex.load(folder)
+    artists = {"r0": "A", **{f"r{place}": "A" for place in range(20)}}
+    near = neighbours_by(index, descriptions_of(index), ["r0", "r39"], N, artists)
+    assert {int(one.identifier[1:]) for one in near["r0"]} == set(range(20, N))
+    assert len(near["r39"]) == N - 1
+
+
+def test_the_command_takes_all_that_the_index_has(folder, run):
+    code, out, _ = run("neighbours", folder, "-k", 3)
+    near = neighbours(folder, 3)
+    assert code == 0
+    assert [line.split()[2] for line in out.splitlines()[:3]] == [one.identifier for one in near.found["r0"]]
+    _, alone, _ = run("neighbours", folder, "-k", 3, "--by", "gaussians")
+    assert alone != out
+    code, _, err = run("neighbours", folder, "--by", "net", "--divergence", "kl")
+    assert code == 1
+    assert "several descriptions are compared in one index" in err
+
+
+def test_vectors_that_fit_no_recording_are_refused(folder, tmp_path):
+    np.save(tmp_path / "other.npy", np.ones((1, 3)))
+    (tmp_path / "other.ids").write_text("x\n")
+    with pytest.raises(InputError, match="the index knows none of its 1 recordings, such as x"):
+        keep_vectors(folder, [tmp_path / "other.npy"], ["r0"])
+    (tmp_path / "numbers.csv").write_text("document,year\nr0,1999\n")
+    with pytest.raises(InputError, match="numbers has a number for each document, expected a vector"):
+        keep_vectors(folder, [tmp_path / "numbers.csv"], ["r0"])
+    assert [piece.name for piece in read_vectors(folder)] == ["net"]
+
+
+def test_vectors_of_an_index_are_evidence_of_sound(folder):
+    (piece,) = read_vectors(folder)
+    assert piece.of_sound
+    with pytest.raises(InputError, match="expected vectors where documents are described by their sound"):
+        Evidence("year", "document", ("r0",), np.ones(1), of_sound=True)
