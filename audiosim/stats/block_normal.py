@@ -193,7 +193,7 @@ class BlockNormal:
                 left[block] = _clear(seen.within, seen.loadings, new)
                 mean[rows] += seen.shift
                 precision += seen.precision
-        shared = _posterior(self.shared, precision[:, :-1])
+        shared = effects_given(self.shared, precision[:, :-1])
         after = self._after(mean, None, shared, left)
         mean += after.sparse_loadings.times(shared @ precision[:, -1])
         mean[places] = values
@@ -215,7 +215,7 @@ class BlockNormal:
             left[block] = one.within, one.loadings
             if certain.any():
                 left[block] = _clear(one.within.copy(), one.loadings.copy(), np.flatnonzero(certain))
-        shared = _posterior(self.shared, precision[:, :-1])
+        shared = effects_given(self.shared, precision[:, :-1])
         after = self._after(mean, None, shared, left)
         moved = shared @ precision[:, -1]
         for block, rows in enumerate(self.blocks):
@@ -241,7 +241,7 @@ class BlockNormal:
                 at, solved = order[rows[known]], inverse @ np.column_stack([loadings, off[rows[known]]])
                 own[at], residuals[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
                 precision += loadings.T @ solved
-        shared = _posterior(self.shared, precision[:, :-1])
+        shared = effects_given(self.shared, precision[:, :-1])
         inverse = own - np.vecdot(sides @ shared, sides)
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
 
@@ -351,7 +351,7 @@ def _closer(within: Array, variance: Array, times: float) -> tuple[Array, float]
     return np.where(variance > 0, deviation, 0)[:, None] * root, times
 
 
-def _posterior(covariance: Array, precision: Array) -> Array:
+def effects_given(covariance: Array, precision: Array) -> Array:
     """(p, p) posterior covariance of the shared effects, of which V is the prior one and P the precision of the data.
 
         V (I + P V)^-1

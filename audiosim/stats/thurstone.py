@@ -22,8 +22,8 @@ from audiosim.arrays import Array, Integers
 
 A, SAME, B = 1, 0, -1  # answers
 SWEEPS = 100  # at most; some ten are enough
-CLOSE = 1e-6  # change of a site, as a share of its spread, that ends the sweeps
-KEPT = 0.2  # of a site, when it is taken anew: damps sweeps that would swing
+CLOSE = 1e-5  # change of a site, as a share of its spread, that ends the sweeps
+KEPT = 0.5  # of a site, when it is taken anew: damps sweeps that swing
 LEAST_PRECISION = 1e-10  # of a site that says next to nothing
 
 _Marginals = Callable[["Sites"], tuple[Array, Array]]
@@ -106,7 +106,7 @@ def propagate(
     """
     nothing = np.full(len(answer), LEAST_PRECISION)
     sites = Sites(nothing, np.zeros(len(answer))) if sites is None else sites
-    kept = 0.0
+    kept, last = 0.0, np.inf
     for _ in range(SWEEPS):
         mean, variance = cavity(sites, *marginals(sites))
         new = _sites(answer_moments(answer, mean, variance, noise, tie), mean, variance)
@@ -114,9 +114,10 @@ def propagate(
         shift = (1 - kept) * new.shift + kept * sites.shift
         spread = np.sqrt(np.maximum(precision, sites.precision))
         moved = np.abs(shift - sites.shift) / spread, np.abs(precision - sites.precision) / precision
-        sites, kept = Sites(precision, shift), KEPT
-        if max(float(of.max(initial=0)) for of in moved) < CLOSE:
+        sites, change = Sites(precision, shift), max(float(of.max(initial=0)) for of in moved)
+        if change < CLOSE:
             break
+        kept, last = KEPT if change > last else kept, change
     return sites
 
 

@@ -1,0 +1,362 @@
+"""Comparisons of two documents of a query by people, and what they say of gains.
+
+Comparison j by person a of the pairs i and i' of one query, s being a pair's deviation and M_ik how much it is of what
+system k retrieved, is of
+
+    d_j = g_i - g_i' + sum_k (M_ik - M_i'k) x_ak,   x_ak ~ N(0, taste^2)
+
+with noise of c_a and ties of t times the deviation of such pairs; see `stats.thurstone`. Severity, and what a person
+thinks of a query, are in both and cancel.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import PairedComparison
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.judges import TASTE, TASTES, Listeners
+from audiosim.stats.block_normal import BlockNormal, effects_given
+from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.layout import Layout
+from audiosim.stats.thurstone import (
+    LEAST_PRECISION,
+    SAME,
+    A,
+    B,
+    Sites,
+    answer_likelihood,
+    answer_moments,
+    cavity,
+    propagate,
+)
+
+NOISE, TIE = "comparison", "tie"
+CODES = {"a": A, "=": SAME, "b": B}
+MOST = 400  # comparisons that sizes are learned from, spread evenly over all
+CARE = 0.35  # standard deviation of the logarithm of a person's noise over the common one
+GRID = np.linspace(-1.5, 1.5, 31)  # of that logarithm
+ROUNDS = 3  # of learning how careful people are
+STEP = 1e-4  # of a logarithm, for a derivative by differences
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Comparisons of a pool's pairs.
+
+    judges  p names, in the order of their first comparisons
+    first, second  (J,) places of the two pairs
+    judge   (J,) whose it is
+    answer  (J,) A, SAME or B; see `stats.thurstone`
+    """
+
+    judges: tuple[str, ...]
+    first: Integers
+    second: Integers
+    judge: Integers
+    answer: Integers
+
+    @classmethod
+    def of(cls, pool: Pool, comparisons: Iterable[PairedComparison]) -> "Compared":
+        """The last answer of each person about each two pairs of a pool, whichever stood first."""
+        last: dict[tuple[str, int, int], int] = {}
+        for one in comparisons:
+            first, second = (pool.positions.get(pair) for pair in one.pairs)
+            if first is not None and second is not None:
+                turned = first > second
+                key = (one.assessor, min(first, second), max(first, second))
+                last[key] = -CODES[one.answer] if turned else CODES[one.answer]
+        judges = tuple(dict.fromkeys(name for name, _, _ in last))
+        code = {name: number for number, name in enumerate(judges)}
+        rows = [(first, second, code[name], answer) for (name, first, second), answer in last.items()]
+        return cls(judges, *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    def some(self, chosen: Integers) -> "Compared":
+        """Some of the comparisons, by the same people."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in ("first", "second", "judge", "answer")})
+
+
+NOTHING_COMPARED = Compared((), *np.empty((4, 0), dtype=np.int64))
+
+
+class _Block(NamedTuple):
+    """Comparisons within one block of gains.
+
+    rows    (k,) which they are
+    across  (k, m) covariance of the differences with the gains of the block, the shared effects aside
+    own     (k, k) of the differences
+    loadings  (k, p + q) on the shared effects and on tastes
+    """
+
+    block: int
+    rows: Integers
+    across: Array
+    own: Array
+    loadings: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonModel:
+    """Comparisons of pairs whose gains have some distribution, with sizes that are known.
+
+    parts   (n, s) how much each pair is of what each system retrieved
+    scale   (n,) deviation of each pair
+    sizes   TASTE, a share of the scale, and NOISE and TIE, in deviations of a pair
+    care    (p,) noise of each person over the common one
+    """
+
+    compared: Compared
+    parts: Array
+    scale: Array
+    sizes: Mapping[str, float]
+    care: Array
+
+    @cached_property
+    def _deviation(self) -> Array:
+        """(J,) root mean square of the deviations of the two pairs."""
+        return np.sqrt((self.scale[self.compared.first] ** 2 + self.scale[self.compared.second] ** 2) / 2)
+
+    @cached_property
+    def _differ(self) -> Array:
+        """(J, s) how much more the first is of what each system retrieved."""
+        return np.asarray(self.parts[self.compared.first] - self.parts[self.compared.second])
+
+    @cached_property
+    def _tasters(self) -> Integers:
+        """The people whose tastes are effects of their own: as many as TASTES allow, of those who compared most."""
+        counts = np.bincount(self.compared.judge, minlength=len(self.compared.judges))
+        most = np.argsort(-counts, kind="stable")[: TASTES // max(1, self.parts.shape[1])]
+        return np.sort(most)
+
+    @property
+    def noise(self) -> Array:
+        """(J,) standard deviation of the error of each comparison, tastes that are no effects among it."""
+        own = self.sizes[NOISE] * self._deviation * self.care[self.compared.judge]
+        folded = ~np.isin(self.compared.judge, self._tasters)
+        return np.sqrt(own**2 + folded * self.sizes[TASTE] ** 2 * (self._differ**2).sum(axis=1))
+
+    @property
+    def tie(self) -> Array:
+        """(J,) difference below which nobody prefers either."""
+        return self.sizes[TIE] * self._deviation
+
+    def sites(self, gains: BlockNormal, start: Sites | None = None) -> Sites:
+        """Measurements of differences that stand for the answers, where gains were distributed so without them."""
+        blocks, effects = list(self._blocks(gains)), self._effects(gains)
+        prior = gains.mean[self.compared.first] - gains.mean[self.compared.second]
+        return propagate(
+            lambda sites: _marginals(blocks, effects, prior, sites), self.compared.answer, self.noise, self.tie, start
+        )
+
+    def posterior(self, gains: BlockNormal, sites: Sites, listeners: Listeners) -> BlockNormal:
+        """Distribution of what some people would say of each pair on average, given the answers that sites stand for.
+
+        gains      of listeners at large, without the answers
+        listeners  these people; those who compared are the judges
+        """
+        systems, tasters = self.parts.shape[1], self._tasters
+        folded = len(self.compared.judges) - len(tasters)
+        beside = np.sqrt(listeners.fresh + listeners.each**2 * folded)
+        loadings = np.hstack([np.tile(listeners.each * self.parts, (1, len(tasters))), beside * self.parts])
+        certain = gains.variance == 0
+        loadings[certain] = 0
+        taste = self.sizes[TASTE] ** 2 * np.eye(loadings.shape[1])
+        wider = gains.with_effects(loadings, taste)
+        off = sites.value - (gains.mean[self.compared.first] - gains.mean[self.compared.second])
+        seen: dict[int, ConditionedBlock] = {}
+        nothing = np.zeros((len(self.compared), systems))
+        for one in self._blocks(gains):
+            own = one.own + np.diag(sites.variance[one.rows])
+            among = np.hstack([one.loadings, nothing[one.rows]])
+            seen[one.block] = condition_block(
+                wider.within[one.block], wider.loadings[one.block], one.across, own, among, off[one.rows]
+            )
+        return wider.given(seen)
+
+    def careful(self, gains: BlockNormal, sites: Sites) -> "ComparisonModel":
+        """The same with what each person's answers say of their care, whose logarithm is normal a priori.
+
+        The mean of its posterior on a grid, where all answers of others are as the sites have them.
+        """
+        blocks, effects = list(self._blocks(gains)), self._effects(gains)
+        prior = gains.mean[self.compared.first] - gains.mean[self.compared.second]
+        mean, variance = cavity(sites, *_marginals(blocks, effects, prior, sites))
+        common = replace(self, care=np.ones(len(self.care)))
+        logs = [
+            answer_moments(self.compared.answer, mean, variance, common.noise * np.exp(by), self.tie).log for by in GRID
+        ]
+        by_person = np.array(
+            [
+                np.bincount(self.compared.judge, log, minlength=len(self.care)) - (by / CARE) ** 2 / 2
+                for by, log in zip(GRID, logs, strict=True)
+            ]
+        )
+        return replace(self, care=np.exp(GRID @ softmax(by_person, axis=0)))
+
+    def _effects(self, gains: BlockNormal) -> Array:
+        """Covariance of shared effects and tastes."""
+        tastes = self.sizes[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
+        return np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
+
+    def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:
+        """The comparisons, block by block."""
+        tasters, systems = self._tasters, self.parts.shape[1]
+        column = np.full(len(self.compared.judges), -1)
+        column[tasters] = np.arange(len(tasters))
+        at = np.empty(len(gains.mean), dtype=np.int64)
+        for rows in gains.blocks:
+            at[rows] = np.arange(len(rows))
+        block = gains.block[self.compared.first]
+        order = np.argsort(block, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(block[order])) + 1) if len(order) else ():
+            code = int(block[rows[0]])
+            first, second = at[self.compared.first[rows]], at[self.compared.second[rows]]
+            within, shared = gains.within[code], gains.loadings[code]
+            across = within[first] - within[second]
+            tastes = np.zeros((len(rows), len(tasters) + 1, systems))
+            tastes[np.arange(len(rows)), column[self.compared.judge[rows]]] = self._differ[rows]
+            own_tastes = tastes[:, : len(tasters)].reshape(len(rows), -1)
+            loadings = np.hstack([shared[first] - shared[second], own_tastes])
+            yield _Block(code, rows, across, across[:, first] - across[:, second], loadings)
+
+
+def _marginals(blocks: Iterable[_Block], effects: Array, prior: Array, sites: Sites) -> tuple[Array, Array]:
+    """(J,) means and (J,) variances of the differences given all sites.
+
+    effects  covariance of shared effects and tastes
+    prior    (J,) means before
+    """
+    mean, variance = prior.copy(), np.empty(len(prior))
+    loadings, left = (np.empty((len(prior), len(effects))) for _ in range(2))
+    solved = np.empty((len(prior), len(effects) + 1))
+    for one in blocks:
+        off = sites.value[one.rows] - prior[one.rows]
+        with_noise = one.own + np.diag(sites.variance[one.rows])
+        found = np.linalg.solve(with_noise, np.column_stack([one.own, one.loadings, off]))
+        gain = found[:, : len(off)].T
+        mean[one.rows] += gain @ off
+        variance[one.rows] = np.diagonal(one.own) - np.vecdot(gain, one.own)
+        loadings[one.rows], solved[one.rows] = one.loadings, found[:, len(off) :]
+        left[one.rows] = one.loadings - gain @ one.loadings
+    precision = loadings.T @ solved
+    shared = effects_given(effects, precision[:, :-1])
+    mean += left @ (shared @ precision[:, -1])
+    variance += np.vecdot(left @ shared, left)
+    return mean, np.maximum(variance, LEAST_PRECISION)
+
+
+class LearnedSizes(NamedTuple):
+    """Sizes by name: the likeliest, and standard deviations of their logarithms."""
+
+    found: dict[str, float]
+    spread: dict[str, float]
+
+
+def learn_sizes(
+    layout: Layout,
+    mean: Array,
+    parts: Array,
+    compared: Compared,
+    centre: Mapping[str, float],
+    spread: Mapping[str, float],
+) -> LearnedSizes:
+    """Sizes of components of gains, of taste, noise and ties, by comparisons and a log-normal prior.
+
+    layout  of the pairs, components without a spread having the size in `centre`
+    mean    (n,) of the gains
+    centre, spread  medians and standard deviations of logarithms, of the components, TASTE, NOISE and TIE
+
+    The largest approximate likelihood times prior, by its derivatives; see `_spreads`.
+    """
+    few = compared.some(np.unique(np.linspace(0, len(compared) - 1, MOST).round().astype(np.int64)))
+    fixed, kernels = _covariances(layout, parts, few, centre, spread)
+    names = [*kernels, NOISE, TIE]
+    middle = np.log([centre[name] for name in names])
+    width = np.array([spread[name] for name in names])
+    off = mean[few.first] - mean[few.second]
+    deviation = np.sqrt((layout.scale[few.first] ** 2 + layout.scale[few.second] ** 2) / 2)
+    sites: Sites | None = None
+
+    def cost(at: Array) -> tuple[float, Array]:
+        nonlocal sites
+        size = dict(zip(names, np.exp(at), strict=True))
+        covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
+        noise, tie = size[NOISE] * deviation, size[TIE] * deviation
+        found = answer_likelihood(covariance, off, few.answer, noise, tie, sites)
+        sites = found.sites
+        slope = [
+            size[name] ** 2 * (found.residual @ of @ found.residual - np.sum(found.precision * of))
+            for name, of in kernels.items()
+        ]
+        for by in ((1.0, 0.0), (0.0, 1.0)):
+            ends = [
+                answer_moments(few.answer, *found.cavity, noise * np.exp(step * by[0]), tie * np.exp(step * by[1])).log
+                for step in (STEP, -STEP)
+            ]
+            slope.append(float((ends[0] - ends[1]).sum()) / (2 * STEP))
+        standard = (at - middle) / width
+        return float(standard @ standard / 2 - found.log), standard / width - np.array(slope)
+
+    best = minimize(cost, middle, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
+    size = dict(zip(names, np.exp(best.x).tolist(), strict=True))
+    return LearnedSizes(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
+
+
+def _spreads(
+    size: Mapping[str, float],
+    fixed: Array,
+    kernels: Mapping[str, Array],
+    compared: Compared,
+    off: Array,
+    deviation: Array,
+    spread: Mapping[str, float],
+) -> dict[str, float]:
+    """Standard deviations of the logarithms of the sizes of kernels, by prior and expected information.
+
+    Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties are as unsure as before.
+    """
+    covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
+    noise, tie = size[NOISE] * deviation, size[TIE] * deviation
+    precision = answer_likelihood(covariance, off, compared.answer, noise, tie).precision
+    by_size = [2 * size[name] ** 2 * (precision @ of) for name, of in kernels.items()]
+    information = np.array([[np.sum(one * other.T) / 2 for other in by_size] for one in by_size])
+    information += np.diag([spread[name] ** -2 for name in kernels])
+    errors = np.sqrt(np.diagonal(np.linalg.inv(information)))
+    return {**spread, **dict(zip(kernels, errors.tolist(), strict=True))}
+
+
+def _covariances(
+    layout: Layout, parts: Array, compared: Compared, centre: Mapping[str, float], spread: Mapping[str, float]
+) -> tuple[Array, dict[str, Array]]:
+    """(J, J) covariance of differences by what is of a known size, and (J, J) by name of what is to be learned."""
+    places, at = np.unique(np.concatenate([compared.first, compared.second]), return_inverse=True)
+    first, second = np.split(at, 2)
+    some = layout.part(places)
+    fixed, kernels = np.zeros((len(compared),) * 2), {}
+    for name in some.names:
+        alone = {other: float(other == name) for other in some.names}
+        normal = np.zeros((len(places),) * 2)
+        for block, rows in enumerate(some.blocks):
+            normal[np.ix_(rows, rows)] = some.within(alone, block)
+        if name in some.shared:
+            columns = some.scale[:, None] * (sparse.csr_array(some.shared[name]).toarray())
+            normal += columns @ columns.T
+        rows = normal[first] - normal[second]
+        covariance = rows[:, first] - rows[:, second]
+        if name in spread:
+            kernels[name] = covariance
+        else:
+            fixed += centre[name] ** 2 * covariance
+    differ = parts[compared.first] - parts[compared.second]
+    kernels[TASTE] = (differ @ differ.T) * (compared.judge[:, None] == compared.judge)
+    return fixed, kernels
