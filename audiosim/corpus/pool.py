@@ -15,7 +15,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.judge_files import MachineJudge
-from audiosim.corpus.model import Pair, Scale
+from audiosim.corpus.model import Pair, PairedComparison, Scale
 from audiosim.corpus.rankings import Results
 from audiosim.errors import InputError
 
@@ -63,6 +63,7 @@ class Pool:
     artist_names     of the codes of artists
     team_names       the team of each system
     edition_of       what the collection is said to be an edition of; empty: nothing is said
+    comparisons      of its pairs, and of others
     """
 
     collection: str
@@ -86,6 +87,7 @@ class Pool:
     artist_names: tuple[str, ...] = ()
     team_names: tuple[str, ...] = ()
     edition_of: str = ""
+    comparisons: tuple[PairedComparison, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
@@ -216,6 +218,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         artist_names=artist_names,
         team_names=tuple(collection.team(run.system) for run in collection.runs),
         edition_of=collection.edition_of,
+        comparisons=collection.comparisons,
     )
 
 

@@ -171,6 +171,8 @@ def rank_belief(
     """Rank the systems of a pool by what its estimator believes, given the judgments; see `estimate_pool`."""
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
     ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
+    if belief.answers is not None:
+        ranking = replace(ranking, comparisons=len(belief.answers.model.compared))
     order = np.flatnonzero(belief.judged) if order is None else order
     return check_ranking(expected, estimator, belief, ranking, order).about(about, expected)
 
@@ -195,12 +197,12 @@ class Grounds:
         """
         if about.listeners != self.ranking.about.listeners:
             return self._of_people(about, expected).about(about, expected)
-        found, people = self._of_queries(about, expected), self.belief.people
-        if people is None:
+        found = self._of_queries(about, expected)
+        if not self.belief.judges:
             return found
-        beside = about.listeners == "panel" and people.panel.several
+        beside = about.listeners == "panel" and self.belief.judges > 1
         others = partial(self.about, replace(about, listeners="listeners"), expected) if beside else None
-        return replace(found, judges=len(people.panel.judges), others=others)
+        return replace(found, judges=self.belief.judges, others=others)
 
     def _of_queries(self, about: About, expected: ExpectedScores) -> Ranking:
         if about.queries == "these":

@@ -43,6 +43,7 @@ class Ranking:
     sampling      (s, s) part of the covariance that is there because the queries are a sample of their kind; None for
                   a ranking about these queries
     judges        how many people judged; 0 where the model does not tell them from each other
+    comparisons   how many comparisons of two documents count in it
     others        gives the same ranking about listeners at large, where several judged and this one is about them
     """
 
@@ -60,6 +61,7 @@ class Ranking:
     about: About = THESE
     sampling: Array | None = None
     judges: int = 0
+    comparisons: int = 0
     others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
 
     @cached_property
@@ -264,6 +266,8 @@ class Ranking:
     @property
     def resting(self) -> str:
         """The basis of the scores in words: a prediction where nothing is judged, and called one."""
+        if not self.judged and self.comparisons:
+            return f"no pair is judged, and the order rests on {self.comparisons:,} comparisons"
         if not self.judged:
             return f"{PREDICTED}: all {self.pool:,} pairs are as {self.model} expects them"
         if self.judged == self.pool:
@@ -303,6 +307,7 @@ class Ranking:
             "model": self.model,
             "judged": self.judged,
             "pool": self.pool,
+            **({"comparisons": self.comparisons} if self.comparisons else {}),
             **drawn,
             "confidence": self.confidence,
             "systems": self.system_rows(),

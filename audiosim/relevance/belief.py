@@ -12,6 +12,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
+from audiosim.relevance.comparison_model import Answers
 from audiosim.relevance.judges import People, Who
 from audiosim.relevance.level_chances import (
     FREEDOM,
@@ -41,6 +42,7 @@ class Belief:
     spoke      (n,) which of them spoke for each pair; None where the estimator does not say
     posterior  of the n gains where that is at hand; None: it is computed when it is looked at
     people     who judged, and what each of them said; None: nobody knows
+    answers    comparisons of its pairs; None where there are none
     whose      whose mean opinion the gains are: of the panel of those who judged, of listeners at large, or of so many
 
     Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
@@ -55,6 +57,7 @@ class Belief:
     spoke: Integers | None = None
     posterior: MultivariateNormal | None = None
     people: People | None = None
+    answers: Answers | None = None
     whose: Who = "panel"
 
     def __post_init__(self) -> None:
@@ -128,6 +131,14 @@ class Belief:
         """Posterior of the n gains; what one person judged is certain where nobody else's opinion is asked for."""
         if self.posterior is not None:
             return self.posterior
+        gains = self._by_grades
+        # Where people have graded, those who compared are listeners like others.
+        whose = "listeners" if self.judged.any() else self.whose
+        return gains if self.answers is None else self.answers.posterior(gains, whose)
+
+    @property
+    def _by_grades(self) -> MultivariateNormal:
+        """Posterior of the gains before anybody's comparisons."""
         if self.people is not None and (self.people.panel.several or self.whose not in ("panel", 1)):
             return self.people.posterior(self.whose)
         judged = np.flatnonzero(self.judged)
@@ -137,11 +148,18 @@ class Belief:
         """The same belief of the same judgments, with who made them."""
         return replace(self, people=people, posterior=None if people.panel.several else self.posterior)
 
+    @property
+    def judges(self) -> int:
+        """Number of people who judged, or where nobody did, who compared; 0 where nobody knows."""
+        if self.people is not None and (self.answers is None or self.judged.any()):
+            return len(self.people.panel.judges)
+        return 0 if self.answers is None else len(self.answers.model.compared.judges)
+
     def about(self, whose: Who) -> "Belief":
         """The same belief, its gains being the mean opinion of somebody else."""
         if whose == self.whose:
             return self
-        if self.people is None:
+        if self.people is None and self.answers is None:
             raise InputError(f"{self.models[0]} says nothing of people who have not judged: use the model joint")
         return replace(self, whose=whose, posterior=None)
 
@@ -290,7 +308,7 @@ class Belief:
         """
         known = IndependentNormal(grades / self.maximum, np.zeros(len(grades)))
         alone = replace(self.alone, probabilities=self.probabilities)
-        return replace(self, alone=alone, prior=known, grades=grades, posterior=None)
+        return replace(self, alone=alone, prior=known, grades=grades, posterior=None, answers=None)
 
     def gains_as(self, gain: Callable[[Array], Array]) -> MultivariateNormal:
         """Posterior of another gain, as a share of that of the highest grade, through the level probabilities.

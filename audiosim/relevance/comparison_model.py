@@ -9,30 +9,29 @@ with noise of c_a and ties of t times the deviation of such pairs; see `stats.th
 thinks of a query, are in both and cancel.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize
 from scipy.special import softmax
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import Pool
-from audiosim.relevance.judges import TASTE, TASTES, Listeners
+from audiosim.errors import InputError
+from audiosim.relevance.judges import TASTE, TASTES, Listeners, Who
 from audiosim.stats.block_normal import BlockNormal, effects_given
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
-from audiosim.stats.layout import Layout
+from audiosim.stats.multivariate import MultivariateNormal
 from audiosim.stats.thurstone import (
     LEAST_PRECISION,
     SAME,
     A,
     B,
     Sites,
-    answer_likelihood,
     answer_moments,
     cavity,
     propagate,
@@ -40,11 +39,9 @@ from audiosim.stats.thurstone import (
 
 NOISE, TIE = "comparison", "tie"
 CODES = {"a": A, "=": SAME, "b": B}
-MOST = 400  # comparisons that sizes are learned from, spread evenly over all
 CARE = 0.35  # standard deviation of the logarithm of a person's noise over the common one
 GRID = np.linspace(-1.5, 1.5, 31)  # of that logarithm
-ROUNDS = 3  # of learning how careful people are
-STEP = 1e-4  # of a logarithm, for a derivative by differences
+ROUNDS = 2  # of learning how careful people are
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +92,15 @@ class _Block(NamedTuple):
     rows    (k,) which they are
     across  (k, m) covariance of the differences with the gains of the block, the shared effects aside
     own     (k, k) of the differences
-    loadings  (k, p + q) on the shared effects and on tastes
+    effects   (f,) the shared effects and tastes that count in it
+    loadings  (k, f) on these
     """
 
     block: int
     rows: Integers
     across: Array
     own: Array
+    effects: Integers
     loadings: Array
 
 
@@ -143,7 +142,7 @@ class ComparisonModel:
         """(J,) standard deviation of the error of each comparison, tastes that are no effects among it."""
         own = self.sizes[NOISE] * self._deviation * self.care[self.compared.judge]
         folded = ~np.isin(self.compared.judge, self._tasters)
-        return np.sqrt(own**2 + folded * self.sizes[TASTE] ** 2 * (self._differ**2).sum(axis=1))
+        return np.asarray(np.sqrt(own**2 + folded * self.sizes[TASTE] ** 2 * (self._differ**2).sum(axis=1)))
 
     @property
     def tie(self) -> Array:
@@ -164,7 +163,7 @@ class ComparisonModel:
         gains      of listeners at large, without the answers
         listeners  these people; those who compared are the judges
         """
-        systems, tasters = self.parts.shape[1], self._tasters
+        tasters = self._tasters
         folded = len(self.compared.judges) - len(tasters)
         beside = np.sqrt(listeners.fresh + listeners.each**2 * folded)
         loadings = np.hstack([np.tile(listeners.each * self.parts, (1, len(tasters))), beside * self.parts])
@@ -174,10 +173,10 @@ class ComparisonModel:
         wider = gains.with_effects(loadings, taste)
         off = sites.value - (gains.mean[self.compared.first] - gains.mean[self.compared.second])
         seen: dict[int, ConditionedBlock] = {}
-        nothing = np.zeros((len(self.compared), systems))
         for one in self._blocks(gains):
             own = one.own + np.diag(sites.variance[one.rows])
-            among = np.hstack([one.loadings, nothing[one.rows]])
+            among = np.zeros((len(one.rows), len(wider.shared)))
+            among[:, one.effects] = one.loadings
             seen[one.block] = condition_block(
                 wider.within[one.block], wider.loadings[one.block], one.across, own, among, off[one.rows]
             )
@@ -223,22 +222,56 @@ class ComparisonModel:
             first, second = at[self.compared.first[rows]], at[self.compared.second[rows]]
             within, shared = gains.within[code], gains.loadings[code]
             across = within[first] - within[second]
-            tastes = np.zeros((len(rows), len(tasters) + 1, systems))
-            tastes[np.arange(len(rows)), column[self.compared.judge[rows]]] = self._differ[rows]
-            own_tastes = tastes[:, : len(tasters)].reshape(len(rows), -1)
-            loadings = np.hstack([shared[first] - shared[second], own_tastes])
-            yield _Block(code, rows, across, across[:, first] - across[:, second], loadings)
+            people, own = np.unique(column[self.compared.judge[rows]], return_inverse=True)
+            tastes = np.zeros((len(rows), len(people), systems))
+            tastes[np.arange(len(rows)), own] = self._differ[rows]
+            effects = len(gains.shared) + people[:, None] * systems + np.arange(systems)
+            kept = np.repeat(people >= 0, systems)
+            loadings = np.hstack([shared[first] - shared[second], tastes.reshape(len(rows), -1)[:, kept]])
+            effects = np.concatenate([np.arange(len(gains.shared)), effects.ravel()[kept]])
+            yield _Block(code, rows, across, across[:, first] - across[:, second], effects, loadings)
 
 
-def _marginals(blocks: Iterable[_Block], effects: Array, prior: Array, sites: Sites) -> tuple[Array, Array]:
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Comparisons that were made, and what follows from them for gains.
+
+    model  of them, before it is known how careful each person is
+    prior  of the gains before anybody judged or compared
+    """
+
+    model: ComparisonModel
+    prior: BlockNormal
+
+    @cached_property
+    def _begun(self) -> tuple[ComparisonModel, Sites]:
+        model = self.model
+        sites = model.sites(self.prior)
+        for _ in range(ROUNDS):
+            model = model.careful(self.prior, sites)
+            sites = model.sites(self.prior, sites)
+        return model, sites
+
+    def posterior(self, gains: MultivariateNormal, whose: Who) -> BlockNormal:
+        """Distribution of what some people would say of each pair on average, grades and comparisons considered.
+
+        gains  by the grades alone
+        """
+        if not isinstance(gains, BlockNormal):
+            raise InputError("comparisons need gains that are correlated in blocks, as those of the model joint are")
+        model, start = self._begun
+        sites = start if gains is self.prior else model.sites(gains, start)
+        return model.posterior(gains, sites, Listeners.of(whose, len(model.compared.judges)))
+
+
+def _marginals(blocks: Sequence[_Block], effects: Array, prior: Array, sites: Sites) -> tuple[Array, Array]:
     """(J,) means and (J,) variances of the differences given all sites.
 
     effects  covariance of shared effects and tastes
     prior    (J,) means before
     """
     mean, variance = prior.copy(), np.empty(len(prior))
-    loadings, left = (np.empty((len(prior), len(effects))) for _ in range(2))
-    solved = np.empty((len(prior), len(effects) + 1))
+    precision, left = np.zeros((len(effects), len(effects) + 1)), []
     for one in blocks:
         off = sites.value[one.rows] - prior[one.rows]
         with_noise = one.own + np.diag(sites.variance[one.rows])
@@ -246,117 +279,11 @@ def _marginals(blocks: Iterable[_Block], effects: Array, prior: Array, sites: Si
         gain = found[:, : len(off)].T
         mean[one.rows] += gain @ off
         variance[one.rows] = np.diagonal(one.own) - np.vecdot(gain, one.own)
-        loadings[one.rows], solved[one.rows] = one.loadings, found[:, len(off) :]
-        left[one.rows] = one.loadings - gain @ one.loadings
-    precision = loadings.T @ solved
+        left.append(one.loadings - gain @ one.loadings)
+        precision[np.ix_(one.effects, [*one.effects, -1])] += one.loadings.T @ found[:, len(off) :]
     shared = effects_given(effects, precision[:, :-1])
-    mean += left @ (shared @ precision[:, -1])
-    variance += np.vecdot(left @ shared, left)
+    moved = shared @ precision[:, -1]
+    for one, loadings in zip(blocks, left, strict=True):
+        mean[one.rows] += loadings @ moved[one.effects]
+        variance[one.rows] += np.vecdot(loadings @ shared[np.ix_(one.effects, one.effects)], loadings)
     return mean, np.maximum(variance, LEAST_PRECISION)
-
-
-class LearnedSizes(NamedTuple):
-    """Sizes by name: the likeliest, and standard deviations of their logarithms."""
-
-    found: dict[str, float]
-    spread: dict[str, float]
-
-
-def learn_sizes(
-    layout: Layout,
-    mean: Array,
-    parts: Array,
-    compared: Compared,
-    centre: Mapping[str, float],
-    spread: Mapping[str, float],
-) -> LearnedSizes:
-    """Sizes of components of gains, of taste, noise and ties, by comparisons and a log-normal prior.
-
-    layout  of the pairs, components without a spread having the size in `centre`
-    mean    (n,) of the gains
-    centre, spread  medians and standard deviations of logarithms, of the components, TASTE, NOISE and TIE
-
-    The largest approximate likelihood times prior, by its derivatives; see `_spreads`.
-    """
-    few = compared.some(np.unique(np.linspace(0, len(compared) - 1, MOST).round().astype(np.int64)))
-    fixed, kernels = _covariances(layout, parts, few, centre, spread)
-    names = [*kernels, NOISE, TIE]
-    middle = np.log([centre[name] for name in names])
-    width = np.array([spread[name] for name in names])
-    off = mean[few.first] - mean[few.second]
-    deviation = np.sqrt((layout.scale[few.first] ** 2 + layout.scale[few.second] ** 2) / 2)
-    sites: Sites | None = None
-
-    def cost(at: Array) -> tuple[float, Array]:
-        nonlocal sites
-        size = dict(zip(names, np.exp(at), strict=True))
-        covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
-        noise, tie = size[NOISE] * deviation, size[TIE] * deviation
-        found = answer_likelihood(covariance, off, few.answer, noise, tie, sites)
-        sites = found.sites
-        slope = [
-            size[name] ** 2 * (found.residual @ of @ found.residual - np.sum(found.precision * of))
-            for name, of in kernels.items()
-        ]
-        for by in ((1.0, 0.0), (0.0, 1.0)):
-            ends = [
-                answer_moments(few.answer, *found.cavity, noise * np.exp(step * by[0]), tie * np.exp(step * by[1])).log
-                for step in (STEP, -STEP)
-            ]
-            slope.append(float((ends[0] - ends[1]).sum()) / (2 * STEP))
-        standard = (at - middle) / width
-        return float(standard @ standard / 2 - found.log), standard / width - np.array(slope)
-
-    best = minimize(cost, middle, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
-    size = dict(zip(names, np.exp(best.x).tolist(), strict=True))
-    return LearnedSizes(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
-
-
-def _spreads(
-    size: Mapping[str, float],
-    fixed: Array,
-    kernels: Mapping[str, Array],
-    compared: Compared,
-    off: Array,
-    deviation: Array,
-    spread: Mapping[str, float],
-) -> dict[str, float]:
-    """Standard deviations of the logarithms of the sizes of kernels, by prior and expected information.
-
-    Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties are as unsure as before.
-    """
-    covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
-    noise, tie = size[NOISE] * deviation, size[TIE] * deviation
-    precision = answer_likelihood(covariance, off, compared.answer, noise, tie).precision
-    by_size = [2 * size[name] ** 2 * (precision @ of) for name, of in kernels.items()]
-    information = np.array([[np.sum(one * other.T) / 2 for other in by_size] for one in by_size])
-    information += np.diag([spread[name] ** -2 for name in kernels])
-    errors = np.sqrt(np.diagonal(np.linalg.inv(information)))
-    return {**spread, **dict(zip(kernels, errors.tolist(), strict=True))}
-
-
-def _covariances(
-    layout: Layout, parts: Array, compared: Compared, centre: Mapping[str, float], spread: Mapping[str, float]
-) -> tuple[Array, dict[str, Array]]:
-    """(J, J) covariance of differences by what is of a known size, and (J, J) by name of what is to be learned."""
-    places, at = np.unique(np.concatenate([compared.first, compared.second]), return_inverse=True)
-    first, second = np.split(at, 2)
-    some = layout.part(places)
-    fixed, kernels = np.zeros((len(compared),) * 2), {}
-    for name in some.names:
-        alone = {other: float(other == name) for other in some.names}
-        normal = np.zeros((len(places),) * 2)
-        for block, rows in enumerate(some.blocks):
-            normal[np.ix_(rows, rows)] = some.within(alone, block)
-        if name in some.shared:
-            columns = some.scale[:, None] * (sparse.csr_array(some.shared[name]).toarray())
-            normal += columns @ columns.T
-        rows = normal[first] - normal[second]
-        covariance = rows[:, first] - rows[:, second]
-        if name in spread:
-            kernels[name] = covariance
-        else:
-            fixed += centre[name] ** 2 * covariance
-    differ = parts[compared.first] - parts[compared.second]
-    kernels[TASTE] = (differ @ differ.T) * (compared.judge[:, None] == compared.judge)
-    return fixed, kernels

@@ -27,6 +27,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.comparison_model import Answers, Compared, ComparisonModel
+from audiosim.relevance.comparison_sizes import comparison_deviations, learn_sizes
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
@@ -38,6 +40,7 @@ from audiosim.relevance.level_use import Levels
 from audiosim.relevance.published import Model, usual_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.relevance.speaking import kinds_of
+from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.layout import Layout
 from audiosim.stats.threads import one_thread
 
@@ -75,7 +78,33 @@ class JointEstimator:
             self._prior = replace(self._prior, layout=effects.onto(self._prior.layout))
         self._spoken = effects.spoken(self._prior.ordinal)
         self._brought = effects.names
+        self._compared = Compared.of(pool, pool.comparisons)
+        self._comparison_sizes: dict[str, float] = {}
+        if len(self._compared):
+            self._learn_from_comparisons()
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
+
+    def _learn_from_comparisons(self) -> None:
+        """Sizes of components, and of what people add to comparisons, by what was compared."""
+        layout, held = self._with_trend(), self._held
+        own, unsure = comparison_deviations(layout)
+        centre = {name: max(size, SMALL) for name, size in held.centre.items()} | own | {COVARIATES: 1.0}
+        with one_thread():
+            learned = learn_sizes(
+                layout, held.mean, self._parts_of_pairs(), self._compared, centre, {**held.spread, **unsure}
+            )
+        found, left = ({name: of[name] for name in held.centre} for of in (learned.found, learned.spread))
+        self._comparison_sizes = {name: learned.found[name] for name in own}
+        self._held = replace(held, centre=found, spread=left)
+
+    def _answers(self, gains: BlockNormal) -> Answers | None:
+        """The comparisons of pairs whose gains have this prior; None where there are none."""
+        compared = self._compared
+        if not len(compared):
+            return None
+        care = np.ones(len(compared.judges))
+        parts, scale = self._parts_of_pairs(), self._prior.layout.scale
+        return Answers(ComparisonModel(compared, parts, scale, self._comparison_sizes, care), gains)
 
     def _begin(self, standard_deviations: Mapping[str, float]) -> None:
         self.standard_deviations = standard_deviations
@@ -86,7 +115,14 @@ class JointEstimator:
         # Of the pairs that were retrieved alone: what else is asked for changes nothing of these.
         wider = (np.sqrt(gains.variance) / self._prior.layout.scale)[self._pool.found].mean()
         width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
-        self._start = replace(self._prior.ordinal, prior=gains, evidence=words, spoke=spoke, use=Levels(width=width))
+        self._start = replace(
+            self._prior.ordinal,
+            prior=gains,
+            evidence=words,
+            spoke=spoke,
+            use=Levels(width=width),
+            answers=self._answers(gains),
+        )
 
     @property
     def name(self) -> str:

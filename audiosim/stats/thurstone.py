@@ -22,7 +22,7 @@ from audiosim.arrays import Array, Integers
 
 A, SAME, B = 1, 0, -1  # answers
 SWEEPS = 100  # at most; some ten are enough
-CLOSE = 1e-5  # change of a site, as a share of its spread, that ends the sweeps
+CLOSE = 1e-4  # change of a site, as a share of its spread, that ends the sweeps
 KEPT = 0.5  # of a site, when it is taken anew: damps sweeps that swing
 LEAST_PRECISION = 1e-10  # of a site that says next to nothing
 
@@ -146,7 +146,7 @@ class AnswerLikelihood(NamedTuple):
 
 
 def answer_likelihood(
-    covariance: Array, mean: Array, answer: Integers, noise: Array, tie: float, sites: Sites | None = None
+    covariance: Array, mean: Array, answer: Integers, noise: Array, tie: Array | float, sites: Sites | None = None
 ) -> AnswerLikelihood:
     """Log likelihood of answers about normal differences by expectation propagation; Rasmussen & Williams, 3.65.
 

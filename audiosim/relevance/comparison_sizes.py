@@ -1,0 +1,139 @@
+"""Sizes that comparisons are modelled with: components of gains, taste, noise and ties, learned from the answers."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+
+from audiosim.arrays import Array
+from audiosim.relevance.comparison_model import NOISE, TIE, Compared
+from audiosim.relevance.judge_deviations import usual_deviations
+from audiosim.relevance.judges import TASTE
+from audiosim.stats.layout import REST, Layout
+from audiosim.stats.thurstone import Sites, answer_likelihood, answer_moments
+
+MOST = 400  # comparisons that sizes are learned from, spread evenly over all
+NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of noise and ties over collections
+STEP = 1e-4  # of a logarithm, for a derivative by differences
+
+
+def comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, float]]:
+    """Medians of TASTE, NOISE and TIE before anything is compared, and standard deviations of their logarithms.
+
+    Taste and noise are those of people who grade, the noise of two grades in each comparison; see `usual_deviations`.
+    """
+    of, deviation = usual_deviations().of, float(np.sqrt(np.mean(layout.scale**2)))
+    noise = float(np.sqrt(2)) * of[REST][0] / deviation
+    return (
+        {TASTE: of[TASTE][0], NOISE: noise, TIE: noise / 2},
+        {TASTE: of[TASTE][1], NOISE: NOISE_UNSURE, TIE: TIE_UNSURE},
+    )
+
+
+class LearnedSizes(NamedTuple):
+    """Sizes by name: the likeliest, and standard deviations of their logarithms."""
+
+    found: dict[str, float]
+    spread: dict[str, float]
+
+
+def learn_sizes(
+    layout: Layout,
+    mean: Array,
+    parts: Array,
+    compared: Compared,
+    centre: Mapping[str, float],
+    spread: Mapping[str, float],
+) -> LearnedSizes:
+    """Sizes of components of gains, of taste, noise and ties, by comparisons and a log-normal prior.
+
+    layout  of the pairs, components without a spread having the size in `centre`
+    mean    (n,) of the gains
+    centre, spread  medians and standard deviations of logarithms, of the components, TASTE, NOISE and TIE
+
+    The largest approximate likelihood times prior, by its derivatives; see `_spreads`.
+    """
+    few = compared.some(np.unique(np.linspace(0, len(compared) - 1, MOST).round().astype(np.int64)))
+    fixed, kernels = _covariances(layout, parts, few, centre, spread)
+    names = [*kernels, NOISE, TIE]
+    middle = np.log([centre[name] for name in names])
+    width = np.array([spread[name] for name in names])
+    off = mean[few.first] - mean[few.second]
+    deviation = np.sqrt((layout.scale[few.first] ** 2 + layout.scale[few.second] ** 2) / 2)
+    sites: Sites | None = None
+
+    def cost(at: Array) -> tuple[float, Array]:
+        nonlocal sites
+        size = dict(zip(names, np.exp(at), strict=True))
+        covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
+        noise, tie = size[NOISE] * deviation, size[TIE] * deviation
+        found = answer_likelihood(covariance, off, few.answer, noise, tie, sites)
+        sites = found.sites
+        slope = [
+            size[name] ** 2 * (found.residual @ of @ found.residual - np.sum(found.precision * of))
+            for name, of in kernels.items()
+        ]
+        for by in ((1.0, 0.0), (0.0, 1.0)):
+            ends = [
+                answer_moments(few.answer, *found.cavity, noise * np.exp(step * by[0]), tie * np.exp(step * by[1])).log
+                for step in (STEP, -STEP)
+            ]
+            slope.append(float((ends[0] - ends[1]).sum()) / (2 * STEP))
+        standard = (at - middle) / width
+        return float(standard @ standard / 2 - found.log), standard / width - np.array(slope)
+
+    best = minimize(cost, middle, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
+    size = dict(zip(names, np.exp(best.x).tolist(), strict=True))
+    return LearnedSizes(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
+
+
+def _spreads(
+    size: Mapping[str, float],
+    fixed: Array,
+    kernels: Mapping[str, Array],
+    compared: Compared,
+    off: Array,
+    deviation: Array,
+    spread: Mapping[str, float],
+) -> dict[str, float]:
+    """Standard deviations of the logarithms of the sizes of kernels, by prior and expected information.
+
+    Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties are as unsure as before.
+    """
+    covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
+    noise, tie = size[NOISE] * deviation, size[TIE] * deviation
+    precision = answer_likelihood(covariance, off, compared.answer, noise, tie).precision
+    by_size = [2 * size[name] ** 2 * (precision @ of) for name, of in kernels.items()]
+    information = np.array([[np.sum(one * other.T) / 2 for other in by_size] for one in by_size])
+    information += np.diag([spread[name] ** -2 for name in kernels])
+    errors = np.sqrt(np.diagonal(np.linalg.inv(information)))
+    return {**spread, **dict(zip(kernels, errors.tolist(), strict=True))}
+
+
+def _covariances(
+    layout: Layout, parts: Array, compared: Compared, centre: Mapping[str, float], spread: Mapping[str, float]
+) -> tuple[Array, dict[str, Array]]:
+    """(J, J) covariance of differences by what is of a known size, and (J, J) by name of what is to be learned."""
+    places, at = np.unique(np.concatenate([compared.first, compared.second]), return_inverse=True)
+    first, second = np.split(at, 2)
+    some = layout.part(places)
+    fixed, kernels = np.zeros((len(compared),) * 2), dict[str, Array]()
+    for name in some.names:
+        alone = {other: float(other == name) for other in some.names}
+        normal = np.zeros((len(places),) * 2)
+        for block, rows in enumerate(some.blocks):
+            normal[np.ix_(rows, rows)] = some.within(alone, block)
+        if name in some.shared:
+            columns = some.scale[:, None] * (sparse.csr_array(some.shared[name]).toarray())
+            normal += columns @ columns.T
+        differences = normal[first] - normal[second]
+        covariance = differences[:, first] - differences[:, second]
+        if name in spread:
+            kernels[name] = covariance
+        else:
+            fixed += centre[name] ** 2 * covariance
+    differ = parts[compared.first] - parts[compared.second]
+    kernels[TASTE] = (differ @ differ.T) * (compared.judge[:, None] == compared.judge)
+    return fixed, kernels

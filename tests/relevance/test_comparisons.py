@@ -1,0 +1,188 @@
+"""Gains by comparisons: against a dense posterior, drawn data, and what people say of translations."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audiosim import Collection, estimate
+from audiosim.corpus.model import PairedComparison, Run, Scale
+from audiosim.corpus.pool import build_pool
+from audiosim.relevance.comparison_model import NOISE, TIE, Compared, ComparisonModel
+from audiosim.relevance.estimators import built_in
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.judges import TASTE, Listeners
+from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.thurstone import SAME, A, B, answer_likelihood
+
+SYSTEMS, QUERIES = 5, 40
+
+
+def collection(comparisons=(), judgments=()):
+    """Every system retrieves one document of its own for each query."""
+    runs = tuple(Run(f"S{s}", {f"q{q}": (f"q{q}/S{s}",) for q in range(QUERIES)}) for s in range(SYSTEMS))
+    scale = Scale("custom", (0.0, 1.0, 2.0, 3.0, 4.0))
+    return Collection("drawn", "drawn", scale, 1, runs, judgments=tuple(judgments), comparisons=tuple(comparisons))
+
+
+def drawn(rng, count, people=6):
+    """Comparisons by people of taste, noise and ties, and the systems' true means."""
+    means = np.linspace(0.35, 0.65, SYSTEMS)
+    gains = means + 0.15 * rng.standard_normal((QUERIES, SYSTEMS))
+    taste = 0.04 * rng.standard_normal((people, SYSTEMS))
+    made = []
+    for _ in range(count):
+        query, person = rng.integers(QUERIES), rng.integers(people)
+        a, b = rng.choice(SYSTEMS, 2, replace=False)
+        d = gains[query, a] - gains[query, b] + taste[person, a] - taste[person, b] + 0.2 * rng.standard_normal()
+        answer = "a" if d > 0.1 else "b" if d < -0.1 else "="
+        made.append(PairedComparison(f"q{query}", f"q{query}/S{a}", f"q{query}/S{b}", answer, f"p{person}"))
+    return made, gains.mean(axis=0)
+
+
+def test_the_last_answer_of_each_person_counts_whichever_document_stood_first():
+    made = [
+        PairedComparison("q1", "q1/S0", "q1/S1", "a", "ann"),
+        PairedComparison("q1", "q1/S1", "q1/S0", "a", "ann"),
+        PairedComparison("q1", "q1/S0", "q1/S2", "=", "bob"),
+        PairedComparison("q1", "q1/S0", "elsewhere", "a", "bob"),
+    ]
+    pool = build_pool(collection(made))
+    found = Compared.of(pool, made)
+    assert found.judges == ("ann", "bob")
+    assert found.answer.tolist() == [B, SAME]
+    assert [pool.pairs[place].document for place in found.first] == ["q1/S0", "q1/S0"]
+    assert [pool.pairs[place].document for place in found.second] == ["q1/S1", "q1/S2"]
+
+
+@pytest.fixture
+def small():
+    """Gains of two queries with an effect in common, comparisons in both, and all of it as one dense normal."""
+    rng = np.random.default_rng(3)
+    blocks = (np.array([0, 1, 2]), np.array([3, 4, 5]))
+    within = (np.eye(3) * 0.04 + 0.01, np.eye(3) * 0.05 + 0.02)
+    loadings = tuple(rng.random((3, 2)) for _ in blocks)
+    shared = np.array([[0.02, 0.005], [0.005, 0.03]])
+    gains = BlockNormal(np.full(6, 0.5), blocks, within, loadings, shared)
+    compared = Compared(
+        ("ann", "bob"),
+        np.array([0, 0, 1, 3, 4]),
+        np.array([1, 2, 2, 4, 5]),
+        np.array([0, 1, 0, 0, 1]),
+        np.array([A, SAME, B, A, A]),
+    )
+    parts = np.vstack([np.eye(3), np.eye(3)])
+    model = ComparisonModel(compared, parts, np.full(6, 0.3), {TASTE: 0.05, NOISE: 0.6, TIE: 0.3}, np.array([1.0, 1.5]))
+    dense = np.zeros((6, 6))
+    for rows, own in zip(blocks, within, strict=True):
+        dense[np.ix_(rows, rows)] = own
+    rows = np.vstack(loadings)
+    return gains, model, dense + rows @ shared @ rows.T, parts
+
+
+@pytest.mark.parametrize("who", ["listeners", "panel", 5])
+def test_posterior_is_that_of_one_dense_normal(small, who):
+    """Unknowns side by side: gains, and each person's taste for each system; what is stated is a sum of these."""
+    gains, model, covariance, parts = small
+    whole = np.zeros((12, 12))
+    whole[:6, :6], whole[6:, 6:] = covariance, 0.05**2 * np.eye(6)
+    differ = np.zeros((5, 12))
+    for j, (first, second, judge) in enumerate(
+        zip(model.compared.first, model.compared.second, model.compared.judge, strict=True)
+    ):
+        differ[j, first], differ[j, second] = 1, -1
+        differ[j, 6 + 3 * judge : 9 + 3 * judge] = parts[first] - parts[second]
+    noise = 0.6 * 0.3 * np.array([1.0, 1.5])[model.compared.judge]
+    own = differ @ whole @ differ.T
+    found = answer_likelihood(own, np.zeros(5), model.compared.answer, noise, 0.3 * 0.3)
+    people = Listeners.of(who, 2)
+    stated = np.hstack([np.eye(6), people.each * parts, people.each * parts])
+    gain = stated @ whole @ differ.T @ found.precision
+    sites = model.sites(gains)
+    posterior = model.posterior(gains, sites, people)
+    assert sites.value == pytest.approx(found.sites.value, rel=1e-3)
+    assert posterior.mean == pytest.approx(0.5 + gain @ found.sites.value, abs=1e-5)
+    expected = stated @ whole @ stated.T - gain @ differ @ whole @ stated.T
+    expected += people.fresh * 0.05**2 * parts @ parts.T
+    assert posterior.among(np.arange(6)) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_careless_person_counts_less():
+    rng = np.random.default_rng(5)
+    made, _ = drawn(rng, 600)
+    lots = [
+        PairedComparison(one.query, one.document_a, one.document_b, str(rng.choice(["a", "b", "="])), one.assessor)
+        if one.assessor == "p0"
+        else one
+        for one in made
+    ]
+    estimator = built_in(build_pool(collection(lots)), None)
+    assert isinstance(estimator, JointEstimator)
+    answers = estimator.predict(np.full(SYSTEMS * QUERIES, np.nan)).answers
+    model = answers._begun[0]
+    care = dict(zip(model.compared.judges, model.care, strict=True))
+    careless = care.pop("p0")
+    assert careless > max(care.values())
+    assert careless > 1.3 * np.mean(list(care.values()))
+
+
+@pytest.mark.slow
+def test_scores_hold_what_was_drawn():
+    """Differences of systems, which is what comparisons tell: 95 % intervals over campaigns hold about so many."""
+    held, stated, right = [], [], []
+    for seed in range(6):
+        made, truth = drawn(np.random.default_rng(seed), 150)
+        ranking = estimate(collection(made), measure="CG@1", about="listeners")
+        first, second = ranking.pairs
+        difference, variance = ranking.differences
+        true = truth[first] - truth[second]
+        held += (np.abs(difference - true) < ranking.quantile(0.95) * np.sqrt(variance)).tolist()
+        stated.append(ranking.confidence)
+        right.append(np.mean(true > 0))
+    assert np.mean(held) > 0.85
+    assert np.mean(stated) == pytest.approx(np.mean(right), abs=0.1)
+    assert np.mean(right) > 0.85
+
+
+@pytest.mark.slow
+def test_grades_and_comparisons_count_together():
+    made, _ = drawn(np.random.default_rng(1), 200)
+    with_both = collection(made)
+    alone = estimate(with_both, measure="CG@1")
+    assert alone.judged == 0
+    assert alone.comparisons > 150
+    assert alone.to_dict()["comparisons"] == alone.comparisons
+    assert alone.judges == 6
+    assert alone.at_large.confidence < alone.confidence
+    graded = {"q0": {f"q0/S{s}": 2 for s in range(SYSTEMS)}}
+    both = estimate(with_both, measure="CG@1", judgments=graded)
+    assert both.judged == SYSTEMS
+    assert both.comparisons == alone.comparisons
+    assert np.all(both.scores.variance < alone.scores.variance)
+
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "listeners" / "wmt16-roen"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="the collection of translations is not there")
+def test_translations_are_ranked_as_most_comparisons_have_them():
+    """The order by shares of comparisons won, which needs no model."""
+    whole = Collection.load(DATA)
+    won = {run.system: [0.0, 0] for run in whole.runs}
+    for one in whole.comparisons:
+        for document, wins in ((one.document_a, "a"), (one.document_b, "b")):
+            system = won[document.split("/")[1]]
+            system[0] += 1.0 if one.answer == wins else 0.5 if one.answer == "=" else 0.0
+            system[1] += 1
+    by_share = sorted(won, key=lambda system: -won[system][0] / won[system][1])
+    fewer = Collection(
+        "fewer", "fewer", whole.scale, 1, whole.runs, comparisons=whole.comparisons[::16], teams=whole.teams
+    )
+    ranking = estimate(fewer, measure="CG@1")
+    found = [ranking.systems[place] for place in ranking.order]
+    inversions = sum(
+        by_share.index(first) > by_share.index(second) for i, first in enumerate(found) for second in found[i + 1 :]
+    )
+    assert inversions <= 3
