@@ -280,7 +280,7 @@ def _marginals(blocks: Sequence[_Block], effects: Array, prior: Array, sites: Si
         mean[one.rows] += gain @ off
         variance[one.rows] = np.diagonal(one.own) - np.vecdot(gain, one.own)
         left.append(one.loadings - gain @ one.loadings)
-        precision[np.ix_(one.effects, [*one.effects, -1])] += one.loadings.T @ found[:, len(off) :]
+        precision[np.ix_(one.effects, np.append(one.effects, -1))] += one.loadings.T @ found[:, len(off) :]
     shared = effects_given(effects, precision[:, :-1])
     moved = shared @ precision[:, -1]
     for one, loadings in zip(blocks, left, strict=True):
