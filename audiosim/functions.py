@@ -26,6 +26,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.prediction_rows import prediction_rows
 from audiosim.relevance.relearning import after_judgments
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
@@ -179,7 +180,7 @@ def predict_by(
     state = judged_so_far(estimator, collection, pool)
     if pairs is None:
         unjudged = np.flatnonzero(~state.belief.judged).tolist()
-        rows = state.belief.rows(pool.pairs, unjudged, state.stated_belief)
+        rows = prediction_rows(state.belief, pool.pairs, unjudged, state.stated_belief)
     else:
         rows = _predicted_rows([Pair(*pair) for pair in pairs], collection, pool, model)
     return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
@@ -203,7 +204,7 @@ def _predicted_rows(
         wider = build_pool(collection, pool.cutoff, portion)
         asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
         state = judged_so_far(_learned(wider, model, collection), collection, wider)
-        found = state.belief.rows(wider.pairs, wider.locate(asked).tolist(), state.stated_belief)
+        found = prediction_rows(state.belief, wider.pairs, wider.locate(asked).tolist(), state.stated_belief)
         rows.update(zip(asked, found, strict=True))
     return [rows[pair] for pair in pairs]
 

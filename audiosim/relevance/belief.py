@@ -1,15 +1,13 @@
 """Belief about the relevance of a pool's pairs: one value, whichever estimator it comes from."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
 from audiosim.relevance.comparison_model import Answers
@@ -395,23 +393,3 @@ class Belief:
     def evidence_of(self, place: int) -> str | None:
         """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
         return None if self.spoke is None else ", ".join(self.evidence[self.spoke[place]])
-
-    def rows(self, pairs: Sequence[Pair], chosen: Iterable[int], by: "Belief | None" = None) -> list[dict[str, Any]]:
-        """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.
-
-        expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is
-        what the pair counts for in the ranking, as a share of the highest grade: see `gains`.
-
-        pairs   n, those of the pool
-        chosen  places among them
-        by      belief that the ranking is stated by, where that is not this one
-        """
-        keys = ("expectation", "variance", "probabilities", "gain")
-        found = (self.expectation, self.variance, self.probabilities, (by or self).gains.mean)
-        columns = [column.tolist() for column in found]
-        return [
-            pairs[i]._asdict()
-            | {key: column[i] for key, column in zip(keys, columns, strict=True)}
-            | {"model": self.models[self.model[i]], "evidence": self.evidence_of(i)}
-            for i in chosen
-        ]

@@ -19,6 +19,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, estimator_of, uniform
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
+from audiosim.relevance.prediction_rows import prediction_rows
 from audiosim.relevance.published import Model, load_model
 from audiosim.training.examples import levels_of
 
@@ -149,7 +150,7 @@ def test_an_unknown_estimator_is_refused_with_the_names_there_are(pool):
 
 
 def test_predictions_turn_into_rows(pool):
-    row = uniform(pool).predict(nothing_judged(pool)).rows(pool.pairs, [4])[0]
+    row = prediction_rows(uniform(pool).predict(nothing_judged(pool)), pool.pairs, [4])[0]
     assert (row["query"], row["document"], row["model"]) == ("q1", "c", "uniform")
     assert len(row["probabilities"]) == 101
 
