@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
-from audiosim.relevance.comparison_model import Answers
+from audiosim.relevance.comparison_model import ComparedGains
 from audiosim.relevance.judges import People, Who
 from audiosim.relevance.level_chances import (
     FREEDOM,
@@ -55,7 +55,7 @@ class Belief:
     spoke: Integers | None = None
     posterior: MultivariateNormal | None = None
     people: People | None = None
-    answers: Answers | None = None
+    answers: ComparedGains | None = None
     whose: Who = "panel"
 
     def __post_init__(self) -> None:

@@ -233,7 +233,7 @@ class ComparisonModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ComparedGains:
     """Comparisons that were made, and what follows from them for gains.
 
     model  of them, before it is known how careful each person is

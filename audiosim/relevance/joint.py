@@ -27,7 +27,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.comparison_model import Answers, Compared, ComparisonModel
+from audiosim.relevance.comparison_model import Compared, ComparedGains, ComparisonModel
 from audiosim.relevance.comparison_sizes import comparison_deviations, learn_sizes
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.evidence_kind import EvidenceKind
@@ -97,14 +97,14 @@ class JointEstimator:
         self._comparison_sizes = {name: learned.found[name] for name in own}
         self._held = replace(held, centre=found, spread=left)
 
-    def _answers(self, gains: BlockNormal) -> Answers | None:
+    def _answers(self, gains: BlockNormal) -> ComparedGains | None:
         """The comparisons of pairs whose gains have this prior; None where there are none."""
         compared = self._compared
         if not len(compared):
             return None
         care = np.ones(len(compared.judges))
         parts, scale = self._parts_of_pairs(), self._prior.layout.scale
-        return Answers(ComparisonModel(compared, parts, scale, self._comparison_sizes, care), gains)
+        return ComparedGains(ComparisonModel(compared, parts, scale, self._comparison_sizes, care), gains)
 
     def _begin(self, standard_deviations: Mapping[str, float]) -> None:
         self.standard_deviations = standard_deviations
