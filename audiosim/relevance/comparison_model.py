@@ -110,14 +110,14 @@ class ComparisonModel:
 
     parts   (n, s) how much each pair is of what each system retrieved
     scale   (n,) deviation of each pair
-    sizes   TASTE, a share of the scale, and NOISE and TIE, in deviations of a pair
+    deviations  TASTE, a share of the scale, and NOISE and TIE, in deviations of a pair
     care    (p,) noise of each person over the common one
     """
 
     compared: Compared
     parts: Array
     scale: Array
-    sizes: Mapping[str, float]
+    deviations: Mapping[str, float]
     care: Array
 
     @cached_property
@@ -140,14 +140,14 @@ class ComparisonModel:
     @property
     def noise(self) -> Array:
         """(J,) standard deviation of the error of each comparison, tastes that are no effects among it."""
-        own = self.sizes[NOISE] * self._deviation * self.care[self.compared.judge]
+        own = self.deviations[NOISE] * self._deviation * self.care[self.compared.judge]
         folded = ~np.isin(self.compared.judge, self._tasters)
-        return np.asarray(np.sqrt(own**2 + folded * self.sizes[TASTE] ** 2 * (self._differ**2).sum(axis=1)))
+        return np.asarray(np.sqrt(own**2 + folded * self.deviations[TASTE] ** 2 * (self._differ**2).sum(axis=1)))
 
     @property
     def tie(self) -> Array:
         """(J,) difference below which nobody prefers either."""
-        return self.sizes[TIE] * self._deviation
+        return self.deviations[TIE] * self._deviation
 
     def sites(self, gains: BlockNormal, start: Sites | None = None) -> Sites:
         """Measurements of differences that stand for the answers, where gains were distributed so without them."""
@@ -169,7 +169,7 @@ class ComparisonModel:
         loadings = np.hstack([np.tile(listeners.each * self.parts, (1, len(tasters))), beside * self.parts])
         certain = gains.variance == 0
         loadings[certain] = 0
-        taste = self.sizes[TASTE] ** 2 * np.eye(loadings.shape[1])
+        taste = self.deviations[TASTE] ** 2 * np.eye(loadings.shape[1])
         wider = gains.with_effects(loadings, taste)
         off = sites.value - (gains.mean[self.compared.first] - gains.mean[self.compared.second])
         seen: dict[int, ConditionedBlock] = {}
@@ -204,7 +204,7 @@ class ComparisonModel:
 
     def _effects(self, gains: BlockNormal) -> Array:
         """Covariance of shared effects and tastes."""
-        tastes = self.sizes[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
+        tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
         return np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
 
     def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:

@@ -27,8 +27,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.comparison_deviations import learn_comparison_deviations, usual_comparison_deviations
 from audiosim.relevance.comparison_model import Compared, ComparedGains, ComparisonModel
-from audiosim.relevance.comparison_sizes import comparison_deviations, learn_sizes
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
@@ -79,7 +79,7 @@ class JointEstimator:
         self._spoken = effects.spoken(self._prior.ordinal)
         self._brought = effects.names
         self._compared = Compared.of(pool, pool.comparisons)
-        self._comparison_sizes: dict[str, float] = {}
+        self._comparison_deviations: dict[str, float] = {}
         if len(self._compared):
             self._learn_from_comparisons()
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
@@ -87,14 +87,14 @@ class JointEstimator:
     def _learn_from_comparisons(self) -> None:
         """Sizes of components, and of what people add to comparisons, by what was compared."""
         layout, held = self._with_trend(), self._held
-        own, unsure = comparison_deviations(layout)
+        own, unsure = usual_comparison_deviations(layout)
         centre = {name: max(size, SMALL) for name, size in held.centre.items()} | own | {COVARIATES: 1.0}
         with one_thread():
-            learned = learn_sizes(
+            learned = learn_comparison_deviations(
                 layout, held.mean, self._parts_of_pairs(), self._compared, centre, {**held.spread, **unsure}
             )
         found, left = ({name: of[name] for name in held.centre} for of in (learned.found, learned.spread))
-        self._comparison_sizes = {name: learned.found[name] for name in own}
+        self._comparison_deviations = {name: learned.found[name] for name in own}
         self._held = replace(held, centre=found, spread=left)
 
     def _answers(self, gains: BlockNormal) -> ComparedGains | None:
@@ -104,7 +104,7 @@ class JointEstimator:
             return None
         care = np.ones(len(compared.judges))
         parts, scale = self._parts_of_pairs(), self._prior.layout.scale
-        return ComparedGains(ComparisonModel(compared, parts, scale, self._comparison_sizes, care), gains)
+        return ComparedGains(ComparisonModel(compared, parts, scale, self._comparison_deviations, care), gains)
 
     def _begin(self, standard_deviations: Mapping[str, float]) -> None:
         self.standard_deviations = standard_deviations

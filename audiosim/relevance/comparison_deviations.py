@@ -19,7 +19,7 @@ NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of 
 STEP = 1e-4  # of a logarithm, for a derivative by differences
 
 
-def comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, float]]:
+def usual_comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, float]]:
     """Medians of TASTE, NOISE and TIE before anything is compared, and standard deviations of their logarithms.
 
     Taste and noise are those of people who grade, the noise of two grades in each comparison; see `usual_deviations`.
@@ -32,21 +32,21 @@ def comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, f
     )
 
 
-class LearnedSizes(NamedTuple):
+class LearnedDeviations(NamedTuple):
     """Sizes by name: the likeliest, and standard deviations of their logarithms."""
 
     found: dict[str, float]
     spread: dict[str, float]
 
 
-def learn_sizes(
+def learn_comparison_deviations(
     layout: Layout,
     mean: Array,
     parts: Array,
     compared: Compared,
     centre: Mapping[str, float],
     spread: Mapping[str, float],
-) -> LearnedSizes:
+) -> LearnedDeviations:
     """Sizes of components of gains, of taste, noise and ties, by comparisons and a log-normal prior.
 
     layout  of the pairs, components without a spread having the size in `centre`
@@ -86,7 +86,7 @@ def learn_sizes(
 
     best = minimize(cost, middle, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
     size = dict(zip(names, np.exp(best.x).tolist(), strict=True))
-    return LearnedSizes(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
+    return LearnedDeviations(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
 
 
 def _spreads(
