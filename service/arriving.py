@@ -5,14 +5,15 @@ it when it starts, and other services of the same folder while they run. Of a co
 for as long as the service lives.
 """
 
-import hashlib
 import logging
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from audiosim.audio import decode
 from audiosim.audio.describe import Described, Failure, describer
@@ -21,8 +22,6 @@ from audiosim.audio.later_index import append_later, load_all
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.workers import Standby
 from audiosim.corpus.arrivals import (
-    ARRIVALS,
-    SOUND_FILES,
     Arrivals,
     Stamp,
     arrivals_stamp,
@@ -30,15 +29,16 @@ from audiosim.corpus.arrivals import (
     check_distinct,
     completed,
     keep_document,
-    keep_runs,
-    take_back_runs,
 )
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
 from audiosim.corpus.joining_runs import joining_runs
+from audiosim.corpus.judge_files import MachineJudge, read_judge
+from audiosim.corpus.matching import check_met
 from audiosim.corpus.model import Document, Run, retrieved_by
 from audiosim.errors import AudiosimError, FormatError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
+from service.keeping_arrivals import judge_kept, runs_kept, sound_kept
 from service.served import Served, ServedCollection
 from service.sound_files import LIMITS
 from service.supervised import Loop
@@ -80,6 +80,20 @@ class ArrivedRuns:
     teams: Mapping[str, str]
     new: int
     gone: int
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedJudge:
+    """Grades of a machine that came.
+
+    judge   the machine
+    graded  pairs of the pool that it grades
+    fresh   whether any of this is new
+    """
+
+    judge: MachineJudge
+    graded: int
     fresh: bool
 
 
@@ -160,11 +174,31 @@ class Receiver:
             before = one.campaign.selection.pool.positions.keys()
             if all(run in one.collection.runs for run in runs) and came.teams == one.collection.teams:
                 return ArrivedRuns(runs, teams, 0, 0, False)
-            with _kept_runs(one, runs, teams):
+            with runs_kept(one, runs, teams):
                 fresh = one.joined_by(came)
             self._swap(name, fresh)
             now = fresh.campaign.selection.pool.positions.keys()
             return ArrivedRuns(runs, teams, len(now - before), len(before - now), True)
+
+    def take_judge(self, name: str, judge: str, text: bytes) -> ArrivedJudge:
+        """Take in the grades of a machine, new or in place of earlier ones of its name.
+
+        text  of a table with a header: query, document, and grade or score
+        """
+        with self._turn:
+            one = self._served.collection(name)
+            came = _read_grades(text, judge)
+            joined = one.collection.with_arrivals(Arrivals(judges=(came,)))
+            check_met(joined.runs, joined.documents, (), (), (replace(came, maker=""),))
+            known = next((other for other in one.collection.judges if other.name == judge), None)
+            pool = one.campaign.selection.pool
+            graded = sum(pair in pool.positions for pair in came.pairs)
+            if known is not None and known.pairs == came.pairs and np.array_equal(known.grades, came.grades):
+                return ArrivedJudge(came, graded, False)
+            with judge_kept(one, came):
+                fresh = one.joined_by(joined)
+            self._swap(name, fresh)
+            return ArrivedJudge(came, graded, True)
 
     def _check_room(self, one: ServedCollection, document: Document) -> None:
         came = Arrivals.of(one.folder).documents if one.folder is not None else {}
@@ -179,7 +213,7 @@ class Receiver:
             raise InputError(
                 "the collection has no index of sounds: audiosim extract makes one; send the metadata alone"
             )
-        with _kept_sound(one, sound, suffix) as path:
+        with sound_kept(one, sound, suffix) as path:
             status = path.stat()
             task = Recording(document.identifier, str(path), status.st_size, status.st_mtime_ns)
             outcome = self._describer(one.collection.sounds).do(task)
@@ -315,43 +349,13 @@ def _read_text(
             raise InputError(str(error).removeprefix(f"{path}: ")) from None
 
 
-@contextmanager
-def _kept_runs(one: ServedCollection, runs: Sequence[Run], teams: Mapping[str, str]) -> Iterator[None]:
-    """Keep runs on disk while they are taken in; where that fails, the folder is as it was before."""
-    if one.folder is None:
-        yield
-        return
-    before = Arrivals.of(one.folder)
-    theirs = {run.system: run for run in before.runs}
-    keep_runs(one.folder, runs, teams)
-    try:
-        yield
-    except BaseException:
-        take_back_runs(one.folder, [run for run in runs if run.system not in theirs], before.teams)
-        keep_runs(one.folder, [theirs[run.system] for run in runs if run.system in theirs], {})
-        raise
-
-
-@contextmanager
-def _kept_sound(one: ServedCollection, sound: bytes, suffix: str) -> Iterator[Path]:
-    """A file of sound: among the arrivals where the collection has a folder, removed again where an error follows."""
-    if one.folder is None:
-        with tempfile.TemporaryDirectory(prefix="audiosim-") as nowhere:
-            path = Path(nowhere) / f"sound{suffix}"
-            path.write_bytes(sound)
-            yield path
-        return
-    place = Path(one.folder) / ARRIVALS / SOUND_FILES
-    path = place / f"{hashlib.sha256(sound).hexdigest()[:32]}{suffix}"
-    there = path.exists()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(sound)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        yield path
-    except BaseException:
-        if not there:
-            path.unlink(missing_ok=True)
-        raise
+def _read_grades(text: bytes, judge: str) -> MachineJudge:
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "judge.tsv"
+        path.write_bytes(text)
+        try:
+            return replace(read_judge(path, judge), source=None)
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None

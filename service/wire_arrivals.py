@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from audiosim.corpus.model import Document
-from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns
+from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
 from service.exchange import Strict, Wire
 
 Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER)]
@@ -77,3 +77,16 @@ class RunsOut(Wire):
     def from_domain(cls, collection: str, came: ArrivedRuns) -> "RunsOut":
         systems = [ArrivedSystemOut(run.system, came.teams.get(run.system), len(run.rankings)) for run in came.runs]
         return cls(collection, systems, came.new, came.gone)
+
+
+class JudgeOut(Wire):
+    """A machine whose grades came: how many pairs it grades, and how many of these are of the pool."""
+
+    collection: str
+    judge: str
+    grades: int
+    graded: int
+
+    @classmethod
+    def from_domain(cls, collection: str, came: ArrivedJudge) -> "JudgeOut":
+        return cls(collection, came.judge.name, len(came.judge.pairs), came.graded)

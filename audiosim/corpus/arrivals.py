@@ -2,6 +2,7 @@
 
     arrivals/runs/NAME.trec    the run of a system, new or in place of the one that the collection has
     arrivals/systems.tsv       teams of such systems
+    arrivals/judges/NAME.tsv   grades of a machine, new or in place of those that the collection has
     arrivals/documents.tsv     what is known of recordings that came, or of others beside the collection's own
     arrivals/sounds/           their sound files
     arrivals/sounds.index      their descriptions
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from audiosim.corpus.judge_files import JUDGES, MachineJudge, judge_lines, read_judges
 from audiosim.corpus.lines import write_text, write_texts
 from audiosim.corpus.metadata_tables import document_lines, read_documents, read_systems, system_lines
 from audiosim.corpus.model import Document, Run
@@ -32,16 +34,18 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Runs, documents and teams that came to a collection.
+    """Runs, documents, teams and grades of machines that came to a collection.
 
     runs       one per system
     documents  by identifier
     teams      by system
+    judges     one per name
     """
 
     runs: tuple[Run, ...] = ()
     documents: Mapping[str, Document] = field(default_factory=dict)
     teams: Mapping[str, str] = field(default_factory=dict)
+    judges: tuple[MachineJudge, ...] = ()
 
     @classmethod
     def of(cls, folder: str | Path) -> "Arrivals":
@@ -53,16 +57,26 @@ class Arrivals:
             read_runs(files, system_from="tag") if files else (),
             read_documents(documents) if documents.exists() else {},
             read_systems(systems) if systems.exists() else {},
+            read_judges(place),
         )
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.documents or self.teams)
+        return bool(self.runs or self.documents or self.teams or self.judges)
 
     def runs_with(self, runs: Sequence[Run]) -> tuple[Run, ...]:
         """The runs of a collection with these: those of its systems in their places, the others after them."""
         mine = {run.system: run for run in self.runs}
         theirs = {run.system for run in runs}
         return (*(mine.get(run.system, run) for run in runs), *(run for run in self.runs if run.system not in theirs))
+
+    def judges_with(self, judges: Sequence[MachineJudge]) -> tuple[MachineJudge, ...]:
+        """The machines of a collection with these: those of its names in their places, the others after them."""
+        mine = {judge.name: judge for judge in self.judges}
+        theirs = {judge.name: judge for judge in judges}
+        fresh = {
+            name: replace(one, maker=one.maker or theirs[name].maker) for name, one in mine.items() if name in theirs
+        }
+        return (*(fresh.get(name, one) for name, one in theirs.items()), *(mine[n] for n in mine if n not in theirs))
 
     def documents_with(self, documents: Mapping[str, Document]) -> dict[str, Document]:
         """The documents of a collection with these; what it says of a document itself goes before what came."""
@@ -106,7 +120,12 @@ def _alike(name: str) -> str:
 def arrivals_stamp(folder: str | Path) -> Stamp:
     """Names, sizes and times of the files of arrivals: another when something came or was taken back."""
     place = Path(folder) / ARRIVALS
-    files = (place / SYSTEMS, place / DOCUMENTS, *sorted((place / RUNS).glob("*.trec")))
+    files = (
+        place / SYSTEMS,
+        place / DOCUMENTS,
+        *sorted((place / RUNS).glob("*.trec")),
+        *sorted((place / JUDGES).glob("*.tsv")),
+    )
     return tuple((path.name, of.st_size, of.st_mtime_ns) for path in files if path.exists() and (of := path.stat()))
 
 
@@ -134,6 +153,16 @@ def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, 
         write_text(place / SYSTEMS, system_lines(teams))
     else:
         (place / SYSTEMS).unlink(missing_ok=True)
+
+
+def keep_judge(folder: str | Path, judge: MachineJudge) -> None:
+    """Write the grades of a machine to the arrivals of a collection's folder, in place of earlier ones of its name."""
+    write_text(_made(Path(folder) / ARRIVALS / JUDGES) / f"{judge.name}.tsv", judge_lines(judge))
+
+
+def take_back_judge(folder: str | Path, name: str) -> None:
+    """Remove the grades of a machine from the arrivals of a collection's folder."""
+    (Path(folder) / ARRIVALS / JUDGES / f"{name}.tsv").unlink(missing_ok=True)
 
 
 def _file_of(run: Run) -> str:

@@ -244,8 +244,7 @@ class Collection:
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
         queries    which document each query is: a frame with columns query, document, or a dict
-        judges     grades of each machine that judges, by its name: a frame with columns query, document, grade, or a
-                   dict; see `with_judge`
+        judges     grades of each machine that judges, by its name; see `with_judge`
         scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades where None
         cutoff     how deep a ranking counts; guessed from the rankings where None
 
@@ -299,6 +298,7 @@ class Collection:
             runs=arrivals.runs_with(before.runs),
             documents=arrivals.documents_with(before.documents),
             teams={**before.teams, **arrivals.teams},
+            judges=arrivals.judges_with(before.judges),
             before=self if self.before is None else self.before,
         )
 
@@ -353,8 +353,7 @@ class Collection:
     def with_judge(self, name: str, grades: object, maker: str = "") -> "Collection":
         """The collection with one more machine that judges, or with new grades of one that it has.
 
-        grades  a dict of (query, document) or of query -> document -> grade, or a frame with columns query, document,
-                grade: any numbers, greater for more relevant
+        grades  a dict of (query, document) -> grade, or a frame: any numbers, greater for more relevant
         maker   team or system that made it, where that is known
 
             collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})

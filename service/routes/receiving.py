@@ -10,17 +10,17 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
-from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedRuns, Receiver
+from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns, Receiver
 from service.callers import CLIENT, CallerDep
 from service.deliveries import Delivery
 from service.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
 from service.limits import Entrance
 from service.routes.imports import ImportsDep
 from service.routes.judging import KeyHeader
-from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
+from service.wire_arrivals import DocumentIn, DocumentOut, JudgeOut, RunsOut
 
-Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns)
-Answer = TypeVar("Answer", DocumentOut, RunsOut)
+Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns, ArrivedJudge)
+Answer = TypeVar("Answer", DocumentOut, RunsOut, JudgeOut)
 SUFFIXES = {
     "audio/aac": ".aac",
     "audio/aiff": ".aiff",
@@ -176,3 +176,19 @@ async def take_runs(
     return await incoming.take(
         RunsOut, RunsOut.from_domain, lambda to: to.take_runs(name, text, system, team, replace, partial)
     )
+
+
+@router.post(
+    "/collections/{collection}/judges/{judge}",
+    status_code=201,
+    responses=KNOWN,
+    openapi_extra={"requestBody": {"required": True, "content": RUN}},
+)
+async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
+    """Take in the grades of a machine that judges, new or in place of what it said before; judgments stay.
+
+    A table as `judges/NAME.tsv` of a collection's folder: a header, and query, document, grade or score, tabs between.
+    What a machine says is evidence on people's grades from then on, and no judgment.
+    """
+    name, text = incoming.collection, incoming.body
+    return await incoming.take(JudgeOut, JudgeOut.from_domain, lambda to: to.take_judge(name, judge, text))

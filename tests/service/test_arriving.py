@@ -334,6 +334,10 @@ def test_over_http_a_recording_and_a_run_come_and_are_answered_for(commanded, pl
         runs = client.add_runs("music", run_of("U", "new", "other").decode(), team="one")
         assert ([one.system for one in runs.systems], runs.new) == (["U"], 4)
         assert "U" in client.collection("music").systems
+        sent = http.post("/v1/collections/music/judges/gpt", content=GRADES, headers={"content-type": "text/plain"})
+        assert (sent.status_code, sent.json()["judge"], sent.json()["grades"]) == (201, "gpt", 5)
+        assert client.predict("music", [("d0", "d2")]).evidence == ["output, genre, sound, gpt"]
+        assert http.post("/v1/collections/music/judges/gpt", content=b"nothing").status_code == 422
         assert http.get("/v1/documents/new/sound").content == sound
         assert (
             http.post(
@@ -450,3 +454,53 @@ def test_keys_hold_for_documents_and_runs_and_clients_have_a_quota(commanded, pl
             refused.json()["detail"] == "of one sender 200 bytes are kept at most (--upload-limit); no more are taken"
         )
         assert send("cleo", "documents", long, "k3").status_code == 201
+
+
+GRADES = b"query\tdocument\tgrade\nd0\td2\t3\nd0\td3\t1\nd0\td5\t0\nd1\td6\t2\nd1\td8\t0\n"
+
+
+def test_grades_of_a_machine_join_a_running_campaign_and_are_there_after_a_restart(both, place):
+    served, receiver = both
+    came = receiver.take_judge("music", "gpt", GRADES)
+    assert (came.judge.name, came.graded, came.fresh) == ("gpt", 5, True)
+    assert not receiver.take_judge("music", "gpt", GRADES).fresh
+    selection = served.collection("music").campaign.selection
+    belief = selection.belief
+    assert "gpt" in belief.evidence_of(selection.pool.positions[Pair("d0", "d2")])
+    (judge,) = Collection.load(place).judges
+    assert (judge.name, judge.grades.tolist()) == ("gpt", [3, 1, 0, 2, 0])
+    again = receiver.take_judge("music", "gpt", GRADES.replace(b"d8\t0", b"d8\t9"))
+    assert again.fresh
+    assert [one.grades[-1] for one in served.collection("music").collection.judges] == [9]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("gpt", b"", "line 1: the file is empty, expected a header"),
+        ("gpt", b"query\tdocument\tgrade\nd0\td2\tgood\n", "line 2: .*good"),
+        ("gpt", b"query\tdocument\tgrade\nq9\td2\t1\n", "judge gpt: no system retrieved any of its 1 pairs"),
+        ("genre", GRADES, "judge 'genre': expected a name"),
+        ("../gpt", GRADES, "judge '../gpt': expected a name"),
+    ],
+)
+def test_grades_that_are_wrong_are_refused_and_all_stays(both, place, name, text, message):
+    served, receiver = both
+    one = served.collection("music")
+    with pytest.raises(InputError, match=message):
+        receiver.take_judge("music", name, text)
+    assert served.collection("music") is one
+    assert not (place / ARRIVALS / "judges").exists()
+
+
+def test_grades_that_cannot_be_taken_in_leave_the_folder_as_it_was(both, place, monkeypatch):
+    served, receiver = both
+    receiver.take_judge("music", "gpt", GRADES)
+    files = {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()}
+    monkeypatch.setattr(
+        type(served.collection("music")), "joined_by", lambda *_: (_ for _ in ()).throw(InputError("no"))
+    )
+    for name in ("gpt", "other"):
+        with pytest.raises(InputError, match="no"):
+            receiver.take_judge("music", name, GRADES.replace(b"\t3\n", b"\t4\n"))
+    assert {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()} == files
