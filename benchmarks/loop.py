@@ -47,6 +47,28 @@ def line(name: str, found: Replay, seconds: float) -> tuple[str | float, ...]:
     return name, first.confidence, first.accuracy, last.judged, last.confidence, last.accuracy, seconds
 
 
+def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> float:
+    """Median seconds of one ask, tell and look at the confidence, after so many judgments by several people."""
+    rng, top = np.random.default_rng(0), pool.scale.maximum
+    said = truth + top * (0.1 * rng.standard_normal((people, 1)) + 0.195 * rng.standard_normal((people, len(truth))))
+    said = np.round(np.clip(said, 0, top))
+    who = [f"p{number}" for number in range(people)]
+
+    def judgment(place: int, number: int) -> Judgment:
+        return Judgment(*pool.pairs[place], float(said[number % people, place]), who[number % people])
+
+    first = [judgment(int(place), number) for number, place in enumerate(rng.permutation(len(truth))[:judged])]
+    states = [Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, "joint"), first)]
+    assert states[0].confidence
+
+    def judge(number: int) -> None:
+        (pair,) = states[0].ask()
+        states[:] = [states[0].tell(judgment(pool.positions[pair], number))]
+        assert states[0].confidence
+
+    return statistics.median(cpu_times(judge, 15, time.process_time))
+
+
 def whole_process(*arguments: str) -> float:
     """Median seconds of processor time of the command as a whole process."""
 
@@ -79,6 +101,9 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
     figures.add("to .95 inside the process", seconds, "s", 1.0)
     found, seconds = played(pool, truth, 1.1, rule="random")
     figures.add(f"all {found.selection.judged:,} pairs one by one", seconds, "s", 15)
+    for people, judged, limit in ((1, 600, 8), (6, 600, 8), (300, 600, 20)):
+        seconds = by_several(pool, truth, people, judged)
+        figures.add(f"ask, tell and confidence, {people} people, joint, {judged} judged", 1000 * seconds, "ms", limit)
     for limit, command in (
         (2.0, ["estimate", "--model", "mout", "--judgments", "none"]),
         (2.5, ["simulate", "--model", "mjud", "--target", "0.95", "--batch", "1"]),

@@ -18,17 +18,20 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import block_diag
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.relevance.moments import last_moment
+from audiosim.relevance.opinions import Opinions
 from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.layout import REST, Layout
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
+OPINIONS_KEPT = 4
 TASTES = 400  # effects of people on systems at most: those of the people who judged least are taken for noise
 
 
@@ -174,91 +177,54 @@ class PanelModel:
     noise: Array | None = None
     likeliest: Mapping[str, float] = field(default_factory=dict)
 
+    @cached_property
+    def gains(self) -> BlockNormal:
+        """The gains before anything was said."""
+        deviations = {**self.deviations, REST: self.deviations[PAIR]}
+        return self.layout.normal(deviations, self.mean).with_effects(self.effects, self.covariance)
+
+    @cached_property
+    def _opinions(self) -> dict[tuple[Listeners, int, bytes], Opinions]:
+        return {}
+
     def posterior(self, panel: Panel, listeners: Listeners) -> BlockNormal:
         """Distribution of the mean of what some people would say of each pair, given what was said."""
-        deviations, taste = self.deviations, self._with_taste(panel)
-        noise = self._noise(panel)
-        gains = self.layout.normal({**deviations, REST: deviations[PAIR]}, self.mean).with_effects(
-            self.effects, self.covariance
-        )
-        columns, people = self._columns(panel, taste), self._people(panel, taste, listeners)
-        scale, common = self.layout.scale, noise[panel.judge] ** 2
-        shared = block_diag(gains.shared, columns.covariance)
-        of_pairs = tuple(
-            np.hstack([own, people.loadings[rows]]) for own, rows in zip(gains.loadings, gains.blocks, strict=True)
-        )
-        own_noise = listeners.each**2 * float((noise**2).sum()) + listeners.fresh * deviations[REST] ** 2
-        together = (listeners.each**2 * len(panel.judges) + listeners.fresh) * deviations[JUDGE_QUERY] ** 2
+        some = tasters(panel, self.parts.shape[1])
+        key = listeners, len(panel.judges), some.tobytes()
+        found = self._opinions.get(key)
+        if found is None:
+            if len(self._opinions) >= OPINIONS_KEPT:
+                self._opinions.clear()
+            found = self._opinions[key] = self._before(len(panel.judges), some, listeners)
+        return found.given(panel.place, panel.judge, panel.gain)
+
+    def _before(self, judges: int, some: Integers, listeners: Listeners) -> Opinions:
+        """Opinions before anything was said; `some` are the people whose tastes are effects of their own."""
+        severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
+        systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
+        known = np.empty(0) if self.noise is None else self.noise
+        noise = (self.deviations[REST] * np.append(known, np.ones(judges - len(known)))) ** 2
+        variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
+        of_pairs = [
+            np.full((n, judges), listeners.each),
+            np.tile(listeners.each * self.parts, (1, len(some))),
+            np.full((n, 1), np.sqrt(listeners.fresh)),
+            # Of people whose tastes are no effects of their own, those of their mean are.
+            np.sqrt(listeners.fresh + listeners.each**2 * folded) * self.parts,
+        ]
+        alone = listeners.each**2 * float(noise.sum()) + listeners.fresh * self.deviations[REST] ** 2
+        together = (listeners.each**2 * judges + listeners.fresh) * self.deviations[JUDGE_QUERY] ** 2
+        gains, scale = self.gains, self.layout.scale
         within = tuple(
-            own + np.outer(scale[rows], scale[rows]) * (together + own_noise * np.eye(len(rows)))
+            own + np.outer(scale[rows], scale[rows]) * (together + alone * np.eye(len(rows)))
             for own, rows in zip(gains.within, gains.blocks, strict=True)
         )
-        prior = BlockNormal(self.mean, gains.blocks, within, of_pairs, shared)
-        seen: dict[int, ConditionedBlock] = {}
-        for block, rows in enumerate(gains.blocks):
-            said = np.flatnonzero(np.isin(panel.place, rows))
-            if not len(said):
-                continue
-            order = np.argsort(rows)
-            at = order[np.searchsorted(rows, panel.place[said], sorter=order)]
-            same_pair = at[:, None] == at
-            same_judge = panel.judge[said][:, None] == panel.judge[said]
-            some = scale[rows][at]
-            own = gains.within[block][np.ix_(at, at)] + np.outer(some, some) * same_judge * (
-                deviations[JUDGE_QUERY] ** 2 + same_pair * common[said]
-            )
-            own[np.diag_indices_from(own)] += columns.own[said]
-            hit = at[:, None] == np.arange(len(rows))
-            across = gains.within[block][at] + np.outer(some, scale[rows]) * listeners.each * (
-                deviations[JUDGE_QUERY] ** 2 + hit * common[said][:, None]
-            )
-            loadings = np.hstack([gains.loadings[block][at], columns.loadings[said]])
-            off = panel.gain[said] - self.mean[panel.place[said]]
-            seen[block] = condition_block(within[block], of_pairs[block], across, own, loadings, off)
-        return prior.given(seen)
-
-    def _noise(self, panel: Panel) -> Array:
-        """(p,) standard deviation of each person's noise; the common one of whoever came since it was learned."""
-        known = np.empty(0) if self.noise is None else self.noise
-        return self.deviations[REST] * np.append(known, np.ones(len(panel.judges) - len(known)))
-
-    def _with_taste(self, panel: Panel) -> Integers:
-        """The people whose tastes are effects of their own: as many as TASTES allow, of those who judged most."""
-        most = np.argsort(-panel.counts, kind="stable")[: TASTES // max(1, self.parts.shape[1])]
-        return np.sort(most)
-
-    def _columns(self, panel: Panel, taste: Integers) -> "_Columns":
-        """Loadings that judgments add to shared effects: a column a person, and one for each of their tastes."""
-        systems = self.parts.shape[1]
-        person = np.eye(len(panel.judges))[panel.judge]
-        parts = self.parts[panel.place]
-        tastes = np.hstack([np.empty((len(panel.place), 0)), *(parts * person[:, [code]] for code in taste.tolist())])
-        free = ~np.isin(panel.judge, taste)
-        own = self.deviations[TASTE] ** 2 * (parts**2).sum(axis=1) * free
-        variances = np.repeat(
-            [
-                self.deviations[SEVERITY] ** 2,
-                self.deviations[TASTE] ** 2,
-                self.deviations[SEVERITY] ** 2,
-                self.deviations[TASTE] ** 2,
-            ],
-            [len(panel.judges), len(taste) * systems, 1, systems],
-        )
-        nothing = np.zeros((len(panel.place), 1 + systems))
-        return _Columns(np.hstack([person, tastes, nothing]), np.diag(variances), own)
-
-    def _people(self, panel: Panel, taste: Integers, listeners: Listeners) -> "_Columns":
-        """Loadings of each pair on the same effects, by the people that a statement is about."""
-        n = len(self.parts)
-        folded = len(panel.judges) - len(taste)  # whose tastes are no effects: those of their mean are
-        beside = np.sqrt(listeners.fresh + listeners.each**2 * folded)
-        loadings = [
-            np.full((n, len(panel.judges)), listeners.each),
-            np.tile(listeners.each * self.parts, (1, len(taste))),
-            np.full((n, 1), np.sqrt(listeners.fresh)),
-            beside * self.parts,
-        ]
-        return _Columns(np.hstack(loadings), np.empty((0, 0)), np.empty(0))
+        every = block_diag(gains.shared, np.diag(variances))
+        prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(np.hstack(of_pairs)), every)
+        column = np.full(judges, -1)
+        column[some] = np.arange(len(some))
+        common = self.deviations[JUDGE_QUERY] ** 2
+        return Opinions(gains, prior, self.parts, scale, noise, common, taste, column, listeners.each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,13 +254,13 @@ class People:
         return self._posteriors[who]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
-    """Loadings on the effects of people, their covariance, and (J,) what is left of them to each judgment's noise."""
+def tasters(panel: Panel, systems: int) -> Integers:
+    """The people whose tastes are effects of their own: as many as TASTES allow, of those who had judged most.
 
-    loadings: Array
-    covariance: Array
-    own: Array
+    By the last moment of learning, so that it does not change from one judgment to the next.
+    """
+    counts = panel.first(last_moment(len(panel.place))).counts
+    return np.sort(np.argsort(-counts, kind="stable")[: TASTES // max(1, systems)])
 
 
 def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
@@ -306,8 +272,16 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
     The noise is its `rest`; severity and taste do not grow with a pair's deviation.
     """
     said = layout.repeated(panel.place)
-    person = np.eye(len(panel.judges))[panel.judge] / said.scale[:, None]
-    tastes = np.hstack([parts[panel.place] * person[:, [code]] for code in range(len(panel.judges))])
+    count, systems = len(panel.place), parts.shape[1]
+    person = sparse.csr_array((1 / said.scale, (np.arange(count), panel.judge)), shape=(count, len(panel.judges)))
+    some = tasters(panel, systems)
+    column = np.full(len(panel.judges), -1)
+    column[some] = np.arange(len(some))
+    line, system = np.nonzero(parts[panel.place] * (column[panel.judge] >= 0)[:, None])
+    values = parts[panel.place[line], system] / said.scale[line]
+    at = column[panel.judge[line]] * systems + system
+    met, at = np.unique(at, return_inverse=True)
+    tastes = sparse.csr_array((values, (line, at)), shape=(count, len(met)))
     return replace(
         said,
         kernels={
@@ -315,5 +289,5 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
             PAIR: tuple(panel.place[rows][:, None] == panel.place[rows] for rows in said.blocks),
             JUDGE_QUERY: tuple(panel.judge[rows][:, None] == panel.judge[rows] for rows in said.blocks),
         },
-        shared={**said.shared, SEVERITY: person, TASTE: tastes[:, tastes.any(axis=0)]},
+        shared={**said.shared, SEVERITY: person, TASTE: tastes},
     )

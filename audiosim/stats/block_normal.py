@@ -12,8 +12,10 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.stats.across import may_be_kept, precision_of, reduced
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.covariance_roots import closer_root, factor_of, root_of
 from audiosim.stats.loadings import Loadings
 from audiosim.stats.multivariate import Moments, Sparse
+from audiosim.stats.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, by_block, kept_product
 
 ROUNDING = 1e-9  # of a variance: what is left of one that is known
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
@@ -119,10 +121,11 @@ class BlockNormal:
         return np.asarray(covariance + loadings @ self.shared @ loadings.T)
 
     def project(self, weights: Sparse) -> Moments:
-        count = weights.shape[0]
+        count, kept = weights.shape[0], self._parts(weights)
         covariance, loadings = np.zeros((count, count)), self._weighted(weights)
-        for (sums, some), within in zip(_by_block(weights, self.blocks), self.within, strict=True):
-            product = some @ within @ some.T
+        split = by_block(weights, self.blocks) if kept is None else kept.split
+        for block, ((sums, some), within) in enumerate(zip(split, self.within, strict=True)):
+            product = kept_product(None if kept is None else kept.products, block, within, some)
             # All sums have a share in many a block; adding without an index is then several times faster.
             if len(sums) == count:
                 covariance += product
@@ -133,10 +136,28 @@ class BlockNormal:
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
         return Moments(weights @ self.mean, covariance)
 
+    @cached_property
+    def _kept(self) -> dict[int, Kept]:
+        """By the identity of weights asked for: `given` hands them on, so that one judgment touches one block."""
+        return {}
+
+    def _parts(self, weights: Sparse) -> Kept | None:
+        """Parts of these sums that are kept; None where they are too many."""
+        if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
+            return None
+        found = self._kept.get(id(weights))
+        if found is None:
+            if len(self._kept) >= WEIGHTS_KEPT:
+                self._kept.clear()
+            found = self._kept[id(weights)] = Kept(weights, list(by_block(weights, self.blocks)), {}, {})
+        return found
+
     def _weighted(self, weights: Sparse) -> Array:
         """(s, p) loadings of weighted sums."""
-        changed = [self.blocks[block] for block in self.sparse_loadings.changed]
-        return self.sparse_loadings.weighted(weights, _by_block(weights, changed))
+        changed, kept = self.sparse_loadings.changed, self._parts(weights)
+        if kept is not None:
+            return self.sparse_loadings.weighted(weights, [kept.split[block] for block in changed], kept.loadings)
+        return self.sparse_loadings.weighted(weights, by_block(weights, [self.blocks[block] for block in changed]))
 
     def condition(self, index: int, value: float) -> "BlockNormal":
         """Distribution given the value of one unknown.
@@ -206,22 +227,37 @@ class BlockNormal:
 
         One whose variance is left below ROUNDING of what it was is certain.
         """
-        mean, precision = self.mean.copy(), np.zeros((len(self.shared), len(self.shared) + 1))
         left: dict[int, _Block] = {}
         for block, one in seen.items():
-            mean[self.blocks[block]] += one.shift
-            precision += one.precision
             certain = np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block])
             left[block] = one.within, one.loadings
             if certain.any():
                 left[block] = _clear(one.within.copy(), one.loadings.copy(), np.flatnonzero(certain))
-        shared = effects_given(self.shared, precision[:, :-1])
-        after = self._after(mean, None, shared, left)
-        moved = shared @ precision[:, -1]
-        for block, rows in enumerate(self.blocks):
+        known = self._effects_given(seen)
+        moved = known.shared @ known.precision[:, -1]
+        mean = self.mean + self.sparse_loadings.times(moved)
+        for block, one in seen.items():
             # Also those that are certain now move with the effects, which they had loadings on before.
-            mean[rows] += (seen[block].loadings if block in seen else self.loadings[block]) @ moved
+            rows = self.blocks[block]
+            mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
+        after = self._after(mean, None, known.shared, left)
+        vars(after)["_kept"] = self._kept
         return after
+
+    @cached_property
+    def _last_given(self) -> list[EffectsGiven]:
+        return []
+
+    def _effects_given(self, seen: Mapping[int, ConditionedBlock]) -> EffectsGiven:
+        """The shared effects given others; where one value more is known than the last time, a rank-one update."""
+        found = self._last_given[0].updated(seen) if self._last_given else None
+        if found is None:
+            precision = np.zeros((len(self.shared), len(self.shared) + 1))
+            for one in seen.values():
+                precision += one.precision
+            found = EffectsGiven(seen, precision, effects_given(self.shared, precision[:, :-1]))
+        self._last_given[:] = [found]
+        return found
 
     def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
         """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
@@ -280,7 +316,7 @@ class BlockNormal:
         count = weights.shape[0]
         found = np.empty((len(self.mean), count), dtype=precision_of(count * len(self.mean)))
         self.sparse_loadings.rows_times((self._weighted(weights) @ self.shared).T, found)
-        for (sums, some), rows, within in zip(_by_block(weights, self.blocks), self.blocks, self.within, strict=True):
+        for (sums, some), rows, within in zip(by_block(weights, self.blocks), self.blocks, self.within, strict=True):
             if len(sums) == count:
                 found[rows] += within @ some.T
             else:
@@ -292,9 +328,9 @@ class BlockNormal:
 
         closer  times by which drawn covariances are larger, variances staying; as large as can be in a block
         """
-        effects = rng.standard_normal((count, len(self.shared))) @ _root(self.shared).T
+        effects = rng.standard_normal((count, len(self.shared))) @ root_of(self.shared).T
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
-            factor, times = _closer(within, self.variance[rows], closer) if closer > 1 else (_factor(within), 1.0)
+            factor, times = closer_root(within, self.variance[rows], closer) if closer > 1 else (factor_of(within), 1.0)
             own = rng.standard_normal((count, len(rows))) @ factor.T
             yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
 
@@ -310,45 +346,9 @@ class BlockNormal:
         vars(after).update(mean=mean, within=tuple(within), loadings=loadings, shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
-        for remembered in ("_columns", "_acrosses", "sparse_loadings"):
+        for remembered in ("_columns", "_acrosses", "_kept", "_last_given", "sparse_loadings"):
             vars(after).pop(remembered, None)
         return after
-
-
-def _root(covariance: Array) -> Array:
-    """(m, m) R with R R' the covariance, which may be singular."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
-
-
-def _factor(covariance: Array) -> Array:
-    """(m, m) R with R R' the covariance: a Cholesky factor, several times as fast as `_root`, where there is one.
-
-    Rows and columns of unknowns that are certain are 0.
-    """
-    certain = np.diagonal(covariance) <= 0
-    try:
-        factor = np.linalg.cholesky(covariance + np.diag(certain.astype(np.float64)))
-    except np.linalg.LinAlgError:
-        return _root(covariance)
-    factor[certain] = 0
-    return np.asarray(factor)
-
-
-def _closer(within: Array, variance: Array, times: float) -> tuple[Array, float]:
-    """(m, m) root of times K - (times - 1) diag(variance), and times: less where that is no covariance.
-
-    It is one as long as times <= 1 / (1 - the least eigenvalue of K over the deviations).
-    """
-    deviation = np.sqrt(np.where(variance > 0, variance, 1))
-    own, every = within / np.outer(deviation, deviation), np.diag((variance > 0).astype(np.float64))
-    try:
-        root = np.linalg.cholesky(times * own - (times - 1) * every + np.eye(len(own)) - every)
-    except np.linalg.LinAlgError:
-        least = float(np.linalg.eigvalsh(own + np.eye(len(own)) - every)[0])
-        times = 1 / (1 - min(least, 1 - 1 / times))
-        root = _root(times * own - (times - 1) * every)
-    return np.where(variance > 0, deviation, 0)[:, None] * root, times
 
 
 def effects_given(covariance: Array, precision: Array) -> Array:
@@ -358,7 +358,7 @@ def effects_given(covariance: Array, precision: Array) -> Array:
 
     As R (I + R' P R)^-1 R' with R R' = V, which loses no more digits than a direct solution where P is large.
     """
-    root = _root(covariance)
+    root = root_of(covariance)
     half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
     return np.asarray(half.T @ half)
 
@@ -374,17 +374,3 @@ def check_blocks(blocks: Sequence[Integers], count: int) -> None:
     places = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
     if not np.array_equal(np.sort(places), np.arange(count)):
         raise InputError(f"blocks must hold each of {count} places once, got {len(places)} places")
-
-
-def _by_block(weights: Sparse, blocks: Sequence[Integers]) -> Iterator[tuple[Integers, Array]]:
-    """For each block the sums that have a share in it (t,), and their weights there (t, m)."""
-    columns = weights.tocsc()[:, np.concatenate([np.empty(0, dtype=np.int64), *blocks])]
-    columns.sum_duplicates()
-    stop = 0
-    for rows in blocks:
-        start, stop = stop, stop + len(rows)
-        ends = columns.indptr[start : stop + 1]
-        sums, place = np.unique(columns.indices[ends[0] : ends[-1]], return_inverse=True)
-        some = np.zeros((len(sums), len(rows)))
-        some[place, np.repeat(np.arange(len(rows)), np.diff(ends))] = columns.data[ends[0] : ends[-1]]
-        yield sums.astype(np.int64), some

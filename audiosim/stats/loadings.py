@@ -1,6 +1,6 @@
 """Loadings of many unknowns on shared effects: sparse, but for blocks whose rows were changed by what is known."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -103,17 +103,28 @@ class Loadings(Sequence[Array]):
         for block, part in self.changed.items():
             into[self.blocks[block]] = part @ effects
 
-    def weighted(self, weights: Sparse, changed: Iterator[tuple[Integers, Array]]) -> Array:
+    def weighted(
+        self,
+        weights: Sparse,
+        changed: Iterable[tuple[Integers, Array]],
+        kept: dict[int, tuple[Array, Array]] | None = None,
+    ) -> Array:
         """(s, p) these weights (s, n) times Z.
 
         changed  of each changed block, in order, the sums that have a share in it (t,), and their weights there (t, m)
+        kept     by block, rows that were changed, and what came of them with these weights
         """
         by_row = weights.tocsr(copy=bool(self.changed))
         if self.changed:
             by_row.data *= self._same[by_row.indices]
         found = np.asarray((by_row @ self.rows).toarray())
-        for part, (sums, some) in zip(self.changed.values(), changed, strict=True):
-            found[sums] += some @ part
+        for (block, part), (sums, some) in zip(self.changed.items(), changed, strict=True):
+            known = None if kept is None else kept.get(block)
+            if known is None or known[0] is not part:
+                known = part, some @ part
+                if kept is not None:
+                    kept[block] = known
+            found[sums] += known[1]
         return found
 
     def variances(self, covariance: Array) -> Array:

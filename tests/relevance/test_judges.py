@@ -1,6 +1,7 @@
 """Judgments by several people, against multivariate normal distributions written out in full."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,6 +111,22 @@ def test_judgments_say_what_they_do_in_the_distribution_written_out(pool, model,
     expected, covariance = conditioned(mean, full, weights, n * (1 + panel.judge) + panel.place, panel.gain)
     np.testing.assert_allclose(after.mean, expected, atol=1e-10)
     np.testing.assert_allclose(after.among(np.arange(n)), covariance, atol=1e-10)
+
+
+@pytest.mark.parametrize("who", ["panel", "listeners"])
+def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model, panel, who):
+    # A rank-one update of the effects and the blocks that are kept, against a model that has seen nothing before.
+    weights = pool.retrieved.astype(np.float64).tocsc()
+    for count in range(6, len(panel.place) + 1):
+        first = panel.first(count)
+        found = model.posterior(first, Listeners.of(who, 3))
+        anew = replace(model).posterior(first, Listeners.of(who, 3))
+        np.testing.assert_allclose(found.mean, anew.mean, atol=1e-11)
+        np.testing.assert_allclose(found.project(weights).mean, anew.project(weights).mean, atol=1e-11)
+        np.testing.assert_allclose(found.project(weights).covariance, anew.project(weights).covariance, atol=1e-11)
+    changed = replace(panel, gain=panel.gain[::-1].copy())
+    anew = replace(model).posterior(changed, Listeners.of(who, 3))
+    np.testing.assert_allclose(model.posterior(changed, Listeners.of(who, 3)).mean, anew.mean, atol=1e-11)
 
 
 def test_a_pair_that_everybody_of_a_panel_judged_is_known_and_listeners_at_large_are_not(pool, model):
@@ -222,7 +239,7 @@ def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
     assert reports["severe"].severity[2] < min(one.severity[0] for name, one in reports.items() if name != "severe")
     assert reports["careless"].noise[1] > max(one.noise[2] for name, one in reports.items() if name != "careless")
     assert reports["careless"].worth < reports["ann"].worth / 3
-    flat = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))})
+    flat = replace(model, covariance=np.zeros((1, 1)))
     own = np.array([one.noise[0] for one in found]) / 0.3
     full = written_out(pool, flat, panel, people, own)[1][n:, n:]
     solved = np.linalg.solve(full, said - model.mean[place])
@@ -241,7 +258,7 @@ def test_noise_of_each_person_is_where_its_likelihood_times_the_prior_is_largest
     said = model.mean[place] + 0.1 * np.array([0.6, 1, 2])[judge] * rng.standard_normal(len(place))
     panel, off = Panel(("careful", "usual", "careless"), place, judge, said), said - model.mean[place]
     found = judge_noise(with_judges(model.layout, model.parts, panel), DEVIATIONS | PEOPLE, panel, off)
-    flat, x = PanelModel(**{**vars(model), "covariance": np.zeros((1, 1))}), model.layout.scale[place]
+    flat, x = replace(model, covariance=np.zeros((1, 1))), model.layout.scale[place]
 
     def cost(logarithms):
         covariance = written_out(pool, flat, panel, people, PEOPLE[REST] * np.exp(logarithms))[1][n:, n:]

@@ -1,0 +1,84 @@
+"""Mean opinion of some people about each pair, given judgments: block by block, of which a new one touches its own."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.conditioning import ConditionedBlock, condition_block
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """Mean opinion of some people of n pairs before p people judged, and how it goes with their judgments.
+
+    gains   of the pairs, whoever judges
+    prior   of the mean opinion; its last effects are p severities, tastes of some, and a severity and tastes of others
+    parts   (n, s) how much each pair is of what each system retrieved
+    scale   (n,) deviation of each pair
+    noise   (p,) variance of each person's noise, in deviations of a pair
+    together  variance of what one person's judgments of a query have in common, likewise
+    taste   variance of the taste of one whose tastes are no effects: it counts as noise
+    column  (p,) place among the tastes of each person, -1 where they are no effects
+    each    weight of each of the p people in the mean
+
+    What was said of a block is kept with what came of it: the next judgment touches its own block.
+    """
+
+    gains: BlockNormal
+    prior: BlockNormal
+    parts: Array
+    scale: Array
+    noise: Array
+    together: float
+    taste: float
+    column: Integers
+    each: float
+
+    @cached_property
+    def _seen(self) -> dict[int, tuple[bytes, ConditionedBlock]]:
+        return {}
+
+    def given(self, place: Integers, judge: Integers, gain: Array) -> BlockNormal:
+        """Distribution of the mean opinion given judgments (J,): of which pair, by whom, and what."""
+        block = self.gains.block[place]
+        order = np.argsort(block, kind="stable")
+        blocks, starts = np.unique(block[order], return_index=True)
+        seen = {}
+        for code, said in zip(blocks.tolist(), np.split(order, starts[1:]), strict=True):
+            key = b"".join(of[said].tobytes() for of in (place, judge, gain))
+            kept = self._seen.get(code)
+            if kept is None or kept[0] != key:
+                kept = self._seen[code] = key, self._conditioned(code, place[said], judge[said], gain[said])
+            seen[code] = kept[1]
+        return self.prior.given(seen)
+
+    def _conditioned(self, block: int, place: Integers, judge: Integers, gain: Array) -> ConditionedBlock:
+        """Remainder of a block given the judgments of its pairs."""
+        rows, scale = self.gains.blocks[block], self.scale
+        order = np.argsort(rows)
+        at = order[np.searchsorted(rows, place, sorter=order)]
+        within, some = self.gains.within[block], scale[place]
+        same_pair, same_judge = at[:, None] == at, judge[:, None] == judge
+        own = within[np.ix_(at, at)] + np.outer(some, some) * same_judge * (
+            self.together + same_pair * self.noise[judge]
+        )
+        own[np.diag_indices_from(own)] += self.taste * (self.parts[place] ** 2).sum(axis=1) * (self.column[judge] < 0)
+        hit = at[:, None] == np.arange(len(rows))
+        across = within[at] + np.outer(some, scale[rows]) * self.each * (self.together + hit * self.noise[judge, None])
+        loadings = np.hstack([self.gains.loadings[block][at], self._loadings(place, judge)])
+        off = gain - self.prior.mean[place]
+        return condition_block(self.prior.within[block], self.prior.loadings[block], across, own, loadings, off)
+
+    def _loadings(self, place: Integers, judge: Integers) -> Array:
+        """(k, q) of judgments on severities and tastes."""
+        systems, people = self.parts.shape[1], len(self.noise)
+        found = np.zeros((len(place), len(self.prior.shared) - len(self.gains.shared)))
+        found[np.arange(len(place)), judge] = 1
+        for line, column in enumerate(self.column[judge].tolist()):
+            if column >= 0:
+                start = people + column * systems
+                found[line, start : start + systems] = self.parts[place[line]]
+        return found
