@@ -1,5 +1,6 @@
 """The OpenAPI document beyond the routes: chapters, wire types, and who may ask what, by which token."""
 
+import re
 from collections.abc import Set
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from service.access import COOKIE
 from service.callers import GENERAL, NOBODY, scopes_of
+from service.examples import Example, examples_of, simplest_first
 from service.exchange import COMPONENTS, Wire
 from service.served import Served
 
@@ -24,6 +26,7 @@ TAGS = [
     {"name": "sound", "description": "What can be heard, and its waveform."},
     {"name": "session", "description": "A token in a cookie, for pages."},
 ]
+SUMMARY_END = re.compile(r"[;:.](?:\s|$)|, (?=which |whether |where |and what )")
 SERVERS = [{"url": "/", "description": "The service that this document comes from"}]
 SCHEMES = {
     "token": {
@@ -52,8 +55,11 @@ def describe(app: FastAPI) -> None:
             components.setdefault("schemas", {}).update(schemas)
             components["securitySchemes"] = SCHEMES
             roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
+            examples = examples_of(app.state.served)
             for operation in (one for methods in document["paths"].values() for one in methods.values()):
                 _name_what_is_served(operation, app.state.served)
+                _summarise(operation)
+                _show(operation, examples.get(operation["operationId"]))
                 if app.state.access.locked:
                     _add_access(operation, roles[operation["operationId"]])
         return plain()
@@ -68,10 +74,27 @@ def _kinds(kind: type[Wire]) -> list[type[Wire]]:
 
 
 def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
-    known = {"collection": list(served.collections), "model": list(served.models)}
+    known = {"collection": list(served.collections), "model": [one.name for one in simplest_first(served)]}
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["name"] in known:
             parameter["schema"]["enum"] = known[parameter["name"]]
+
+
+def _summarise(operation: dict[str, Any]) -> None:
+    """Sum the operation up in the first words of what is said of it."""
+    first = operation.get("description", operation["summary"]).split("\n\n")[0].replace("\n", " ")
+    operation["summary"] = SUMMARY_END.split(first)[0].rstrip(".")
+
+
+def _show(operation: dict[str, Any], example: Example | None) -> None:
+    """Put an example of a request where a reader, and the interactive page, look for it."""
+    if example is None:
+        return
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] in example.parameters:
+            parameter["example"] = example.parameters[parameter["name"]]
+    for media_type, body in example.body.items():
+        operation["requestBody"]["content"][media_type]["example"] = body
 
 
 def _add_access(operation: dict[str, Any], roles: Set[str]) -> None:

@@ -73,7 +73,9 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["loc"] == ("body",):
         return refusal(request.scope, 400, "the body is not JSON: it is empty")
-    return refusal(request.scope, 422, f"{first['loc'][-1]}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+    # A place is where ("query"), the name there, and in a list or a union what of it.
+    named = first["loc"][min(1, len(first["loc"]) - 1)]
+    return refusal(request.scope, 422, f"{named}: {first['msg'][:1].lower()}{first['msg'][1:]}")
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:

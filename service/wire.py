@@ -133,11 +133,11 @@ class PredictionsOut(Wire, omit_defaults=True):
     gain: list[float | None] | None = None
 
 
-class ScaleOut(Wire):
-    """The grades an assessor may give, rising."""
+class ScaleOut(Wire, omit_defaults=True):
+    """The grades an assessor may give, rising; left out in a list of collections, as GET /scales has each once."""
 
     name: str
-    levels: list[float]
+    levels: list[float] | None = None
 
 
 class CollectionOut(Wire):
@@ -162,12 +162,12 @@ class CollectionOut(Wire):
     correlated: bool = False
 
     @classmethod
-    def from_domain(cls, served: ServedCollection, predictor: Predictor) -> "CollectionOut":
+    def from_domain(cls, served: ServedCollection, predictor: Predictor, levels: bool = True) -> "CollectionOut":
         collection, pool, own = served.collection, predictor.pool, predictor.now()
         return cls(
             identifier=collection.identifier,
             name=collection.name,
-            scale=ScaleOut(pool.scale.name, list(pool.scale.levels)),
+            scale=ScaleOut(pool.scale.name, list(pool.scale.levels) if levels else None),
             cutoff=pool.cutoff,
             systems=list(pool.systems),
             queries=len(pool.queries),

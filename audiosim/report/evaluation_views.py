@@ -278,8 +278,11 @@ def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     disagreeing = [row for row in rows if not row["agrees"]]
     if not disagreeing:
         return table
-    differing = PlainTable(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
-    for row in disagreeing:
-        here = "no data" if row["computed"] is None else f"{row['computed']:.4g}"
-        differing.add_row(row["source"], row["quantity"], f"{row['printed']:g}", here)
-    return Group(table, Text("\nThose that do not:"), differing)
+    parts: list[RenderableType] = [table, Text("\nThose that do not, and why:")]
+    for reason in dict.fromkeys(row["reason"] for row in disagreeing):
+        differing = PlainTable(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
+        for row in (row for row in disagreeing if row["reason"] == reason):
+            here = "no data" if row["computed"] is None else f"{row['computed']:.4g}"
+            differing.add_row(row["source"], row["quantity"], f"{row['printed']:g}", here)
+        parts += [Text(f"\n{reason}"), differing]
+    return Group(*parts)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 THESIS = "Urbano (2013)"
+NO_DATA = "The data for it is not in the folder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class PrintedRow:
     printed   the number
     computed  the same from the data; None where the data for it is not there
     digits    decimals that are printed
+    cause     why the data that is public cannot give it exactly, where that is so
     """
 
     source: str
@@ -27,11 +29,19 @@ class PrintedRow:
     printed: float
     computed: float | None
     digits: int
+    cause: str = ""
 
     @property
     def agrees(self) -> bool:
         """True if the computed number, rounded to as many decimals, is the printed one."""
         return self.computed is not None and round(self.computed, self.digits) == round(self.printed, self.digits)
+
+    @property
+    def reason(self) -> str:
+        """Why the computed number is not the printed one; empty where it is."""
+        if self.agrees:
+            return ""
+        return NO_DATA if self.computed is None else self.cause
 
     def to_dict(self) -> dict[str, Any]:
         """The row as plain values, ready for JSON."""
@@ -41,6 +51,7 @@ class PrintedRow:
             "printed": self.printed,
             "computed": self.computed,
             "agrees": self.agrees,
+            "reason": self.reason,
         }
 
 

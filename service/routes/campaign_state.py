@@ -78,7 +78,7 @@ def show_campaign(one: CollectionDep, count: CountQuery = SHOWN, first: FirstQue
 
 @router.post("/collections/{collection}/pause", **WRITES)
 def pause(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
-    """Neither hand out pairs nor take judgments until the campaign is resumed."""
+    """Pause judging: hand out no pairs and take no judgments until the campaign is resumed."""
     return written(one.campaign.pause(caller.name, turn.reason), response)
 
 
@@ -90,7 +90,7 @@ def resume(caller: CallerDep, response: Response, one: CollectionDep, turn: Turn
 
 @router.post("/collections/{collection}/close", **WRITES)
 def close(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnBody = NO_REASON) -> RecordOut:
-    """Neither hand out pairs nor take judgments any more."""
+    """Close the campaign: hand out no more pairs and take no more judgments."""
     return written(one.campaign.close(caller.name, turn.reason), response)
 
 

@@ -5,7 +5,7 @@ The routes of a collection may have to make its pool first: they are plain funct
 
 from service.callers import ANYONE, CLIENT_OF_ANY
 from service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, chapter
-from service.wire import CollectionOut, ModelOut
+from service.wire import CollectionOut, ModelOut, ScaleOut
 
 router = chapter("catalogue")
 
@@ -24,8 +24,17 @@ async def show_model(model: ModelDep) -> ModelOut:
 
 @router.get("/collections", dependencies=[ANYONE])
 def list_collections(served: ServedDep) -> list[CollectionOut]:
-    """Every collection, each with its own cutoff and model."""
-    return [CollectionOut.from_domain(one, one.predictor()) for one in served.collections.values()]
+    """Every collection, each with its own cutoff and model; the levels of their scales are at /v1/scales."""
+    return [CollectionOut.from_domain(one, one.predictor(), levels=False) for one in served.collections.values()]
+
+
+@router.get("/scales", dependencies=[ANYONE])
+def list_scales(served: ServedDep) -> list[ScaleOut]:
+    """Every scale that assessors grade on, with its levels, once."""
+    scales = {one.collection.scale for one in served.collections.values()}
+    return [
+        ScaleOut(scale.name, list(scale.levels)) for scale in sorted(scales, key=lambda one: (one.name, one.levels))
+    ]
 
 
 @router.get("/collections/{collection}", dependencies=[ANYONE])

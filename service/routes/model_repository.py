@@ -34,7 +34,7 @@ UnchangedDep = Annotated[None, Depends(check_no_parameters)]
 
 @router.post("/index", dependencies=[CLIENT], openapi_extra=_taking(IndexIn))
 async def index_models(body: BodyDep, served: ServedDep) -> list[IndexedModel]:
-    """Every model, whether it is loaded or not; with `ready` only those that may be asked."""
+    """Every model: also those that are not loaded; with `ready` only those that may be asked."""
     known = [IndexedModel.from_domain(model, name in served.unloaded) for name, model in served.known.items()]
     return [one for one in known if one.state == "READY"] if _asked(body, IndexIn).ready else known
 

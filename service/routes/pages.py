@@ -31,6 +31,7 @@ TYPES = {
 }
 FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
+LEVEL = 6  # of compression: the last percents of 2 MB are not worth that the first reader waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Release:
             hashlib.sha256(listed.encode()).hexdigest()[:HASH_DIGITS],
             MappingProxyType(
                 {
-                    name: Page(TYPES[path.suffix], contents[name], gzip.compress(contents[name], mtime=0))
+                    name: Page(TYPES[path.suffix], contents[name], gzip.compress(contents[name], LEVEL, mtime=0))
                     for name, path in found.items()
                     if path.suffix in TYPES
                 }
@@ -96,6 +97,12 @@ def shipped() -> Release:
 async def start() -> Response:
     """The page on which everybody starts: what there is, and what one may do with it."""
     return _sent("start")
+
+
+@router.api_route("/docs", methods=["GET", "HEAD"])
+async def docs() -> Response:
+    """The page on which programmers try every operation."""
+    return _sent("docs")
 
 
 @router.api_route("/judge/{collection}", methods=["GET", "HEAD"])

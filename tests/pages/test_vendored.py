@@ -12,6 +12,7 @@ FOLDERS = [ROOT / "service" / "pages" / "vendor", ROOT / "tests" / "pages" / "ve
 PACKAGES = [(folder, package) for folder in FOLDERS for package in json.loads((folder / "manifest.json").read_text())]
 # Enough of each licence's own text to tell it from others.
 LICENCES = {
+    "Apache-2.0": "Apache License Version 2.0, January 2004 http://www.apache.org/licenses/",
     "ISC": "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee",
     "MPL-2.0": "Mozilla Public License, version 2.0",
 }

@@ -33,7 +33,7 @@ def test_every_collection_is_listed_with_its_size(http, small):
     assert listed[0] == {
         "identifier": "small",
         "name": "The small one",
-        "scale": {"name": "fine", "levels": list(FINE.levels)},
+        "scale": {"name": "fine"},
         "cutoff": 4,
         "systems": ["S0", "S1", "S2", "S3", "S4"],
         "queries": 6,
@@ -45,7 +45,11 @@ def test_every_collection_is_listed_with_its_size(http, small):
         "state": 0,
         "correlated": True,
     }
-    assert http.get("/v1/collections/small").json() == listed[0]
+    # The levels of a scale are said once, not with every collection that has it.
+    scales = {one["name"]: one for one in http.get("/v1/scales").json()}
+    assert scales["fine"] == {"name": "fine", "levels": list(FINE.levels)}
+    assert {collection["scale"]["name"] for collection in listed} == set(scales)
+    assert http.get("/v1/collections/small").json() == listed[0] | {"scale": scales["fine"]}
 
 
 def test_a_collection_is_shown_as_another_model_and_cutoff_see_it(http, small):
@@ -81,6 +85,7 @@ def test_the_openapi_document_describes_what_goes_in_and_out_and_every_reference
     [
         ("/v1/models", list[wire.ModelOut]),
         ("/v1/collections", list[wire.CollectionOut]),
+        ("/v1/scales", list[wire.ScaleOut]),
         ("/health/ready", wire.HealthOut),
     ],
 )

@@ -1,0 +1,116 @@
+"""A working example of every operation, made of what is served: the interactive page fills them in."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from audiosim.corpus.collection import Collection
+from audiosim.relevance.published import Model
+from service.served import Served
+
+ASSESSOR, SYSTEM, RECORDING = "ann", "my-system", "my-recording"
+FEATURES = 1000  # more than a model has: one without any comes last
+JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
+
+
+class Example(NamedTuple):
+    """An example of a request.
+
+    parameters  by name, of path and query
+    body        by media type
+    """
+
+    parameters: Mapping[str, Any]
+    body: Mapping[str, Any]
+
+
+class _Named(NamedTuple):
+    """Names that the examples are about."""
+
+    collection: Collection
+    model: Model
+    query: str
+    document: str
+    grade: float
+
+
+def examples_of(served: Served) -> dict[str, Example]:
+    """An example for each operation that takes anything, by its name; none where nothing is served."""
+    named = _names(served)
+    if named is None:
+        return {}
+    made = {name: Example({}, {JSON: body(named)}) for name, body in BODIES.items()}
+    made["import_judgments"] = Example({}, {CSV: _judgments(named)})
+    made["take_runs"] = Example({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
+    made["show_import"] = Example({"number": 1}, {})
+    made["show_answers"] = Example({"assessor": ASSESSOR}, {})
+    for name in ("model_version_metadata", "model_version_ready", "infer_version"):
+        made[name] = Example({"version": named.model.version}, made[name].body if name in made else {})
+    for name in ("send_sound", "show_peaks"):
+        made[name] = Example({"document": named.document, "collection": named.collection.identifier}, {})
+    return made
+
+
+def _names(served: Served) -> _Named | None:
+    """A collection, a model, a pair whose document can be heard where there is one, and a grade."""
+    if not served.collections or not served.models:
+        return None
+    first = next(iter(served.collections.values()))
+    collection = first.collection
+    pairs = [(query, name) for run in collection.runs[:1] for query, found in run.rankings.items() for name in found]
+    heard = next((pair for pair in pairs if pair[1] in first.sounds), None)
+    query, document = heard or next(iter(pairs), ("query", "document"))
+    model = simplest_first(served)[0]
+    levels = collection.scale.levels
+    return _Named(collection, model, query, document, levels[len(levels) * 7 // 10])
+
+
+def simplest_first(served: Served) -> list[Model]:
+    """The models, those of few features first; at the end those of none."""
+    return sorted(served.models.values(), key=lambda one: (len(one.features) or FEATURES, one.name))
+
+
+def _judgments(named: _Named) -> str:
+    return f"query,document,grade,assessor\n{named.query},{named.document},{named.grade:g},{ASSESSOR}\n"
+
+
+def _infer(named: _Named) -> dict[str, Any]:
+    tensor = {"shape": [2], "datatype": "FP64", "data": [0.25, 0.75]}
+    return {"inputs": [{"name": feature, **tensor} for feature in named.model.features]}
+
+
+def _reason(_: _Named) -> dict[str, Any]:
+    return {"reason": "lunch"}
+
+
+BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
+    "predict_rows_of_features": lambda named: {
+        "features": {feature: [0.25, 0.75] for feature in named.model.features},
+        "include": ["probabilities"],
+    },
+    "predict_pairs_of_collection": lambda named: {
+        "query": [named.query],
+        "document": [named.document],
+        "include": ["probabilities"],
+    },
+    "send_prior": lambda _: {},
+    "infer": _infer,
+    "infer_version": _infer,
+    "index_models": lambda _: {"ready": True},
+    "load_repository_model": lambda _: {},
+    "unload_repository_model": lambda _: {},
+    "lease_pairs": lambda _: {"assessor": ASSESSOR, "count": 2},
+    "add_judgment": lambda named: {
+        "query": named.query,
+        "document": named.document,
+        "assessor": ASSESSOR,
+        "grade": named.grade,
+    },
+    "undo_answer": lambda _: {"assessor": ASSESSOR},
+    "pause": _reason,
+    "resume": lambda _: {},
+    "close": _reason,
+    "invite": lambda _: {"name": ASSESSOR, "days": 30},
+    "withdraw": lambda _: {"name": ASSESSOR},
+    "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},
+    "open_session": lambda _: {"token": "audiosim_..."},
+}

@@ -1,0 +1,37 @@
+// Every operation of the service, to read and to try: Swagger UI on /openapi.json, after signing in where that is needed.
+
+import { session } from "../api.js";
+import { openEntrance } from "../entrance.js";
+import { byId, onThemeChange, switchThemes } from "../page.js";
+
+async function enter() {
+  const caller = await session();
+  byId("entrance").hidden = caller !== null;
+  if (!caller) return byId("token").focus();
+  byId("leave").hidden = caller.open;
+  globalThis.SwaggerUIBundle({
+    url: "/openapi.json",
+    domNode: byId("operations"),
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    docExpansion: "list",
+    tryItOutEnabled: true,
+    validatorUrl: null, // it would ask a host elsewhere
+  });
+}
+
+/** Swagger UI has a dark theme of its own, by a class. */
+function darken() {
+  const chosen = document.documentElement.dataset.theme;
+  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.classList.toggle("dark-mode", dark);
+}
+
+openEntrance();
+switchThemes(byId("theme"));
+darken();
+onThemeChange(darken);
+enter().catch((error) => {
+  byId("trouble").textContent = `${error.message}.`;
+  byId("trouble").hidden = false;
+});

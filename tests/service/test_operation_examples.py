@@ -1,0 +1,106 @@
+"""Every operation of the document has a summary in words and an example, and a real server does what each asks for."""
+
+import json
+import shutil
+
+import pytest
+
+from audiosim import shipped
+from audiosim.corpus.collection import Collection
+from service.access import Access
+from service.app import create_app
+
+DEMO = shipped.folder("fixtures") / "demo"
+# What each needs to have happened before it; the rest are asked in the document's order.
+BEFORE = {"undo_answer": ["add_judgment"], "show_import": ["import_judgments"]}
+AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model"]}
+STREAM = "follow_changes"
+REFUSED = {"withdraw": "'ann' is not invited to judge demo"}  # where no tokens are needed, no invitation holds one
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, commanded):
+    folder = tmp_path_factory.mktemp("examples")
+    shutil.copytree(DEMO, folder / "demo")
+    with commanded([folder / "demo"], folder / "log", "--db", f"sqlite:///{folder / 'campaign.db'}") as server:
+        yield server
+
+
+def operations(document):
+    """Operations by name: (method, path, operation)."""
+    return {
+        one["operationId"]: (method, path, one)
+        for path, methods in document["paths"].items()
+        for method, one in methods.items()
+    }
+
+
+def send(http, method, path, operation):
+    """Ask what an operation's own example asks, every name in the address as the document has it."""
+    query = {}
+    for parameter in operation.get("parameters", []):
+        value = parameter.get("example", *parameter["schema"].get("enum", [])[:1])
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", str(value))
+        elif "example" in parameter:
+            query[parameter["name"]] = value
+    assert "{" not in path, f"{path}: a name in it has no example"
+    content, headers = None, {}
+    if "requestBody" in operation:
+        media_type, body = next(
+            (kind, media["example"])
+            for kind, media in operation["requestBody"]["content"].items()
+            if "example" in media
+        )
+        content = body if isinstance(body, str) else json.dumps(body)
+        headers = {"content-type": media_type}
+    with http.stream(method, path, params=query, content=content, headers=headers) as response:
+        if operation["operationId"] == STREAM:
+            return response.status_code, next(response.iter_text())
+        return response.status_code, response.read().decode("utf-8", "replace")
+
+
+@pytest.mark.slow
+def test_a_server_does_what_every_example_asks_for(server):
+    with server.client() as http:
+        known, done = operations(http.get("/openapi.json").json()), {}
+
+        def ask(name):
+            for needed in BEFORE.get(name, []):
+                ask(needed)
+            done[name] = send(http, *known[name])
+            for needed in AFTER.get(name, []):
+                ask(needed)
+
+        for name in known:
+            if name not in done:
+                ask(name)
+    refused = {
+        name: json.loads(said).get("detail", said) for name, (status, said) in done.items() if not 200 <= status < 300
+    }
+    assert refused == REFUSED
+    assert len(done) == len(known) > 50
+
+
+def test_summaries_are_words_and_short():
+    document = create_app([Collection.load(DEMO)], access=Access(locked=True)).openapi()
+    summaries = {name: one["summary"] for name, (_, _, one) in operations(document).items()}
+    assert {name: said for name, said in summaries.items() if not 8 <= len(said) <= 120} == {}
+    assert [name for name, said in summaries.items() if said.lower() == name.replace("_", " ")] == []
+    assert summaries["lease_pairs"] == "The pairs to judge next"
+
+
+@pytest.mark.slow
+def test_an_error_names_the_field_that_is_wrong(server):
+    with server.client() as http:
+
+        def detail(method, path, **what):
+            response = http.request(method, f"/v1/collections/demo/{path}", **what)
+            assert response.status_code == 422
+            return response.json()["detail"]
+
+        assert detail("GET", "answers", params={"assessor": "ann", "count": "many"}).startswith("count: ")
+        assert detail("POST", "next", json={"count": "two"}) == "Expected `int`, got `str` - at `$.count`"
+        assert detail("POST", "judgments", json={"query": "q01"}) == "Object missing required field `document`"
+        judged = {"query": "q01", "document": "d020", "assessor": "ann", "played_s": -1, "grade": 3}
+        assert detail("POST", "judgments", json=judged) == "Expected `float` >= 0.0 - at `$.played_s`"
