@@ -28,7 +28,6 @@ from service.wire import (
     PredictionsIn,
     PredictionsOut,
     PriorIn,
-    ScaleOut,
 )
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
@@ -91,10 +90,6 @@ class Client:
     def collections(self) -> list[CollectionOut]:
         """The collections that are served."""
         return self._there.get(COLLECTIONS, list[CollectionOut])
-
-    def scales(self) -> list[ScaleOut]:
-        """The scales that assessors grade on, with their levels."""
-        return self._there.get("/v1/scales", list[ScaleOut])
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, as a model and a cutoff see it; its own where none is given."""

@@ -140,7 +140,9 @@ def collect(
     run = nearest_run(index, SYSTEM, {name: name for name in drawn}, CUTOFF, artists)
     by_name = {document.identifier: document for document in documents}
     name = Path(folder).resolve().name
-    made = Collection(name, name, FINE, CUTOFF, (run,), by_name, {query: query for query in drawn})
+    # In a small folder others by other artists are few: a cutoff that no run reaches would be called a mistake.
+    cutoff = max(1, max((len(found) for found in run.rankings.values()), default=CUTOFF))
+    made = Collection(name, name, FINE, cutoff, (run,), by_name, {query: query for query in drawn})
     _write(prepared, made, os.path.relpath(folder, prepared))
     unknown = {column: sum(getattr(one, column) is None for one in documents) for column in ("artist", "genre")}
     return MusicFolder(prepared, documents, index.failed, unknown, twins, drawn)

@@ -201,12 +201,20 @@ def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
     return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
 
 
+def _without_tags(unknown: Mapping[str, int], files: int) -> str:
+    columns = [column for column, count in unknown.items() if count]
+    if not columns:
+        return "All files have an artist and a genre tag."
+    if len({unknown[column] for column in columns}) == 1:
+        return f"{unknown[columns[0]]:,} of {files:,} files have no {' or '.join(columns)} tag."
+    return f"{', '.join(f'{unknown[column]:,} of {files:,} files have no {column} tag' for column in columns)}."
+
+
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
     """Outcome of making a collection of a folder: what is in it, what is not known, what may be there twice."""
-    unknown = " and ".join(f"{count:,} have no {column} tag" for column, count in result["unknown"].items() if count)
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}, {len(result['failed']):,} failed",
-        f"Of {result['documents']:,} files {unknown}." if unknown else "All files have an artist and a genre tag.",
+        _without_tags(result["unknown"], result["documents"]),
         f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
     ]
     following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
