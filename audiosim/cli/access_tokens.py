@@ -38,10 +38,12 @@ def create(
             show_default=False,
         ),
     ],
-    name: Annotated[str, typer.Option(help="Name of its owner; an assessor's judgments carry it.", show_default=False)],
-    collection: Annotated[str, typer.Option(help="The only collection it gives access to; all if not given.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Owner of the token; judgments of an assessor carry this name.", show_default=False)
+    ],
+    collection: Annotated[str, typer.Option(help="Limit access to this collection. Default: all.")] = "",
     expires: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Days until it expires; never if not given.")
+        float | None, typer.Option(metavar="DAYS", help="Days until it expires. Default: never.")
     ] = None,
     form: As = Format.table,
 ) -> None:

@@ -32,7 +32,7 @@ def predict(
     model: options.ModelName = None,
     judgments: options.JudgmentsFile = None,
     cutoff: Annotated[
-        int | None, typer.Option(help="Depth of the pool; the collection's own by default.", min=1)
+        int | None, typer.Option(help="Depth of the pool. Default: the collection's cutoff.", min=1)
     ] = None,
     pairs: Annotated[
         Path | None,
@@ -136,7 +136,7 @@ def estimate(
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
     top: Annotated[
-        int, typer.Option(metavar="K", help="Say how probable it is that a system is among the best K.", min=1)
+        int, typer.Option(metavar="K", help="Print the probability that each system is among the best K.", min=1)
     ] = TOP,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
@@ -175,7 +175,7 @@ def compare(
     measure: options.MeasureName = "CG@5",
     judgments: options.JudgmentsFile = None,
     confidence: Annotated[
-        float, typer.Option(help="Confidence that a verdict needs, and level of the interval.")
+        float, typer.Option(help="Confidence required for a verdict, and level of the interval.")
     ] = 0.95,
     fail_unless: Annotated[
         str | None,

@@ -56,7 +56,7 @@ def evaluate(
     scale: options.ScaleName = None,
     users: Annotated[
         int | None,
-        typer.Option(help="Ask this many users, each about some query: how many are satisfied.", min=1),
+        typer.Option(help="Report how many of this number of users are satisfied, each with a random query.", min=1),
     ] = None,
     fits: Annotated[
         bool,
@@ -197,7 +197,7 @@ def reliability(
     assessors: Annotated[
         bool,
         typer.Option(
-            "--assessors", help="What further assessors add, from queries that at least two assessors judged in full."
+            "--assessors", help="Estimate what more assessors would add, from queries judged in full by at least two."
         ),
     ] = False,
     split_half: Annotated[
@@ -216,7 +216,7 @@ def reliability(
     ] = False,
     test: Annotated[str, typer.Option(help=f"With --split-half: {', '.join(TESTS)}.")] = "t",
     trials: Annotated[
-        int, typer.Option(help="With --split-half: how many splits.", min=1, max=options.MOST_DRAWS)
+        int, typer.Option(help="Number of splits for --split-half.", min=1, max=options.MOST_DRAWS)
     ] = 300,
     resamples: options.Resamples = SAMPLES,
     scale: options.ScaleName = None,

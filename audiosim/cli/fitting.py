@@ -29,7 +29,7 @@ JudgedShares = Annotated[
         "joint: 0.1.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the draws of --judged, and of halves of the queries.", min=0)]
+Seed = Annotated[int, typer.Option(help="Random seed for --judged and for halves of the queries.", min=0)]
 Significance = Annotated[
     float | None,
     typer.Option(metavar="LEVEL", help="Drop terms that are not significant at this level, such as .05."),

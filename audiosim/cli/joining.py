@@ -27,10 +27,10 @@ def join(
             metavar="RUN", help="A run file, in any format.", exists=True, dir_okay=False, show_default=False
         ),
     ],
-    system: Annotated[str | None, typer.Option(help="Name of the system, if the file holds one run.")] = None,
+    system: Annotated[str | None, typer.Option(help="Name of the system, where the file holds a single run.")] = None,
     team: Annotated[str | None, typer.Option(help="Team of the systems.")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Also where the run answers far fewer queries than the one it replaces.")
+        bool, typer.Option("--replace", help="Replace a run even if the new one answers far fewer queries.")
     ] = False,
     partial: Partial = False,
     form: As = Format.table,

@@ -18,7 +18,7 @@ Database = Annotated[
         "--db",
         metavar="URL",
         envvar="AUDIOSIM_DB",
-        help="Database of the campaigns, such as sqlite:///campaign.db; a service may be using it.",
+        help="Database of the campaigns, such as sqlite:///campaign.db; a service may use it meanwhile.",
         show_default=False,
     ),
 ]

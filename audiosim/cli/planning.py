@@ -22,16 +22,16 @@ def plan(
     stopping_rule: Annotated[
         str, typer.Option("--stopping-rule", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
     ] = "confidence=0.95",
-    listeners: Annotated[int, typer.Option(help="Who judge at the same time.", min=1)] = 1,
+    listeners: Annotated[int, typer.Option(help="Number of people who judge at the same time.", min=1)] = 1,
     seconds: Annotated[
         float | None,
-        typer.Option(help="That a judgment takes; not given: the pace of the judgments there are, or 30.", min=0.1),
+        typer.Option(help="Seconds per judgment. Default: the pace of the judgments so far, or 30.", min=0.1),
     ] = None,
-    batch: Annotated[int, typer.Option(help="Pairs asked for at a time.", min=1)] = 20,
+    batch: Annotated[int, typer.Option(help="Number of pairs handed out at a time.", min=1)] = 20,
     campaigns: Annotated[
-        int, typer.Option(help="Played on, with grades drawn from the belief.", min=1)
+        int, typer.Option(help="Number of campaigns to simulate, with grades drawn from the predictions.", min=1)
     ] = SIMULATED_CAMPAIGNS,
-    time_limit: Annotated[float, typer.Option(help="Seconds after which no more is played.", min=1)] = 120,
+    time_limit: Annotated[float, typer.Option(help="Start no simulation after this many seconds.", min=1)] = 120,
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
     judgments: options.JudgmentsFile = None,

@@ -34,7 +34,8 @@ Repeated = Annotated[
     int | None,
     typer.Option(
         "--repeat",
-        help="Play on so many random parts of the collection; equal parts for equal --seed and sizes.",
+        help="Simulate this many campaigns, each on a random part of the collection. Equal --seed and sizes give "
+        "equal parts.",
         min=1,
     ),
 ]
@@ -56,7 +57,7 @@ Held = Annotated[
         "given: queries with --learn or --at, else teams.",
     ),
 ]
-Queries = Annotated[int | None, typer.Option(help="Queries in each part; half if not given.", min=1)]
+Queries = Annotated[int | None, typer.Option(help="Queries in each part. Default: half.", min=1)]
 Teams = Annotated[
     int | None,
     typer.Option(help="Teams in each part; if not given three quarters, or all where queries are held out.", min=1),
@@ -70,15 +71,13 @@ At = Annotated[
         "Stopping rules are noted when they are met, and judging goes on to the last of these.",
     ),
 ]
-Near = Annotated[
-    float, typer.Option(help="With --at: two systems that truly differ by more than this are clear.", min=0)
-]
+Near = Annotated[float, typer.Option(help="With --at: call a difference clear if it truly exceeds this.", min=0)]
 Report = Annotated[
     Path | None,
     typer.Option(
         "--report",
         metavar="REPORT.html",
-        help="With --repeat and --at: where to write what is found as a page with plots.",
+        help="With --repeat and --at: also write the results as a page with plots.",
     ),
 ]
 Peers = Annotated[
@@ -102,7 +101,7 @@ Keep = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("-j", "--jobs", help="Processes that play parts; one per core if not given.", min=1),
+    typer.Option("-j", "--jobs", help="Worker processes. Default: one per core.", min=1),
 ]
 
 

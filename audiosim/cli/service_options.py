@@ -208,7 +208,7 @@ MeasureName = Annotated[
 StoppingRuleText = Annotated[
     str,
     typer.Option(
-        help="When judging may stop, as for `audiosim simulate`.",
+        help="When judging may stop, as in `audiosim simulate`.",
         envvar=["AUDIOSIM_STOPPING_RULE", "AUDIOSIM_GOAL"],  # the second up to version 0.2
     ),
 ]
@@ -223,7 +223,7 @@ CannotLimit = Annotated[
 SelectionRuleName = Annotated[
     str | None,
     typer.Option(
-        help="What makes a pair worth judging, as for `audiosim next`.",
+        help="How to choose pairs, as in `audiosim next`.",
         envvar=["AUDIOSIM_SELECTION_RULE", "AUDIOSIM_RULE"],  # the second up to version 0.2
     ),
 ]

@@ -49,10 +49,10 @@ def simulate(
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stop: StoppingRuleTexts = None,
     rule: options.SelectionRuleName = None,
-    batch: Annotated[int, typer.Option(help="Judgments between two predictions.", min=1)] = 20,
+    batch: Annotated[int, typer.Option(help="Number of judgments between two updates of the predictions.", min=1)] = 20,
     by_query: options.ByQuery = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Replay with every selection rule, and compare what each costs.")
+        bool, typer.Option("--compare", help="Replay with every selection rule and compare their costs.")
     ] = False,
     repeats: repeating.Repeated = None,
     learn: repeating.Learn = None,

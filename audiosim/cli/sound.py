@@ -34,12 +34,12 @@ def extract(
             "-o",
             "--output",
             metavar="INDEX",
-            help="Folder of the index; one that is there is continued.",
+            help="Folder of the index; an existing one is continued.",
             show_default=False,
         ),
     ],
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", help="Worker processes; one per core if not given.", min=1)
+        int | None, typer.Option("-j", "--jobs", help="Worker processes. Default: one per core.", min=1)
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def extract(
         ),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="First remove from the index what has no file any more; URLs stay.")
+        bool, typer.Option("--prune", help="First remove recordings whose file is gone; URLs stay.")
     ] = False,
     frames: Annotated[
         str | None,
@@ -146,7 +146,7 @@ def neighbours(
             show_default=False,
         ),
     ],
-    count: Annotated[int, typer.Option("-k", help="How many neighbours of each query.", min=1)] = 5,
+    count: Annotated[int, typer.Option("-k", help="Number of neighbours per query.", min=1)] = 5,
     system: Annotated[str, typer.Option(help="Name of the system in the run.")] = "nearest",
     like: Annotated[
         list[str] | None,
@@ -157,15 +157,15 @@ def neighbours(
         ),
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="queries.tsv; not given: every recording is a query.")
+        Path | None, typer.Option(metavar="FILE", help="A queries.tsv. Default: every recording is a query.")
     ] = None,
     not_same_artist: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="documents.tsv: leave out recordings by the query's artist."),
+        typer.Option(metavar="FILE", help="A documents.tsv: exclude recordings by the query's artist."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to write the TREC run; not given: to the screen."),
+        typer.Option("-o", "--output", metavar="FILE", help="File for the TREC run. Default: the screen."),
     ] = None,
     by: Annotated[
         str | None,
@@ -236,7 +236,7 @@ def init(
             "-o", "--output", metavar="COLLECTION", help="Folder of the collection to make.", show_default=False
         ),
     ],
-    queries: Annotated[int, typer.Option(help="How many recordings to draw as queries, at most.", min=1)] = 50,
+    queries: Annotated[int, typer.Option(help="Largest number of recordings to draw as queries.", min=1)] = 50,
     seed: Seed = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", help="Worker processes; one per core if not given.", min=1)

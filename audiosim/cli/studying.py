@@ -61,7 +61,9 @@ def satisfaction(
             show_default=False,
         ),
     ] = None,
-    agreeing: Annotated[float, typer.Option(help="With --prior: share of the users.", min=0.01, max=1)] = MAJORITY,
+    agreeing: Annotated[
+        float, typer.Option(help="With --prior: share of users who must agree.", min=0.01, max=1)
+    ] = MAJORITY,
     form: options.As = options.Format.table,
 ) -> None:
     """Estimate the share of users that each score satisfies, from people's answers.
@@ -89,9 +91,7 @@ def sample_study(
     folder: options.CollectionFolder,
     output: Annotated[
         Path,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="The file that people's answers go into.", show_default=False
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="File for people's answers.", show_default=False),
     ],
     measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     scales: Annotated[
@@ -99,7 +99,7 @@ def sample_study(
         typer.Option(
             "--scale",
             metavar="graded-N|binary-M",
-            help="Balance over artificial scales too, every measure on each; the collection's own is always there.",
+            help="Also balance every measure over this artificial scale, besides the collection's own.",
             show_default=False,
         ),
     ] = None,

@@ -17,12 +17,14 @@ def worth(
     folder: options.CollectionFolder,
     measure: options.MeasureName = "CG@5",
     judged: Annotated[
-        str, typer.Option(metavar="SHARES", help="Shares of the pairs that the model is shown, such as 0,0.1,0.2.")
+        str, typer.Option(metavar="SHARES", help="Shares of the pairs that count as judged, such as 0,0.1,0.2.")
     ] = "0,0.1",
-    splits: Annotated[int, typer.Option(help="How often pairs, or halves of the queries, are drawn.", min=1)] = 2,
-    target: Annotated[float, typer.Option(help="Confidence that replays go to.", min=0.5, max=1)] = 0.95,
+    splits: Annotated[
+        int, typer.Option(help="Number of random draws of pairs, or of halves of the queries.", min=1)
+    ] = 2,
+    target: Annotated[float, typer.Option(help="Confidence at which replays stop.", min=0.5, max=1)] = 0.95,
     replays: Annotated[
-        bool, typer.Option("--replays/--no-replays", help="Whether campaigns are replayed, which takes minutes.")
+        bool, typer.Option("--replays/--no-replays", help="Also replay campaigns, which takes minutes.")
     ] = True,
     judgments: options.JudgmentsFile = None,
     seed: options.Seed = 0,
