@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from service.access import COOKIE
 from service.callers import GENERAL, NOBODY, scopes_of
-from service.examples import Example, examples_of, simplest_first
+from service.operation_examples import Example, examples_of, simplest_first
 from service.exchange import COMPONENTS, Wire
 from service.served import Served
 
