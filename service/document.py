@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 
 from service.access import COOKIE
 from service.callers import GENERAL, NOBODY, scopes_of
-from service.operation_examples import Example, examples_of, simplest_first
 from service.exchange import COMPONENTS, Wire
+from service.operation_examples import RequestExample, examples_of, simplest_first
 from service.served import Served
 
 TAGS = [
@@ -86,7 +86,7 @@ def _summarise(operation: dict[str, Any]) -> None:
     operation["summary"] = SUMMARY_END.split(first)[0].rstrip(".")
 
 
-def _show(operation: dict[str, Any], example: Example | None) -> None:
+def _show(operation: dict[str, Any], example: RequestExample | None) -> None:
     """Put an example of a request where a reader, and the interactive page, look for it."""
     if example is None:
         return

@@ -12,7 +12,7 @@ FEATURES = 1000  # more than a model has: one without any comes last
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 
 
-class Example(NamedTuple):
+class RequestExample(NamedTuple):
     """An example of a request.
 
     parameters  by name, of path and query
@@ -33,20 +33,20 @@ class _Named(NamedTuple):
     grade: float
 
 
-def examples_of(served: Served) -> dict[str, Example]:
+def examples_of(served: Served) -> dict[str, RequestExample]:
     """An example for each operation that takes anything, by its name; none where nothing is served."""
     named = _names(served)
     if named is None:
         return {}
-    made = {name: Example({}, {JSON: body(named)}) for name, body in BODIES.items()}
-    made["import_judgments"] = Example({}, {CSV: _judgments(named)})
-    made["take_runs"] = Example({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
-    made["show_import"] = Example({"number": 1}, {})
-    made["show_answers"] = Example({"assessor": ASSESSOR}, {})
+    made = {name: RequestExample({}, {JSON: body(named)}) for name, body in BODIES.items()}
+    made["import_judgments"] = RequestExample({}, {CSV: _judgments(named)})
+    made["take_runs"] = RequestExample({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
+    made["show_import"] = RequestExample({"number": 1}, {})
+    made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
-        made[name] = Example({"version": named.model.version}, made[name].body if name in made else {})
+        made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
     for name in ("send_sound", "show_peaks"):
-        made[name] = Example({"document": named.document, "collection": named.collection.identifier}, {})
+        made[name] = RequestExample({"document": named.document, "collection": named.collection.identifier}, {})
     return made
 
 

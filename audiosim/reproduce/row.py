@@ -38,7 +38,7 @@ class PrintedRow:
 
     @property
     def reason(self) -> str:
-        """Why the computed number is not the printed one; empty where it is."""
+        """Cause of a computed number other than the printed one; empty where they agree."""
         if self.agrees:
             return ""
         return NO_DATA if self.computed is None else self.cause
