@@ -590,7 +590,7 @@ def anywhere(chromium, watch):
         context.close()
 
 
-def test_what_counts_towards_the_goal_is_said_beside_it(demo, commanded, anywhere, tmp_path):
+def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(demo, commanded, anywhere, tmp_path):
     with commanded([demo], tmp_path / "log") as running, running.client() as http:
         campaign = Campaign(http, "demo")
         campaign.judge("ann", 6)
@@ -601,6 +601,9 @@ def test_what_counts_towards_the_goal_is_said_beside_it(demo, commanded, anywher
         shown(page)
         counts = math.floor(now["goal"]["level"] * 1000) / 10
         expect(page.locator("#met-when")).to_contain_text(f"; {counts:.1f}\u202f% after the small-sample correction")
+        others = math.floor(now["of_this_kind"] * 1000) / 10
+        said = f"all on these queries, {others:.1f}\u202f% on queries of this kind"
+        expect(page.locator("#goal")).to_contain_text(said)
         page.close()  # before the service is gone, which it would say
 
 

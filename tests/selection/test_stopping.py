@@ -438,18 +438,18 @@ def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_fo
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [60, 240])
 def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(draw_collection, count):
-    # The variance counts 1 + 100 / judged times; with it Student's t of queries - 1, by SciPy.
+    # The variance counts 1 + 50 / judged times; with it Student's t of queries - 1, by SciPy.
     collection = draw_collection(np.random.default_rng(5), 6, 60)
     pool = build_pool(collection)
     grades = np.random.default_rng(1).choice(collection.scale.levels, count)
     judged = [Judgment(*pair, grade=float(grade)) for pair, grade in zip(pool.pairs, grades, strict=False)]
     start = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "joint"), judged)
     wider = [
-        stats.t.cdf(abs(mean) / np.sqrt(variance * (1 + 100 / count)), len(pool.queries) - 1)
+        stats.t.cdf(abs(mean) / np.sqrt(variance * (1 + 50 / count)), len(pool.queries) - 1)
         for mean, variance in differences(start)
     ]
     assert Assurance(ORDER, 1.1).level(start) == pytest.approx(np.mean(wider))
-    assert caution(10) == caution(50) == pytest.approx(np.sqrt(3))
+    assert caution(10) == caution(50) == pytest.approx(np.sqrt(2))
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,17 @@ function showFigures(campaign, ranking) {
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
   showChange({ ...campaign, reached: goal.reached });
   const sure = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems sure to ${percent(SURE, 0)}`;
-  byId("goal").textContent = target(goal.goal) === null ? sure : `goal ${percent(target(goal.goal), 0)}; ${sure}`;
+  const aim = target(goal.goal) === null ? [] : [`goal ${percent(target(goal.goal), 0)}`];
+  byId("goal").textContent = [...aim, sure, statedOf(campaign)].join("; ");
   showMeter(campaign.confidence, target(goal.goal));
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
   byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} a judgment`;
+}
+
+/** Which queries the confidence is about, and how sure the ranking is of others of their kind. */
+function statedOf({ about, of_this_kind: others }) {
+  if (about.queries === "queries") return "all on queries of this kind";
+  return others === null ? "all on these queries" : `all on these queries, ${percent(others)} on queries of this kind`;
 }
 
 /** What every event says. */
