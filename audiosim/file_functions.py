@@ -137,7 +137,7 @@ def neighbours(
     queries           a queries.tsv; None: every recording is a query
     not_same_artist   a documents.tsv: recordings by the query's artist are left out
     output            file for the TREC run; None: none is written
-    by                descriptions that count: "gaussians", and names of vectors beside the index; None: all of them
+    by                descriptions that count: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
     divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
     mutual_proximity  rank by mutual proximity, which tames hubs, or by the divergence itself
     scheduler         address of a Dask cluster that searches the shards

@@ -12,10 +12,12 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio.index import AudioIndex, Neighbour
+from audiosim.audio.parameters import MFCC
 from audiosim.audio.search import HUGE, SAMPLE, SHORTLIST, TOGETHER, drawn_references
 from audiosim.corpus.evidence_files import Evidence, read_vectors
-from audiosim.corpus.sound_vectors import GAUSSIANS
+from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
 from audiosim.errors import InputError, did_you_mean
+from audiosim.stats.gaussian import Singles
 from audiosim.stats.jensen_shannon import jensen_shannon_divergence
 from audiosim.stats.proximity import mutual_proximity
 
@@ -40,15 +42,36 @@ class Description(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ByGaussians:
-    """Jensen-Shannon divergence of the Gaussians of an index."""
+    """Jensen-Shannon divergence of the Gaussians of an index.
+
+    constant  dimension of which all recordings are taken to have the same mean; None: of none
+    """
 
     index: AudioIndex
     known: Booleans
     name: str = GAUSSIANS
+    constant: int | None = None
+
+    @classmethod
+    def levelled(cls, index: AudioIndex) -> "ByGaussians":
+        """The divergence as if all recordings were equally loud.
+
+        Gain adds a constant to the levels in dB of all bands, and so to the first cepstral coefficient of all frames:
+        it moves the mean of that and nothing else, as floors are relative to the loudest.
+        """
+        if (first := f"{MFCC} 0") not in (names := index.parameters.dimensions):
+            raise InputError(f"{LEVELLED} needs the first coefficient of MFCC, found frames from {names[0]} on")
+        return cls(index, ~index.silent, LEVELLED, names.index(first))
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
-        table, d = self.index.rows, self.index.parameters.dimension
-        return jensen_shannon_divergence(table[rows], table[columns], d, len(table) >= HUGE or None)
+        d, many = self.index.parameters.dimension, len(self.index) >= HUGE or None
+        return jensen_shannon_divergence(self._table(rows), self._table(columns), d, many)
+
+    def _table(self, places: Integers) -> Singles:
+        table = np.array(self.index.rows[places])
+        if self.constant is not None:
+            table[:, self.constant] = 0
+        return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +103,22 @@ class ByVectors:
 def descriptions_of(index: AudioIndex, names: Sequence[str] | None = None) -> tuple[Description, ...]:
     """Descriptions of the recordings of an index by name; all that it has where None.
 
-    names  `gaussians`, or those of vectors beside the index
+    names  `gaussians`; `levelled`, which are the same at one loudness; or those of vectors beside the index
     """
     pieces = {piece.name: piece for piece in (read_vectors(index.folder) if index.folder else ())}
-    known = [GAUSSIANS, *pieces]
+    known = [GAUSSIANS, LEVELLED, *pieces]
     for name in names or ():
         if name not in known:
             expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
             raise InputError(f"the index has no description {name!r}, expected {expected}")
-    chosen = known if names is None else list(dict.fromkeys(names))
-    by_sound = ByGaussians(index, ~index.silent)
-    return tuple(by_sound if name == GAUSSIANS else ByVectors.of(index, pieces[name]) for name in chosen)
+    chosen = [GAUSSIANS, *pieces] if names is None else dict.fromkeys(names)
+    return tuple(_description(index, name, pieces) for name in chosen)
+
+
+def _description(index: AudioIndex, name: str, pieces: Mapping[str, Evidence]) -> Description:
+    if name == LEVELLED:
+        return ByGaussians.levelled(index)
+    return ByGaussians(index, ~index.silent) if name == GAUSSIANS else ByVectors.of(index, pieces[name])
 
 
 def neighbours_by(

@@ -171,8 +171,9 @@ def neighbours(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Descriptions that count, joined by commas: gaussians, and the names of vectors beside the index, "
-            "by the mean of their mutual proximities. Not given: all that the index has.",
+            help="Descriptions that count, joined by commas: gaussians, or levelled, which leaves out how loud "
+            "recordings are, and the names of vectors beside the index; by the mean of their mutual proximities. Not "
+            "given: gaussians and all vectors.",
             show_default=False,
         ),
     ] = None,
@@ -201,7 +202,7 @@ def neighbours(
 
     Like a sound of your own: `audiosim neighbours my-demo/sounds.index --like my-demo/sounds/d001.ogg`
 
-    Without the vectors beside it: `audiosim neighbours my-demo/sounds.index --by gaussians`
+    However loud recordings are: `audiosim neighbours my-demo/sounds.index --by levelled`
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """

@@ -12,6 +12,7 @@ from audiosim.corpus.lines import write_texts
 from audiosim.errors import InputError
 
 GAUSSIANS = "gaussians"  # name of the description that every recording of an index has
+LEVELLED = "levelled"  # of the same without how loud recordings are
 
 
 def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]) -> tuple[Evidence, ...]:
@@ -23,8 +24,8 @@ def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]
     pieces = tuple(replace(_vectors(piece), of_sound=True) for path in paths for piece in read_pieces(path))
     known = set(recordings)
     for piece in pieces:
-        if piece.name == GAUSSIANS:
-            raise InputError(f"{piece.source}: {GAUSSIANS} is the name of what is there already, expected another")
+        if piece.name in (GAUSSIANS, LEVELLED):
+            raise InputError(f"{piece.source}: {piece.name} is the name of what is there already, expected another")
         if known.isdisjoint(piece.keys):
             raise InputError(
                 f"{piece.source}: the index knows none of its {len(piece.keys)} recordings, such as {piece.keys[0]}"

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import soundfile
 
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
-from audiosim.audio.index import AudioIndex
-from audiosim.audio.parameters import PLAIN
+from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.parameters import PLAIN, Parameters
 from audiosim.corpus.evidence_files import Evidence, read_vectors
 from audiosim.corpus.sound_vectors import keep_vectors
 from audiosim.errors import InputError
@@ -68,7 +69,7 @@ def test_a_description_alone_can_be_asked_for(folder):
     near = neighbours_by(index, [net], ["r0", f"r{N - 1}"], N)
     assert {one.identifier for one in near["r0"]} == {f"r{place}" for place in range(1, N - WITHOUT)}
     assert near[f"r{N - 1}"] == (), "without a vector nothing is near"
-    with pytest.raises(InputError, match=r"no description 'nut', expected one of gaussians, net"):
+    with pytest.raises(InputError, match=r"no description 'nut', expected one of gaussians, levelled, net"):
         descriptions_of(index, ["nut"])
 
 
@@ -108,6 +109,21 @@ def test_vectors_that_fit_no_recording_are_refused(folder, tmp_path):
     with pytest.raises(InputError, match="numbers has a number for each document, expected a vector"):
         keep_vectors(folder, [tmp_path / "numbers.csv"], ["r0"])
     assert [piece.name for piece in read_vectors(folder)] == ["net"]
+
+
+def test_how_loud_a_recording_is_does_not_matter_where_it_is_levelled(tmp_path, music):
+    for name, samples in (("soft", 0.1 * music(5)), ("loud", music(5)), ("other", music(5, seed=1))):
+        soundfile.write(tmp_path / f"{name}.wav", samples, 22_050, subtype="FLOAT")
+    extract(tmp_path, into=tmp_path / "index")
+    index = AudioIndex.load(tmp_path / "index")
+    soft, loud, other = index.positions(["soft", "loud", "other"])
+    plain, levelled = descriptions_of(index, ["gaussians", "levelled"])
+    assert plain.divergence(np.array([soft]), np.array([loud]))[0, 0] > 0.1
+    assert levelled.divergence(np.array([soft]), np.array([loud]))[0, 0] < 1e-5
+    assert levelled.divergence(np.array([soft]), np.array([other]))[0, 0] > 0.1
+    without = extract(tmp_path, parameters=Parameters(first=False))
+    with pytest.raises(InputError, match="levelled needs the first coefficient of MFCC, found frames from mfcc 1 on"):
+        descriptions_of(without, ["levelled"])
 
 
 def test_vectors_of_an_index_are_evidence_of_sound(folder):
