@@ -15,6 +15,7 @@ from .file_functions import neighbours as neighbours
 from .file_functions import sample_study as sample_study
 from .file_functions import write_report as write_report
 from .functions import compare as compare
+from .functions import honesty as honesty
 from .functions import next_pairs as next_pairs
 from .functions import predict as predict
 from .functions import satisfaction as satisfaction

@@ -9,7 +9,7 @@ means over collections, and what is not as it should be on each; with --check ex
 --keep FOLDER each part played is kept there: a run that was stopped goes on where it was, several may share the parts
 among them (--share 0/2, 1/2), and --parts 0 sums up what is kept. What runs wrote by --out is judged together by
 --with. At home, --home, the model is learned on the other queries of the collection, with all that is known of its
-documents. What peers give at equal budgets: benchmarks/peers.py.
+documents. What peers give at equal budgets: benchmarks/honesty.py.
 """
 
 import argparse

@@ -37,6 +37,7 @@ from audiosim.simulation import Trial
 PAGES = Path(__file__).resolve().parents[1] / "docs"
 AT = (0, *BUDGETS)
 INTERVALS_AT = 100  # judged, where intervals are told
+DEAR = ("cje",)  # methods that take longer than all others together
 GAIN = {50: 0.1, 100: 0.1, 200: 0.08, 400: 0.06}  # that audiosim should be right more often than shrunken means
 TITLES = {
     "gp": "Gaussian process, maximum likelihood, audiosim's pairs",
@@ -74,7 +75,13 @@ def played(name: str, collection: Collection, model: Model, options: argparse.Na
     def told(done: int, total: int) -> None:
         print(f"{name}: {done} of {total} parts", flush=True)
 
-    return compare_methods(trial, parts, chosen, AT, jobs=options.jobs, keep=options.keep, progress=told)
+    few = {method: chosen.pop(method) for method in DEAR if method in chosen}
+    found = compare_methods(trial, parts, chosen, AT, jobs=options.jobs, keep=options.keep, progress=told)
+    if not few or not options.dear:
+        return found
+    more = compare_methods(trial, parts[: options.dear], few, AT, jobs=options.jobs, keep=options.keep, progress=told)
+    both = [dict(a) | dict(b) for a, b in zip(found.played, more.played, strict=False)]
+    return replace(found, played=(*both, *found.played[len(both) :]))
 
 
 def titled(method: str) -> str:
@@ -168,6 +175,8 @@ def draw(found: Mapping[str, Honesty], folder: Path) -> None:
         axes.set_title(f"{budget} judged", fontsize=10)
         if budget != at[0]:
             axes.get_legend().remove()
+    for axes in panels:
+        axes.set_xlim(min(one.get_xlim()[0] for one in panels), 1.01)
     figure.savefig(folder / "honesty.png", dpi=150)
     draw_held(by, order, at, folder / "honesty_intervals.png")
 
@@ -208,6 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--peers", default="all", help="methods, with commas")
+    parser.add_argument("--dear", type=int, default=2, help=f"parts of {', '.join(DEAR)}, which take long")
     parser.add_argument("--only", default="", help="collections, with commas")
     parser.add_argument("--collection", type=Path, nargs="*", default=[], help="folders of your own, fully judged")
     parser.add_argument("--keep", type=Path, help="folder of what was played, to go on from")

@@ -41,7 +41,7 @@ class Honesty:
     collection  name
     measure     that the systems are ranked by
     budgets     rising numbers of judged pairs
-    played      of each part, for each method its outcome at each budget
+    played      of each part, for each method its outcome at each budget; a dear method may have fewer parts
     """
 
     collection: str
@@ -62,11 +62,12 @@ class Honesty:
     @property
     def methods(self) -> list[str]:
         """Names, audiosim's own first."""
-        return list(self.played[0])
+        return list(dict.fromkeys(method for one in self.played for method in one))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each method and budget: means over the parts and their standard errors; None where unknown.
 
+        parts        how many
         right        share of the pairs of systems in their true order
         stated       mean confidence
         excess       stated less right
@@ -75,7 +76,8 @@ class Honesty:
         half         mean half width of an interval of a difference
         """
         return [
-            {"method": method, "budget": budget} | _summary([one[method][place] for one in self.played])
+            {"method": method, "budget": budget}
+            | _summary([one[method][place] for one in self.played if method in one])
             for method in self.methods
             for place, budget in enumerate(self.budgets)
         ]
@@ -111,7 +113,7 @@ def _summary(seen: Sequence[Outcome]) -> dict[str, Any]:
     claims = [(one.stated, one.right) for one in seen]
     stated = [stated for stated, _ in claims if stated is not None]
     excess = [stated - right for stated, right in claims if stated is not None]
-    values = mean_and_error("right", [one.right for one in seen])
+    values: dict[str, Any] = {"parts": len(seen)} | mean_and_error("right", [one.right for one in seen])
     values |= mean_and_error("stated", stated) | mean_and_error("excess", excess)
     for kind in SHARES:
         values |= _share(kind, [getattr(one, kind) for one in seen])

@@ -168,4 +168,5 @@ def _strata(places: Integers, prior: Array, size: int) -> tuple[list[Integers], 
     order = np.lexsort((places, -prior))
     cuts = np.arange(size, len(places) - size + 1, size)
     rows = np.split(order, cuts)
-    return [places[row] for row in rows], np.array([prior[row].sum() for row in rows]) / prior.sum()
+    sums = np.array([prior[row].sum() for row in rows])
+    return [places[row] for row in rows], sums / sums.sum()  # summed as they are, so that none is above 1 by rounding

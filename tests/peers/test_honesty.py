@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import audiosim
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
@@ -182,3 +183,13 @@ def test_a_comparison_is_a_table_a_line_and_a_plot(found):
     assert labels == sorted(rows, key=lambda name: -rows[name]["right"])
     with pytest.raises(InputError, match="expected a budget of 0, 12, 30, got 50"):
         found.plot(50)
+
+
+@pytest.mark.slow
+def test_the_function_says_what_the_command_says(run, tmp_path, collection):
+    collection.save(tmp_path / "small")
+    options = ("--peers", "means", "--repeat", "2", "--at", "10,30", "--measure", "CG@3", "--jobs", "1")
+    code, out, _ = run("simulate", tmp_path / "small", *options, "--format", "json")
+    assert code == 0
+    said = audiosim.honesty(tmp_path / "small", measure="CG@3", peers="means", repeats=2, budgets=(10, 30))
+    assert json.loads(out)["rows"] == json.loads(json.dumps(said.rows()))

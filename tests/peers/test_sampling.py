@@ -74,6 +74,12 @@ def test_strata_are_of_the_size_of_the_sample_by_falling_prior():
     assert shares == pytest.approx([2 / 3, 1 / 3])
 
 
+def test_the_share_of_a_single_stratum_is_one_whatever_the_rounding():
+    for seed in range(200):
+        prior = np.random.default_rng(seed).random(50)
+        assert _strata(np.arange(50), prior, 30)[1].tolist() == [1]
+
+
 def test_statap_is_right_in_the_mean_and_so_is_its_variance(task, gains):
     # Horvitz and Thompson's estimates are unbiased: over 2,000 samples to within four standard errors.
     found = [statap(task, Grader(gains, 25), np.random.default_rng(seed)) for seed in range(2000)]
