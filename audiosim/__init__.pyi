@@ -1,6 +1,7 @@
 from .audio.index import AudioIndex as AudioIndex
 from .audio.index import extract as extract
 from .audio.picture import plot_recording as plot_recording
+from .beside_peers import honesty as honesty
 from .campaign import Campaign as Campaign
 from .checking import check as check
 from .corpus.collection import Collection as Collection
@@ -15,7 +16,6 @@ from .file_functions import neighbours as neighbours
 from .file_functions import sample_study as sample_study
 from .file_functions import write_report as write_report
 from .functions import compare as compare
-from .functions import honesty as honesty
 from .functions import next_pairs as next_pairs
 from .functions import predict as predict
 from .functions import satisfaction as satisfaction

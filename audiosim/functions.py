@@ -4,9 +4,8 @@
 `to_frame()`, `plot()` and a form of its own in notebooks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +23,7 @@ from audiosim.expected.ratio import Ideal
 from audiosim.expected.separation import two_systems_of_pool
 from audiosim.expected.two_systems import TwoSystems, check_level, check_two
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.peers.honesty import Honesty, compare_methods, usual_budgets
-from audiosim.peers.task import Peer
-from audiosim.plugins import find_measure, find_peers, find_selection_rule, find_stopping_rule, make_estimator
+from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.prediction_rows import prediction_rows
@@ -35,7 +32,7 @@ from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule, first_of
 from audiosim.showing import frame_of, notebook_html
-from audiosim.simulation import Replay, Trial, draw_parts, replay
+from audiosim.simulation import Replay, replay
 from audiosim.users.answers import Answers, read_answers
 from audiosim.users.preferences import Preferences, preferences
 
@@ -334,42 +331,6 @@ def simulate(
     truth = pool.spread(collection.grades())
     with progress("judging") as show:
         return replay(start, truth, _stopping_rule(stop), lambda moment: show(moment.judged, len(truth)), by_query)
-
-
-def honesty(
-    collection: object,
-    model: str | None = None,
-    measure: str | Measure = "CG@5",
-    *,
-    peers: str | Mapping[str, Peer] = "all",
-    budgets: Sequence[int] | None = None,
-    repeats: int = 8,
-    queries: int | None = None,
-    seed: int = 0,
-    jobs: int = 1,
-    keep: Path | None = None,
-    judgments: object = None,
-) -> Honesty:
-    """Hold audiosim and other methods against the truth, on random parts of a judged collection; `simulate --peers`.
-
-    peers    names joined by commas, `all` that are there, or functions by name
-    budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 that parts have room for
-    repeats  parts, each of so many queries; None: half of them
-    keep     folder of what was played; a run that was stopped goes on from there
-    """
-    model, judgments = judgments_in_place_of(model, judgments, None)
-    collection, measure = as_collection(collection, judgments), _measure(measure)
-    chosen = find_peers(peers)[0] if isinstance(peers, str) else peers
-    parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, held_out="queries")
-    trial = Trial(collection, partial(_begun, model or JOINT, measure, seed))
-    budgets = usual_budgets(collection, parts, measure.cutoff) if budgets is None else budgets
-    with progress("comparing") as show:
-        return compare_methods(trial, parts, chosen, budgets, seed, jobs, keep, show)
-
-
-def _begun(model: str, measure: Measure, seed: int, part: Collection, _: object) -> Selection:
-    pool = build_pool(part, measure.cutoff)
-    return start_loop(pool, make_estimator(pool, model), measure, batch=20, rule=None, seed=seed, distribution="t")
 
 
 def satisfaction(

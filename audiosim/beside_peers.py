@@ -1,0 +1,57 @@
+"""Comparison of audiosim with other methods, as a function of Python."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection, judgments_in_place_of
+from audiosim.corpus.pool import build_pool
+from audiosim.functions import start_loop
+from audiosim.measures.measure import Measure
+from audiosim.peers.honesty import Honesty, compare_methods, usual_budgets
+from audiosim.peers.task import Peer
+from audiosim.plugins import find_measure, find_peers, make_estimator
+from audiosim.relevance.estimators import JOINT
+from audiosim.report.screen import progress
+from audiosim.selection import Selection
+from audiosim.simulation import Trial, draw_parts
+
+
+def honesty(
+    collection: object,
+    model: str | None = None,
+    measure: str | Measure = "CG@5",
+    *,
+    peers: str | Mapping[str, Peer] = "all",
+    budgets: Sequence[int] | None = None,
+    repeats: int = 8,
+    queries: int | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    keep: Path | None = None,
+    judgments: object = None,
+) -> Honesty:
+    """Hold audiosim and other methods against the truth, on random parts of a judged collection; `simulate --peers`.
+
+    peers    names joined by commas, `all` that are there, or functions by name
+    budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 that parts have room for
+    repeats  parts, each of so many queries; None: half of them
+    keep     folder of what was played; a run that was stopped goes on from there
+    """
+    model, judgments = judgments_in_place_of(model, judgments, None)
+    collection = as_collection(collection, judgments)
+    measure = find_measure(measure) if isinstance(measure, str) else measure
+    chosen = find_peers(peers)[0] if isinstance(peers, str) else peers
+    parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, held_out="queries")
+    trial = Trial(collection, partial(_begun, model or JOINT, measure, seed))
+    budgets = usual_budgets(collection, parts, measure.cutoff) if budgets is None else budgets
+    with progress("comparing") as show:
+        return compare_methods(trial, parts, chosen, budgets, seed, jobs, keep, show)
+
+
+def _begun(model: str, measure: Measure, seed: int, part: Collection, _: object) -> Selection:
+    pool = build_pool(part, measure.cutoff)
+    return start_loop(pool, make_estimator(pool, model), measure, batch=20, rule=None, seed=seed, distribution="t")
