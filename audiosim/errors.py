@@ -103,13 +103,19 @@ def repeated(names: Iterable[Name]) -> Name | None:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Name among the known ones that was probably meant: the same in other case, or of nearly the same letters."""
+    """Name among the known ones that was probably meant: the same but for case, two letters swapped, or nearly it."""
     folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.strip().casefold(), other)
     wanted = name.strip().casefold()
     if wanted in folded or len(folded) > MOST_COMPARED:
         return folded.get(wanted)
+    # Two letters swapped are four in ten of a short name, such as nDGC, so that difflib finds it unlike. Figures are
+    # left alone: d12 is another name than d21.
+    swapped = (f"{wanted[:at]}{wanted[at + 1]}{wanted[at]}{wanted[at + 2 :]}" for at in range(len(wanted) - 1))
+    for other in swapped:
+        if wanted.isalpha() and other in folded:
+            return folded[other]
     from difflib import get_close_matches  # takes longer to import than most commands look for anything
 
     return next((folded[close] for close in get_close_matches(wanted, folded, 1, ALIKE)), None)

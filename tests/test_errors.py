@@ -37,7 +37,8 @@ def test_what_is_long_is_quoted_by_its_ends():
 
 
 @pytest.mark.parametrize(
-    ("find", "name", "near"), [(find_measure, "ndcg@5", "nDCG"), (estimator_factory, "mouth", "mout")]
+    ("find", "name", "near"),
+    [(find_measure, "ndcg@5", "nDCG"), (find_measure, "nDGC@5", "nDCG"), (estimator_factory, "mouth", "mout")],
 )
 def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
     with pytest.raises(ValueError, match=rf"; did you mean {near}\?$"):
