@@ -4,8 +4,9 @@ import os
 from functools import cache
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 
 KEPT = 1 / 32  # of the machine's memory, that the covariances with some sums take at most
 DOUBLE = 2_000_000  # numbers in double precision at most
@@ -35,6 +36,20 @@ def reduced(across: Array, column: Array, index: int) -> Array:
         np.multiply(share, column[some], out=left[:, some])
         np.subtract(across[:, some], left[:, some], out=left[:, some])
     left[:, index] = 0
+    return left
+
+
+def reduced_by(across: Array, halves: Array, root: Array, new: Integers, places: Integers) -> Array:
+    """(s, n) covariances with sums once several unknowns are known.
+
+    halves  (k, n) their covariance with all, from the left by the inverse of its root
+    root    (k, k) lower Cholesky factor of their own
+    new     (k,) those that were not certain before
+    places  all of them
+    """
+    share = np.asarray(solve_triangular(root, across[:, new].astype(np.float64).T, lower=True).T, across.dtype)
+    left = np.asarray(across - (halves.T.astype(across.dtype) @ share.T).T)
+    left[:, places] = 0
     return left
 
 

@@ -10,13 +10,15 @@ from scipy.linalg import block_diag, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.across import may_be_kept, precision_of, reduced
+from audiosim.stats.across import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.covariance_roots import closer_root, factor_of, root_of
 from audiosim.stats.loadings import Loadings
 from audiosim.stats.multivariate import Moments, Sparse
 from audiosim.stats.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, by_block, kept_product
+from audiosim.stats.within import Within, check_blocks, diagonals, with_parts
 
+HANDED_ON = 64  # unknowns that become known together, at most, from which what is at hand is updated
 ROUNDING = 1e-9  # of a variance: what is left of one that is known
 _Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
 
@@ -40,7 +42,7 @@ class BlockNormal:
 
     mean: Array
     blocks: tuple[Integers, ...]
-    within: tuple[Array, ...]
+    within: Sequence[Array]
     loadings: Loadings | tuple[Array, ...]
     shared: Array
 
@@ -56,6 +58,8 @@ class BlockNormal:
         if not len(self.blocks) == len(self.within) == len(self.loadings):
             got = f"{len(self.within)} and {len(self.loadings)}"
             raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
+        if isinstance(self.within, Within):  # positive definite by the way they are made
+            return
         for block, (size, within) in enumerate(zip(map(len, self.blocks), self.within, strict=True)):
             shape = (
                 (size, self.sparse_loadings.effects)
@@ -90,10 +94,8 @@ class BlockNormal:
 
     @cached_property
     def variance(self) -> Array:
-        variance = self.sparse_loadings.variances(self.shared)
-        for rows, within in zip(self.blocks, self.within, strict=True):
-            variance[rows] += np.diagonal(within)
-        return np.maximum(0, variance)
+        own = diagonals(self.within, self.blocks, len(self.mean))
+        return np.maximum(0, self.sparse_loadings.variances(self.shared) + own)
 
     @cached_property
     def _columns(self) -> dict[int, Array]:
@@ -205,9 +207,11 @@ class BlockNormal:
         left, precision = {}, np.zeros((len(self.shared), len(self.shared) + 1))
         for block, rows in enumerate(self.blocks):
             # One that was certain before says nothing of the others.
-            new = np.flatnonzero(known[rows] & (np.diagonal(self.within[block]) > 0))
+            if not known[rows].any():
+                continue
+            within, loadings = self.within[block], self.loadings[block]
+            new = np.flatnonzero(known[rows] & (np.diagonal(within) > 0))
             if len(new):
-                within, loadings = self.within[block], self.loadings[block]
                 seen = condition_block(
                     within, loadings, within[new], within[np.ix_(new, new)], loadings[new], off[rows[new]]
                 )
@@ -218,7 +222,32 @@ class BlockNormal:
         after = self._after(mean, None, shared, left)
         mean += after.sparse_loadings.times(shared @ precision[:, -1])
         mean[places] = values
+        if self._acrosses and len(places) <= HANDED_ON:
+            self._hand_on(after, places)
         return after
+
+    def _hand_on(self, after: "BlockNormal", places: Integers) -> None:
+        """Give the distribution after some unknowns are known what is at hand here: variances, and `across`.
+
+            v - diag(C S^-1 C'),  A - A_i S^-1 C',   C (n, k) the covariance of all with these, S their own
+
+        Of a few it is less work than anew, as where a campaign is played on from batch to batch.
+        """
+        new = places[self.variance[places] > 0]
+        block, place = (of[new] for of in self._place)
+        effects = np.array([self.loadings[b][p] for b, p in zip(block, place, strict=True)]).reshape(len(new), -1)
+        columns = self.sparse_loadings.times(self.shared @ effects.T)
+        for number, (b, p) in enumerate(zip(block.tolist(), place.tolist(), strict=True)):
+            columns[self.blocks[b], number] += self.within[b][:, p]
+        root = np.asarray(np.linalg.cholesky(columns[new]), np.float64)
+        halves = solve_triangular(root, columns.T, lower=True)
+        variance = np.maximum(0, self.variance - np.einsum("kn,kn->n", halves, halves))
+        variance[places] = 0
+        vars(after)["variance"] = variance
+        vars(after)["_acrosses"] = {
+            key: (weights, reduced_by(across, halves, root, new, places))
+            for key, (weights, across) in self._acrosses.items()
+        }
 
     def given(self, seen: Mapping[int, ConditionedBlock]) -> "BlockNormal":
         """Distribution given others that are known: unknowns of their own, such as judgments with their noise.
@@ -339,11 +368,10 @@ class BlockNormal:
 
         variance  (n,) if it is at hand
         """
-        after, within = copy(self), list(self.within)
-        for block, (own, _) in left.items():
-            within[block] = own
+        after = copy(self)
+        within = with_parts(self.within, {block: own for block, (own, _) in left.items()})
         loadings = self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})
-        vars(after).update(mean=mean, within=tuple(within), loadings=loadings, shared=shared, variance=variance)
+        vars(after).update(mean=mean, within=within, loadings=loadings, shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
         for remembered in ("_columns", "_acrosses", "_kept", "_last_given", "sparse_loadings"):
@@ -367,10 +395,3 @@ def _clear(within: Array, loadings: Array, places: Integers) -> _Block:
     """A block in which some unknowns are certain."""
     within[places] = within[:, places] = loadings[places] = 0
     return within, loadings
-
-
-def check_blocks(blocks: Sequence[Integers], count: int) -> None:
-    """Refuse blocks that do not hold each of `count` places once."""
-    places = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
-    if not np.array_equal(np.sort(places), np.arange(count)):
-        raise InputError(f"blocks must hold each of {count} places once, got {len(places)} places")

@@ -1,8 +1,8 @@
 """Components of the covariance of many values, but for their standard deviations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -10,8 +10,9 @@ from scipy import sparse
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.stats.block_kernels import Cosines, SameCode
-from audiosim.stats.block_normal import BlockNormal, check_blocks
+from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.loadings import Loadings
+from audiosim.stats.within import Within, check_blocks
 
 REST = "rest"
 Kernels = SameCode | Cosines | tuple[Array, ...] | tuple[Booleans, ...] | tuple[Array | Booleans, ...]
@@ -104,6 +105,14 @@ class Layout:
         covariance[np.diag_indices_from(covariance)] += standard_deviations[REST] ** 2 * times
         return covariance * np.outer(scale, scale)
 
+    def _variances(self, standard_deviations: Mapping[str, float]) -> Array:
+        """(n,) the diagonals of `within`."""
+        found = np.zeros(len(self.scale))
+        for name, kernels in self.kernels.items():
+            found += standard_deviations[name] ** 2 * _diagonal(kernels, self.blocks, len(found))
+        times = 1.0 if self.times is None else self.times**2
+        return np.asarray((found + standard_deviations[REST] ** 2 * times) * (self.scale * self.scale))
+
     def effects(self, standard_deviations: Mapping[str, float]) -> Array:
         """(p,) the variance of each shared effect."""
         return np.array([standard_deviations[name] ** 2 for name in self.shared])[self.owner]
@@ -114,7 +123,8 @@ class Layout:
         standard_deviations  by name, above 0
         mean   (n,)
         """
-        within = tuple(self.within(standard_deviations, block) for block in range(len(self.blocks)))
+        own = self._variances(standard_deviations)
+        within = Within.of(self.blocks, partial(self.within, dict(standard_deviations)), own)
         loadings = Loadings(self.loadings, self.blocks, {})
         return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
 
@@ -168,6 +178,17 @@ def _shapes(kernels: Kernels) -> list[tuple[int, ...]]:
     if isinstance(kernels, SameCode | Cosines):
         return [(len(rows),) * 2 for rows in kernels.blocks]
     return [kernel.shape for kernel in kernels]
+
+
+def _diagonal(kernels: Kernels, blocks: Sequence[Integers], count: int) -> Array:
+    """(n,) how much each value is like itself."""
+    found = np.ones(count)
+    if isinstance(kernels, SameCode):
+        return found if kernels.among is None else kernels.among.astype(np.float64)
+    if not isinstance(kernels, Cosines):
+        for rows, kernel in zip(blocks, kernels, strict=True):
+            found[rows] = np.diagonal(kernel)
+    return found
 
 
 def _used(columns: Array | sparse.csr_array, places: Integers) -> Array | sparse.csr_array:
