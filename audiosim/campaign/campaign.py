@@ -13,7 +13,6 @@ from audiosim.campaign.lessons import Lessons
 from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
-from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import CampaignState, Count, Lesson, Progress, Reach
 from audiosim.campaign.store import MemoryStore, Store, used
@@ -63,7 +62,7 @@ class Campaign:
         self._ledger = Ledger(collection.scale, collection.judgments)
         store = MemoryStore() if store is None else store
         self._log = Log(store, self._ledger, self._note, settings.patience_s)
-        self._queue = Queue(self._pool, SecondOpinions(settings.twice, settings.seed), settings.cannot_limit, withheld)
+        self._queue = Queue(self._pool, settings, withheld)
         for pair in self._ledger.judged:
             self._queue.note(pair, self._ledger.assessors(pair))
         self.lessons = Lessons(store)
@@ -135,8 +134,9 @@ class Campaign:
         """The pairs most worth judging, best first; fewer where fewer are left.
 
         assessor  who will judge them: first those that are theirs already, then those that wait for their second
-                  judgment, then the best of those that are nobody's. They are theirs until the lease ends, which
-                  asking again puts off. Without a name nothing is leased, and nothing offered that is somebody's.
+                  judgment, then the best of those that are nobody's, first of queries that nobody else has begun: see
+                  `WholeQueries`. They are theirs until the lease ends, which asking again puts off. Without a name
+                  nothing is leased, and nothing offered that is somebody's.
         by_query  pairs of as few queries as will do, as for `Selection.ask`
         """
         self._catch_up()

@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.second import SecondOpinions
+from audiosim.campaign.settings import CampaignSettings
+from audiosim.campaign.whole_queries import WholeQueries
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
@@ -17,18 +20,21 @@ from audiosim.selection import Selection
 class Queue:
     """The pairs of a pool in the order in which an assessor is offered them.
 
-    cannot_limit  a pair that so many assessors cannot judge leaves the queue
-    withheld      pairs that nobody is offered
+    settings  of the campaign: a pair that `cannot_limit` assessors cannot judge leaves the queue
+    withheld  pairs that nobody is offered
     """
 
-    def __init__(self, pool: Pool, seconds: SecondOpinions, cannot_limit: int, withheld: Container[Pair] = ()) -> None:
-        self._pool, self._seconds, self._cannot_limit = pool, seconds, cannot_limit
+    def __init__(self, pool: Pool, settings: CampaignSettings, withheld: Container[Pair] = ()) -> None:
+        self._pool, self._settings = pool, settings
+        self._seconds, self._whole = SecondOpinions(settings.twice, settings.seed), WholeQueries()
+        self._cannot_limit = settings.cannot_limit
         self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
         """Take in whose judgments of a pair hold now."""
         if pair in self._pool.positions:
             self._seconds.note(pair, assessors)
+            self._whole.note(pair, assessors)
 
     @property
     def waiting(self) -> int:
@@ -54,8 +60,25 @@ class Queue:
             allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
             taken = (*held, *out, *ledger.judged)  # of the judged ones it may not know the last yet
             allowed[[place for pair in taken if (place := self._pool.positions.get(pair)) is not None]] = False
-            pairs += selection.ask(count - len(pairs), allowed, by_query)
+            if assessor and self._settings.whole_queries:
+                others = self._whole.of_others(assessor, self._here(ledger, now), held.items())
+                free = allowed & np.isin(self._pool.query, [self._queries[query] for query in others], invert=True)
+                pairs += selection.ask(count - len(pairs), free, by_query)
+                allowed[[self._pool.positions[pair] for pair in pairs if pair in self._pool.positions]] = False
+            if len(pairs) < count:
+                pairs += selection.ask(count - len(pairs), allowed, by_query)
         return pairs
+
+    @cached_property
+    def _queries(self) -> dict[str, int]:
+        return {query: code for code, query in enumerate(self._pool.queries)}
+
+    def _here(self, ledger: Ledger, now: datetime) -> set[str]:
+        """The assessors who answered, or were handed a pair, within the time of a lease."""
+        since = now.timestamp() - self._settings.lease_s
+        return {lease.assessor for lease in ledger.leases(now)} | {
+            name for name, times in ledger.times.items() if times[-1] > since
+        }
 
     def _first(self, held: Mapping[Pair, str], assessor: str) -> Iterator[Pair]:
         """Pairs that come before the selection's own choice: the assessor's leases, then second judgments."""

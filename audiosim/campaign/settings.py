@@ -30,6 +30,7 @@ class CampaignSettings:
     adopt         whether to go on with a log that was written about another collection
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     about         which queries the ranking is about
+    whole_queries whether a query that somebody has begun is left to them, while they are here and others have more
     """
 
     batch: int = 1
@@ -44,6 +45,7 @@ class CampaignSettings:
     adopt: bool = False
     distribution: DifferenceDistribution = "t"
     about: About = THESE
+    whole_queries: bool = True
 
     def __post_init__(self) -> None:
         if self.batch < 1:

@@ -217,6 +217,14 @@ Lease = Annotated[
     float, _option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
 ]
 Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)]
+WholeQueries = Annotated[
+    bool,
+    typer.Option(
+        "--whole-queries/--split-queries",
+        help="Whether a query that somebody has begun is left to them: fewer judgments are as precise.",
+        envvar="AUDIOSIM_WHOLE_QUERIES",
+    ),
+]
 CannotLimit = Annotated[
     int, _option("CANNOT_LIMIT", "A pair that this many assessors could not judge is no longer asked for.", min=1)
 ]
