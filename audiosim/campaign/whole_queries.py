@@ -7,7 +7,7 @@ from audiosim.corpus.model import Pair
 
 
 class WholeQueries:
-    """Who has begun which query, kept as judgments come and go.
+    """Assessors who have begun each query, kept as judgments come and go.
 
     A person's severity, and how they hear one query, are the same for all its documents: where one person judges them
     they cancel in what systems are compared by.

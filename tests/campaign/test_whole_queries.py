@@ -17,7 +17,7 @@ def collection():
 
 
 def judged_in_turn(campaign, people, count):
-    """Who judged a pair of which query, of people who judge one pair each in turn."""
+    """Assessors of each query, of people who judge one pair each in turn."""
     said = {}
     for number in range(count):
         name = people[number % len(people)]
