@@ -8,6 +8,7 @@ from .corpus.collection import Collection as Collection
 from .corpus.joining_runs import join as join
 from .corpus.model import Judgment as Judgment
 from .corpus.model import Pair as Pair
+from .corpus.model import PairedComparison as PairedComparison
 from .errors import AudiosimError as AudiosimError
 from .evaluation import evaluate as evaluate
 from .expected.estimation import estimate as estimate

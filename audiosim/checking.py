@@ -50,6 +50,7 @@ class CollectionCheck:
     runs        facts about each
     judged      number of retrieved pairs that are judged
     pool        number of retrieved pairs
+    comparisons  number of answers about two documents of a query
     documents   what is known of them
     problems    a sentence for each thing that looks wrong
     notes       a sentence for each thing that was guessed, or that is worth knowing
@@ -62,6 +63,7 @@ class CollectionCheck:
     runs: tuple[RunFacts, ...]
     judged: int
     pool: int
+    comparisons: int
     documents: DocumentFacts
     problems: tuple[str, ...]
     notes: tuple[str, ...]
@@ -89,6 +91,7 @@ class CollectionCheck:
             "runs": self.rows(),
             "judged": self.judged,
             "pool": self.pool,
+            "comparisons": self.comparisons,
             "documents": asdict(self.documents),
             "problems": list(self.problems),
             "notes": list(self.notes),
@@ -124,6 +127,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         runs=found.runs,
         judged=len(pairs & collection.grades().keys()),
         pool=len(pairs),
+        comparisons=len(collection.comparisons),
         documents=documents,
         problems=(*found.problems, *sounds),
         notes=(*collection.guesses, *found.notes),

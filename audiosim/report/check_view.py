@@ -14,6 +14,7 @@ def check_view(found: CollectionCheck) -> RenderableType:
         "Cutoff": str(found.cutoff),
         "Queries": f"{found.queries:,}",
         "Judged": f"{found.judged:,} of {found.pool:,} retrieved pairs ({_percent(found.judged / max(found.pool, 1))})",
+        **({"Compared": f"{found.comparisons:,} answers about two documents of a query"} if found.comparisons else {}),
         "Documents": _documents(found.documents),
         "Sound": _sound(found.documents),
     }
