@@ -1,5 +1,6 @@
 """The web service from Python: `Client`, and the estimator that asks a service what it would predict."""
 
-from service.client import Client, remote
+from service.client import Client
+from service.remote_model import remote
 
 __all__ = ["Client", "remote"]

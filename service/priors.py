@@ -1,6 +1,6 @@
 """Prior beliefs on the wire: correlated gains block by block, to the last bit, as arrays of a compressed npz file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -11,10 +11,15 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals
+from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.level_use import Levels
+from audiosim.relevance.model_check import Reserved
+from audiosim.relevance.published import model_names
+from audiosim.relevance.relearning import Relearning
 from audiosim.relevance.speaking import Kinds, in_words, of_words
 from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.loadings import Loadings
@@ -127,6 +132,21 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
         return Belief(alone, prior, grades, _use(parts), evidence, spoke)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
         raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
+
+
+def reserve_of(pool: Pool, name: str, learned: Mapping[Pair, float] | None) -> RelevanceEstimator | None:
+    """What the model of a name has in reserve, here; None where no such model is shipped, or it has nothing.
+
+    learned  judgments that it has learned from; None for none
+    """
+    stem = name.rpartition("-")[0]  # the scale of a joint model is the pool's
+    known = any(shipped.rpartition("-")[0] == stem for shipped in model_names())
+    estimator = estimator_of(pool, stem) if known else None
+    if estimator is None or estimator.name != name:
+        return None
+    if learned is not None and isinstance(estimator, Relearning):
+        estimator = estimator.relearned(pool.spread(learned))
+    return estimator.in_reserve() if isinstance(estimator, Reserved) else None
 
 
 def _arrays(body: bytes) -> dict[str, Any]:

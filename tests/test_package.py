@@ -262,7 +262,7 @@ from audiosim import Client, Collection, estimate
 
 assert service.NAME == "theirs"
 (remote,) = entry_points(group="audiosim.estimators", name="remote")
-assert remote.load().__module__ == "audiosim.service.client"
+assert remote.load().__module__ == "audiosim.service.remote_model"
 with Client(sys.argv[1]) as client:
     pair = client.next("demo", assessor="ann").pairs[0]
     print(pair.query)

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -18,12 +19,16 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+import sqlalchemy as sql
 
+from audiosim.campaign.tables import TABLES
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.corpus.pool import build_pool
 
 PATIENCE_S = 60  # with anything that is waited for: how long it takes on a busy machine says nothing
+
+STARTING_S = 180  # that a server may take to start, which is mostly work
 
 FORKS = multiprocessing.get_context("forkserver")  # what it imports beforehand: see tests/conftest.py
 
@@ -167,7 +172,7 @@ def _running(code: str, log: Path, arguments: list[object], variables: dict[str,
     process = FORKS.Process(target=exec, args=(BEGIN + code, names), daemon=True)
     process.start()
     try:
-        yield Server(_wait_for_start(process, log), log, process)
+        yield Server(_wait_for_start(process.is_alive, log), log, process)
     finally:
         process.kill()
         process.join()
@@ -186,16 +191,56 @@ def _commanded():
 
 
 @contextmanager
+def programmed(
+    command: list[object], log: Path, folder: Path | None = None, **variables: str
+) -> Iterator[httpx.Client]:
+    """A client of a server that is a program of its own, not this one: of another version, or with another clock.
+
+    folder  that it is started in
+    """
+    with log.open("wb") as stream:
+        process = subprocess.Popen(list(map(str, command)), cwd=folder, stderr=stream, env=os.environ | variables)
+    try:
+        with httpx.Client(base_url=_wait_for_start(lambda: process.poll() is None, log), timeout=PATIENCE_S) as http:
+            yield http
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session", name="programmed")
+def _programmed():
+    return programmed
+
+
+@pytest.fixture
+def empty_postgres(postgres: str) -> str:
+    """The URL of a PostgreSQL database without tables."""
+    engine = sql.create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
+    TABLES.drop_all(engine)
+    engine.dispose()
+    return postgres
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of every kind of database, empty."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'campaign.db'}"
+    return str(request.getfixturevalue("empty_postgres"))
+
+
+@contextmanager
 def serving(folders: list[Path], log: Path, model: str = "", port: int = 0) -> Iterator[Server]:
     """A server of these folders for as long as the `with` lasts; without a model, the default ones."""
     with _running(SCRIPT, log, [model, port, *folders], {}) as server:
         yield server
 
 
-def _wait_for_start(process: BaseProcess, log: Path) -> str:
-    give_up = time.monotonic() + PATIENCE_S
-    while time.monotonic() < give_up and process.is_alive():
-        started = re.search(r"serving .* at (http://\S+);", log.read_text(encoding="utf-8"))
+def _wait_for_start(alive: Callable[[], bool], log: Path) -> str:
+    give_up = time.monotonic() + STARTING_S
+    while time.monotonic() < give_up and alive():
+        started = re.search(r"serving .* at (http://[^;\s]+)", log.read_text(encoding="utf-8"))
         if started:
             return started[1]
         time.sleep(0.01)

@@ -10,7 +10,8 @@ import pytest
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.plugins import make_estimator
-from service.client import Client, remote
+from service.client import Client
+from service.remote_model import remote
 from service.tokens import TokenStore
 from service.wire_judging import RecordOut
 

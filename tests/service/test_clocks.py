@@ -1,19 +1,13 @@
 """Servers on machines whose clocks differ go by one clock, that of their database."""
 
-import os
 import re
-import subprocess
 import sys
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
-import httpx
 import pytest
-import sqlalchemy as sql
 
 from audiosim.campaign import DatabaseStore, clock
-from audiosim.campaign.tables import TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -38,36 +32,23 @@ main()
 """
 
 
-@contextmanager
-def ahead(folder, url, seconds, log):
-    command = [sys.executable, "-c", AHEAD, "serve", folder, "--port", "0", "--db", url, "--model", "uniform"]
-    with log.open("wb") as stream:
-        process = subprocess.Popen(list(map(str, command)), stderr=stream, env=os.environ | {"AHEAD_S": str(seconds)})
-    try:
-        give_up = time.monotonic() + 120
-        while not (found := re.search(r"serving .* at (http://[^;\s]+)", log.read_text(encoding="utf-8"))):
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
-        with httpx.Client(base_url=found[1], timeout=60) as http:
-            yield http
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture
-def database(postgres):
-    engine = sql.create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
-    TABLES.drop_all(engine)
-    engine.dispose()
-    return postgres
+def ahead(programmed):
+    """A maker of servers whose machines are so many seconds ahead."""
+
+    def start(folder, url, seconds, log):
+        command = [sys.executable, "-c", AHEAD, "serve", folder, "--port", "0", "--db", url, "--model", "uniform"]
+        return programmed(command, log, AHEAD_S=str(seconds))
+
+    return start
 
 
-def test_no_pair_is_handed_out_twice_by_servers_whose_clocks_differ_by_an_hour(folders, tmp_path, database):
+def test_no_pair_is_handed_out_twice_by_servers_whose_clocks_differ_by_an_hour(
+    ahead, folders, tmp_path, empty_postgres
+):
     with ExitStack() as stack:
         right, fast, slow = (
-            stack.enter_context(ahead(folders[1], database, seconds, tmp_path / f"log {seconds}"))
+            stack.enter_context(ahead(folders[1], empty_postgres, seconds, tmp_path / f"log {seconds}"))
             for seconds in (0, 3600, -3600)
         )
         held = {}
@@ -87,8 +68,8 @@ def test_no_pair_is_handed_out_twice_by_servers_whose_clocks_differ_by_an_hour(f
         assert all(abs(moment - datetime.now(UTC)) < timedelta(minutes=10) for moment in times)
 
 
-def test_the_clock_is_that_of_the_database_server(database, monkeypatch):
+def test_the_clock_is_that_of_the_database_server(empty_postgres, monkeypatch):
     monkeypatch.setattr(clock, "utc_now", lambda: datetime(2000, 1, 1, tzinfo=UTC))
-    store = DatabaseStore(database, "coarse")
+    store = DatabaseStore(empty_postgres, "coarse")
     assert abs(store.clock() - datetime.now(UTC)) < timedelta(minutes=1)
     store.close()

@@ -16,7 +16,6 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
-from audiosim.campaign.tables import TABLES
 from audiosim.corpus.pool import build_pool
 
 pytestmark = pytest.mark.slow
@@ -24,18 +23,6 @@ pytestmark = pytest.mark.slow
 WRITERS = 8
 KILLS = int(os.environ.get("AUDIOSIM_KILLS", "8"))  # of one server; half as many of two: 100 makes that 50
 COARSE = "/v1/collections/coarse"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request, tmp_path):
-    """The URL of every kind of database, empty."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'campaign.db'}"
-    url = request.getfixturevalue("postgres")
-    engine = sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    TABLES.drop_all(engine)
-    engine.dispose()
-    return url
 
 
 def log_of(server):
@@ -120,7 +107,7 @@ def check_kept(writers, log):
 
 
 def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
-    commanded, folders, coarse, tmp_path, database, port, more
+    commanded, folders, coarse, tmp_path, database, port, more, request
 ):
     kills = KILLS if database.startswith("sqlite") else 2
     rng, pairs = random.Random(7), build_pool(coarse).pairs
@@ -136,11 +123,13 @@ def test_no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed(
                 server = stack.enter_context(commanded(folders[1:], tmp_path / f"log {kill + 1}", *options))
             more(writers, 10)
         log = log_of(server)
-    assert check_kept(writers, log) > 10 * kills
+    kept = check_kept(writers, log)
+    assert kept > 10 * kills
+    request.node.user_properties += [("kills", kills), ("judgments", kept)]
 
 
 def test_nothing_is_lost_or_doubled_while_two_servers_on_one_database_are_killed_in_turn(
-    commanded, folders, coarse, tmp_path, database, ports, more
+    commanded, folders, coarse, tmp_path, database, ports, more, request
 ):
     rng, pairs = random.Random(11), build_pool(coarse).pairs
     with ExitStack() as stack:
@@ -162,7 +151,9 @@ def test_nothing_is_lost_or_doubled_while_two_servers_on_one_database_are_killed
             more(writers[1:2], 1)
         logs = [log_of(server) for server in servers]
     assert logs[0] == logs[1]
-    assert check_kept(writers, logs[0]) > 5 * (KILLS // 2)
+    kept = check_kept(writers, logs[0])
+    assert kept > 5 * (KILLS // 2)
+    request.node.user_properties += [("kills", KILLS // 2), ("judgments", kept)]
 
 
 def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(

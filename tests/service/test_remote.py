@@ -24,8 +24,9 @@ from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulation import replay
 from audiosim.simulation.remaining import drawn_grades
 from audiosim.stats.gaussian import Gaussian
-from service.client import Client, RemoteEstimator, remote
+from service.client import Client
 from service.priors import decode_prior, encode_prior
+from service.remote_model import RemoteEstimator, remote
 from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
 
 
@@ -90,7 +91,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
-    # It learns anew on the way, there as here. Its check passes by grades that it draws: remote, it has no reserve.
+    # It learns anew on the way, there as here. Its check passes by grades that it draws.
     monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 10)
     pool = build_pool(small)
     belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
@@ -106,6 +107,27 @@ def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(
         is not Selection.start(pool, parse_measure(measure), make_estimator(pool, f"remote:{server.url}")).belief.prior
     )
     check_same_replay(there, here)
+
+
+@pytest.mark.slow
+def test_where_a_remote_model_is_refused_the_ranking_is_that_of_the_same_model_here(server, coarse):
+    pool, what = build_pool(coarse), parse_measure("CG@4")
+    expected = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan)).expectation
+    middle = np.median(expected)
+    spoilt = [  # the lowest grade where the highest is expected, and the other way round
+        Judgment(*pair, 0.0 if mean > middle else 2.0)
+        for pair, mean in zip(pool.pairs[:60], expected.tolist(), strict=False)
+    ]
+    there, here = (
+        Selection.start(pool, what, make_estimator(pool, model), spoilt).ranking
+        for model in (f"remote:{server.url}", "joint")
+    )
+    assert (there.check.verdict, here.check.verdict) == ("FAIL", "FAIL")
+    assert there.check.sentence == here.check.sentence
+    assert here.check.instead is not None
+    np.testing.assert_allclose(there.scores.mean, here.scores.mean, rtol=1e-9)
+    np.testing.assert_allclose(there.scores.covariance, here.scores.covariance, rtol=1e-9)
+    assert there.confidence == pytest.approx(here.confidence, rel=1e-9)
 
 
 @pytest.mark.slow

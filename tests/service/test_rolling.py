@@ -9,11 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
-import httpx
 import pytest
 
 from audiosim.campaign import DatabaseStore
@@ -57,25 +55,16 @@ def plain(folders, tmp_path):
     return folder
 
 
-@contextmanager
-def older_server(program, folder, url, log):
-    """A server of an older version, as its command starts it."""
-    command = [*COMMAND, "serve", folder, "--port", "0", "--db", url, "--model", "uniform"]
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            list(map(str, command)), cwd=program, stderr=stream, env=os.environ | {"PYTHONPATH": str(program)}
-        )
-    try:
-        give_up = time.monotonic() + 120
-        while not (found := re.search(r"serving .* at (http://[^;\s]+)", log.read_text(encoding="utf-8"))):
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
-        with httpx.Client(base_url=found[1], timeout=60) as http:
-            yield http
-    finally:
-        process.kill()
-        process.wait()
+@pytest.fixture
+def older_server(older, programmed):
+    """A maker of servers of an older version, as its command starts them."""
+    _, program = older
+
+    def start(folder, url, log):
+        command = [*COMMAND, "serve", folder, "--port", "0", "--db", url, "--model", "uniform"]
+        return programmed(command, log, program, PYTHONPATH=str(program))
+
+    return start
 
 
 def judge(http, pair, key):
@@ -89,11 +78,11 @@ def keys(url):
 
 
 def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_without_loss(
-    older, commanded, plain, coarse, tmp_path
+    older, older_server, commanded, plain, coarse, database, tmp_path
 ):
-    layout, program = older
-    url, pairs = f"sqlite:///{tmp_path / 'campaign.db'}", build_pool(coarse).pairs
-    with older_server(program, plain, url, tmp_path / "old") as old:
+    layout, _ = older
+    url, pairs = database, build_pool(coarse).pairs
+    with older_server(plain, url, tmp_path / "old") as old:
         for number, pair in enumerate(pairs[:3]):
             assert judge(old, pair, f"k{number}").status_code == 201
         assert layout_of_database(url) == layout
@@ -122,10 +111,10 @@ def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_w
 
 
 def test_beside_a_newer_server_an_older_one_does_not_start_and_changes_nothing(
-    older, commanded, plain, coarse, tmp_path
+    older, commanded, plain, coarse, database, tmp_path
 ):
     _, program = older
-    url, pairs = f"sqlite:///{tmp_path / 'campaign.db'}", build_pool(coarse).pairs
+    url, pairs = database, build_pool(coarse).pairs
     with commanded([plain], tmp_path / "new", "--db", url, "--model", "uniform") as server, server.client() as new:
         assert judge(new, pairs[0], "k0").status_code == 201
         command = [*COMMAND, "serve", plain, "--port", "0", "--db", url]

@@ -501,3 +501,37 @@ def test_without_its_extra_an_issuer_is_refused_in_one_line(tmp_path):
     code = "import sys; sys.modules['jwt'] = None; from service.issuer import Issuer; Issuer('https://a.example', 'us')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stderr.strip().endswith("audiosim[oidc] installs it")
+
+
+@pytest.mark.slow
+def test_people_of_an_issuer_whose_names_look_the_same_are_different_people(commanded, folders, tmp_path):
+    issuer, names = LocalIssuer(tmp_path / "issuer"), ("ann", "ANN", "Ann", "ａｎｎ")
+    issuer.offer("one")
+    with served_with(issuer, commanded, folders, tmp_path) as client:
+
+        def ask(name, path, **body):
+            headers = {"Authorization": f"Bearer {issuer.token('one', sub=name)}"}
+            return client.post(f"{SMALL}/{path}", json={"assessor": name} | body, headers=headers)
+
+        given = {}
+        for name in names:
+            (pair,) = ask(name, "next").json()["pairs"]
+            answer = ask(name, "judgments", query=pair["query"], document=pair["document"], fine=40)
+            assert answer.status_code == 201, answer.text
+            given[name] = pair, answer.json()["number"]
+        assert len({(pair["query"], pair["document"]) for pair, _ in given.values()}) == len(names)  # nobody's twice
+        for name in names:
+            for other in set(names) - {name}:  # what is somebody else's can neither be taken back nor given for them
+                assert ask(name, "undo", number=given[other][1]).status_code in (403, 422)
+                pair, _ = given[other]
+                said = {"query": pair["query"], "document": pair["document"], "fine": 90, "assessor": other}
+                assert ask(name, "judgments", **said).status_code == 403
+        assert ask("ANN", "undo", number=given["ANN"][1]).status_code == 201
+        organiser = {"Authorization": f"Bearer {issuer.token('one', sub='olga@example.org')}"}
+        lines = client.get(f"{SMALL}/judgments?format=log", headers=organiser).text.splitlines()
+        rows = [json.loads(line) for line in lines]
+        assert [row["assessor"] for row in rows if row["kind"] == "judgment"] == list(names)
+        assert [row["assessor"] for row in rows if row["kind"] == "undo"] == ["ANN"]
+    # A grant names one of them, and nobody who looks the same.
+    sign_in = SignIn(map(Grant.parse, ("organiser=ANN", "assessor=*")))
+    assert [name for name in names if sign_in.admit(Person(name)).role == "organiser"] == ["ANN"]

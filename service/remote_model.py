@@ -1,0 +1,129 @@
+"""`remote`: the estimator that asks a service what it would predict."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError, ServiceError
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import RelevanceEstimator
+from service.address import parse_address
+from service.client import BATCH, Client
+from service.priors import decode_prior, reserve_of
+from service.received import check_predictions, spoken_in
+from service.wire import PredictionsOut
+
+
+class RemoteEstimator:
+    """The estimator of a service, for a pool that it has too.
+
+    The judgments stay with the caller, and change nothing there. Of a model whose gains are correlated the prior comes
+    over the wire, once and whenever it learns anew, and is conditioned here: to the last bit as if the model were here.
+    Any other is sent the judgments with each prediction, and answers with the probabilities of the levels.
+
+    collection, model  their names there; None for the model that the service would use
+    batch              number of pairs to ask for at once
+    """
+
+    def __init__(
+        self, pool: Pool, client: Client, collection: str, model: str | None = None, batch: int = BATCH
+    ) -> None:
+        self._pool, self._client, self._collection, self._model = pool, client, collection, model
+        self._batch = batch
+        if beyond := int(np.sum(~pool.found)):
+            raise InputError(f"{client.url} predicts pairs of a pool alone; {beyond} of these no system retrieved")
+        there = client.collection(collection, model, pool.cutoff)
+        if there.pool_hash != pool.content_hash:
+            raise InputError(
+                f"collection {collection} at {client.url} is not the {pool.collection} here: "
+                f"its top {there.cutoff} has {there.pool} pairs of {len(there.systems)} systems, pool hash "
+                f"{there.pool_hash[:12]}; here {len(pool.pairs)} of {len(pool.systems)}, {pool.content_hash[:12]}"
+            )
+        self._there, self._correlated = there.model, there.correlated
+        self._learned: dict[Pair, float] | None = None
+        self._first = self  # of those that learn from it, too: they are copies
+
+    @property
+    def name(self) -> str:
+        return f"remote:{self._there.name}"
+
+    @property
+    def version(self) -> str | None:
+        """The version of the service's model."""
+        return self._there.version
+
+    @cached_property
+    def _start(self) -> Belief:
+        """The belief before any judgment."""
+        nothing, maximum = np.full(len(self._pool.pairs), np.nan), self._pool.scale.maximum
+        body = self._client.prior(self._collection, self._learned, model=self._model, cutoff=self._pool.cutoff)
+        return decode_prior(body, nothing, maximum, self._client.url)
+
+    def relearned(self, grades: Array) -> "RemoteEstimator":
+        """The estimator that has learned there from these judgments (n,), if its gains are correlated."""
+        if not self._correlated:
+            return self
+        other = copy(self)
+        for known in ("_start", "_reserve"):
+            vars(other).pop(known, None)
+        other._learned = self._pool.judged(grades)
+        return other
+
+    @cached_property
+    def _reserve(self) -> RelevanceEstimator | None:
+        return reserve_of(self._pool, self._there.name, self._learned)
+
+    def in_reserve(self) -> RelevanceEstimator | None:
+        """Estimator for where this one does not fit, see `Reserved`: that of the model of this name here."""
+        return self._reserve
+
+    def unlearned(self) -> "RemoteEstimator":
+        """The estimator as it was when nothing was judged."""
+        return self._first
+
+    def predict(self, grades: Array) -> Belief:
+        if self._correlated:
+            return self._start.revise(grades)
+        pairs, progress = self._pool.pairs, self._pool.judged(grades)
+        starts = range(0, len(pairs), self._batch)
+        answers = [self._ask(pairs[start : start + self._batch], progress) for start in starts]
+        if any(answer.levels != answers[0].levels for answer in answers):
+            raise ServiceError(f"{self._client.url} gives other levels in one answer than in another")
+        names = [name for answer in answers for name in answer.models]
+        codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        evidence, spoke = spoken_in(answers)
+        return Belief.independent(
+            levels=np.array(answers[0].levels),
+            probabilities=np.concatenate([np.array(answer.probabilities) for answer in answers]),
+            grades=grades,
+            maximum=self._pool.scale.maximum,
+            models=tuple(str(name) for name in codes),
+            model=np.array([codes[name] for name in names]),
+            evidence=evidence,
+            spoke=spoke,
+        )
+
+    def _ask(self, pairs: Sequence[Pair], progress: Mapping[Pair, float]) -> PredictionsOut:
+        answer = self._client.predict(
+            self._collection, pairs, grades=progress, probabilities=True, model=self._model, cutoff=self._pool.cutoff
+        )
+        if answer.model != self._there:
+            raise ServiceError(f"{self._client.url} changed its model for {self._collection} while it was asked")
+        check_predictions(answer, pairs, self._pool.scale, self._client.url)
+        return answer
+
+
+def remote(pool: Pool, text: str) -> RemoteEstimator:
+    """The estimator that a service has for a pool.
+
+    text  the service's root, such as http://127.0.0.1:8000, where the collection has the name it has here; or
+          the address of a collection, such as http://127.0.0.1:8000/v1/collections/mirex2011; ?model=NAME picks
+          another model than the service would
+    """
+    root, collection, model = parse_address(text)
+    return RemoteEstimator(pool, Client(root), pool.collection if collection is None else collection, model)
