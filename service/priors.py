@@ -135,7 +135,7 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
 
 
 def reserve_of(pool: Pool, name: str, learned: Mapping[Pair, float] | None) -> RelevanceEstimator | None:
-    """What the model of a name has in reserve, here; None where no such model is shipped, or it has nothing.
+    """Estimator that the model of a name has in reserve here; None where none is shipped, or it has nothing.
 
     learned  judgments that it has learned from; None for none
     """
