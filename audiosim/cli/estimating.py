@@ -72,8 +72,8 @@ def predict(
 ) -> None:
     """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level, and gain.
 
-    `expectation` is of a single grade, by the probabilities. `gain` is what the pair counts for in the ranking, as a
-    share of the highest grade: adding up gains gives the scores of `estimate`. They differ a little.
+    `expectation` is the expected single grade, by the probabilities. `gain` is the pair's contribution to the ranking,
+    as a share of the highest grade: gains add up to the scores of `estimate`. The two differ a little.
 
     Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
 
@@ -146,9 +146,9 @@ def estimate(
 ) -> None:
     """Rank the systems from few judgments or none, and say how sure the ranking is.
 
-    Systems that share a letter of Group cannot be told apart, and each may have any of its Ranks: all these statements
-    hold together with 95 %. The last lines name the two systems that would be told apart next, with how many more
-    judgments, and say whether the judgments so far come out as the model predicts.
+    Systems that share a letter of Group cannot be told apart; Ranks are the possible ranks of each. All these
+    statements hold together at 95 %. The last lines say how many more judgments would separate the next two systems,
+    and whether the judgments so far agree with the model's predictions.
 
     Expected scores are exact for CG, DCG and other sums of gains, and approximate to first order for nDCG and RBP. All
     other measures are simulated from the probabilities of the levels; the standard error of the simulation is reported.
@@ -194,14 +194,14 @@ def compare(
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
 
-    The verdict is about queries of this kind, of which the collection's are a sample; what holds of these queries alone
-    is beside it. With everything judged it is the paired t-test. `--about these` takes them the other way round.
+    The verdict is about queries of this kind, of which the collection's are a sample; the verdict on these queries
+    alone stands beside it. With everything judged it is the paired t-test. `--about these` swaps the two.
 
     Examples: `audiosim compare my-demo timbre-full fusion`
 
     In a release script: `audiosim compare my-demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
 
-    Add the run of a new system to the folder: judgments are of documents, so that those of last week count for it.
+    To compare a new system, add its run to the folder: judgments belong to documents, so earlier ones count for it too.
     Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
     """
     what, subject = find_measure(measure), options.about_of(about, OF_THIS_KIND) if about else None

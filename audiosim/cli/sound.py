@@ -74,10 +74,10 @@ def extract(
 ) -> None:
     """Describe each recording by a Gaussian of its MFCC frames, and save the descriptions as an index.
 
-    Files that are already in the index and have not changed are skipped. Bad files are listed, one line each, and the
-    others are described; a file is also bad if it crashes its decoder, or takes more than 120 s and 4 s per megabyte.
-    After an interruption the same command goes on where it stopped. If INDEX is the sounds.index of a collection, the
-    closeness of the recordings that its systems retrieved is computed too, for its first ranking.
+    Unchanged files that the index has already are skipped. Bad files are listed, one line each, and left out; a file
+    that crashes its decoder, or takes more than 120 s and 4 s per megabyte, is bad too. Run the command again to resume
+    it. If INDEX is the sounds.index of a collection, the closeness of its recordings is computed too, for the first
+    ranking.
 
     Example: `audiosim extract my-demo/sounds -o sounds.index`
 
@@ -247,9 +247,9 @@ def init(
     """Turn a music folder into a collection: read its tags, index its sound, and draw a first sample of queries.
 
     Writes documents.tsv with artist, genre, album, title and length by the files' tags, queries.tsv, collection.toml,
-    sounds.index, and a run of what sounds nearest to each query. Identifiers are safe in runs and addresses.
-    Recordings that may be there twice are named; choose which to keep. Nothing in FOLDER is changed. The same command
-    goes on where it was stopped, and takes in what is new.
+    sounds.index, and a run of what sounds nearest to each query. Identifiers are safe in run files and URLs.
+    Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to resume it, or
+    to add new files.
 
     Example: `audiosim init my-demo/sounds -o campaign/`
     """
